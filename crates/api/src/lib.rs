@@ -1,0 +1,1 @@
+//! Operations of Muster without sockets: one pipeline, one file per feature.

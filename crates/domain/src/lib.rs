@@ -1,0 +1,1 @@
+//! Durable rules of Muster by feature, and the ports they need.

@@ -1,0 +1,1 @@
+//! The in-memory plane of Muster as a state machine.

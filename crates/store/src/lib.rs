@@ -1,0 +1,1 @@
+//! Persistence of Muster on SQLite and PostgreSQL.

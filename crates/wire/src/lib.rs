@@ -1,0 +1,1 @@
+//! Every byte format of Muster: protobuf, the JSON dialect, envelopes, tokens, the operation table.
