@@ -1,0 +1,15 @@
+//! Time and randomness, so that tests and simulation decide both.
+
+use crate::time::Timestamp;
+
+/// Wall clock. May jump either way; nothing durable may depend on it being monotonic.
+pub trait Clock {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// Secure random bytes.
+pub trait Entropy {
+    /// Fills `bytes` with unpredictable ones.
+    fn fill(&self, bytes: &mut [u8]);
+}

@@ -1,0 +1,16 @@
+//! What the rules need from outside, as traits that the outer rings implement.
+//!
+//! Futures need not be `Send`: each shard calls ports from its own thread.
+
+pub mod accounts;
+pub mod clock;
+pub mod passwords;
+pub mod revocations;
+pub mod storage;
+pub mod store;
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// What every asynchronous port method returns. Boxed so that ports stay usable as trait objects.
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, store::StoreError>> + 'a>>;

@@ -1,0 +1,71 @@
+//! The database as a whole, and the ways in which any call to it can fail.
+
+use super::PortFuture;
+use super::accounts::AccountStore;
+use super::revocations::RevocationStore;
+use super::storage::StorageStore;
+
+/// Why a transaction did not happen. Whatever the variant, nothing of it was stored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// A unique value is taken.
+    #[error("{0:?} is taken")]
+    Conflict(Conflict),
+    /// A condition that the caller set, or a permission, did not hold.
+    #[error("rejected: {0:?}")]
+    Rejected(Rejection),
+    /// The database refuses a value as the caller gave it (too long for its column, say). The sentence says which.
+    #[error("{0}")]
+    Invalid(String),
+    /// Connection lost, pool exhausted, disk full, serialization retries used up: trying again may succeed.
+    /// For a write whose answer was lost the outcome is unknown.
+    #[error("database unavailable: {0}")]
+    Unavailable(String),
+    /// Anything else: our fault, or a damaged database.
+    #[error("database error: {0}")]
+    Internal(String),
+}
+
+/// Which unique value is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// The user name.
+    Username,
+    /// The e-mail address.
+    Email,
+    /// The device id.
+    Device,
+    /// The custom id.
+    Custom,
+    /// The user id itself.
+    User,
+}
+
+/// Which condition failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The object's version is not the one the caller expected.
+    Version,
+    /// The caller may not write or delete the object.
+    Permission,
+    /// The identifier is the account's last way to sign in.
+    LastIdentifier,
+    /// The identifier is not linked to this account.
+    NotLinked,
+}
+
+/// Whether the database answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseStatus {
+    /// `sqlite` or `postgres`.
+    pub engine: &'static str,
+    /// Whether another server's schema was adopted in place.
+    pub adopted: bool,
+}
+
+/// Everything the rules persist. Each method of each part is one whole transaction: it is durable
+/// (synced) when its future resolves with `Ok`, and no client, script or other port call runs inside.
+pub trait Store: AccountStore + StorageStore + RevocationStore {
+    /// A cheap round trip that fails when the database cannot serve reads and writes.
+    fn ping(&self) -> PortFuture<'_, DatabaseStatus>;
+}
