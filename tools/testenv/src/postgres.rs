@@ -1,0 +1,150 @@
+//! A PostgreSQL server on a data folder and port of its own, thrown away when it is no longer needed.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use crate::programs::{Programs, output_of};
+use crate::supervisor::Supervisor;
+
+/// Names a running server for tests to create their databases on, as `postgres://user[:password]@host:port/database`.
+pub const URL_VARIABLE: &str = "MUSTER_TEST_POSTGRES";
+
+/// The extension that Nakama's own schema needs; some distributions package it apart.
+const EXTENSION: &str = "pg_trgm";
+
+/// How often another free port is tried: no call reserves a port for a program that cannot listen on port 0.
+const PORT_ATTEMPTS_MAX: u32 = 5;
+
+/// Settings that differ from PostgreSQL's own. Not `fsync`: that acknowledged means synced is among what is tested.
+const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 \
+                        -c log_timezone=UTC -c timezone=UTC";
+
+/// A server for tests. Dropping it stops the server, if it was started here.
+#[derive(Debug)]
+pub struct Postgres {
+    url: String,
+    pub(crate) programs: Programs,
+    /// `None`: the server was there before us and stays.
+    _supervisor: Option<Supervisor>,
+}
+
+impl Postgres {
+    /// The one server of this process: that of [`URL_VARIABLE`], or one started now. It ends with the process.
+    ///
+    /// # Errors
+    /// As [`Postgres::start`].
+    pub fn shared() -> Result<&'static Self> {
+        static SHARED: OnceLock<Result<Postgres, String>> = OnceLock::new();
+        SHARED
+            .get_or_init(|| match std::env::var(URL_VARIABLE) {
+                Ok(url) if !url.is_empty() => Self::at(url).map_err(|error| format!("{error:#}")),
+                _ => Self::start().map_err(|error| format!("{error:#}")),
+            })
+            .as_ref()
+            .map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Starts a server on a new data folder and a free port of the loopback; returns once it answers.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed, is too old, lacks `pg_trgm`, or does not start; the message quotes its log.
+    pub fn start() -> Result<Self> {
+        let programs = Programs::find()?;
+        for _ in 0..PORT_ATTEMPTS_MAX {
+            if let Some((url, supervisor)) = start_on_free_port(&programs)? {
+                let server = Self { url, programs, _supervisor: Some(supervisor) };
+                server.check_extension()?;
+                return Ok(server);
+            }
+        }
+        bail!("no port stayed free for PostgreSQL in {PORT_ATTEMPTS_MAX} attempts")
+    }
+
+    /// A server that runs already, reached by a URL of a user who may create databases.
+    ///
+    /// # Errors
+    /// When PostgreSQL's client programs are not installed, or the server does not answer.
+    pub fn at(url: String) -> Result<Self> {
+        ensure!(
+            url.starts_with("postgres://") || url.starts_with("postgresql://"),
+            "{URL_VARIABLE} must look like postgres://user:password@host:port/database"
+        );
+        let server = Self { url, programs: Programs::find()?, _supervisor: None };
+        server.check_extension()?;
+        Ok(server)
+    }
+
+    /// Where the server is, as `postgres://muster@127.0.0.1:PORT/postgres`. Tests create databases of their own.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn check_extension(&self) -> Result<()> {
+        let query = format!("SELECT count(*) FROM pg_available_extensions WHERE name = '{EXTENSION}'");
+        let mut psql = self.programs.command("psql");
+        psql.args(["--no-psqlrc", "--tuples-only", "--no-align", "--dbname"]).arg(&self.url).args(["--command", &query]);
+        let count = output_of(&mut psql).context("the server does not answer")?;
+        ensure!(count == "1", "this PostgreSQL lacks the extension {EXTENSION}: install its contrib package");
+        Ok(())
+    }
+}
+
+/// A new folder that only the server's account may enter.
+fn create_folder(programs: &Programs) -> Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("muster-postgres-{}", unique()));
+    std::fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    if let Some(account) = programs.account() {
+        std::os::unix::fs::chown(&folder, Some(account.user), Some(account.group))
+            .with_context(|| format!("cannot give {} to the account that runs PostgreSQL", folder.display()))?;
+    }
+    Ok(folder)
+}
+
+fn initialise(programs: &Programs, folder: &Path) -> Result<()> {
+    let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
+    let mut initdb = programs.command("initdb");
+    // No sync of the empty cluster: only what the server acknowledges later has to survive.
+    initdb.args(["--username=muster", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]);
+    initdb.arg(format!("--locale={locale}")).arg("--pgdata").arg(folder.join("data"));
+    output_of(&mut initdb)?;
+    Ok(())
+}
+
+/// `None`: another program took the port in between.
+fn start_on_free_port(programs: &Programs) -> Result<Option<(String, Supervisor)>> {
+    let folder = create_folder(programs)?;
+    if let Err(error) = initialise(programs, &folder) {
+        // The error matters more than what is left of the folder.
+        let _ = std::fs::remove_dir_all(&folder);
+        return Err(error);
+    }
+    let port = free_port()?;
+    let (supervisor, started) = Supervisor::start(programs, &folder, &format!("{SETTINGS} -p {port}"))?;
+    if started {
+        return Ok(Some((format!("postgres://muster@127.0.0.1:{port}/postgres"), supervisor)));
+    }
+    // Read before the supervisor goes, for it takes the folder along.
+    let said = ["pg_ctl", "log"].map(|file| std::fs::read_to_string(folder.join(file)).unwrap_or_default()).concat();
+    drop(supervisor);
+    ensure!(said.contains("Address already in use"), "PostgreSQL did not start:\n{said}");
+    Ok(None)
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on the loopback")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// A name part that no other test process, and no earlier run, has used.
+pub(crate) fn unique() -> String {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let since_epoch_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
+    format!("{}_{since_epoch_ns:x}_{count}", std::process::id())
+}
