@@ -1,1 +1,3 @@
-//! HTTP and WebSocket transports of Muster.
+//! Transports: HTTP and WebSocket connections, pinned to the shards that own their sessions.
+
+pub mod ws;

@@ -1,1 +1,14 @@
-//! The in-memory plane of Muster as a state machine.
+//! The in-memory plane of Muster: what lives between sockets.
+//!
+//! State machines only: time comes in as an argument, frames leave through bounded queues, and nothing here
+//! reads a clock, waits, locks or touches a socket. One shard thread owns each value.
+
+pub mod close;
+pub mod outbox;
+pub mod registry;
+pub mod session;
+
+pub use close::CloseReason;
+pub use outbox::{Outbox, OutboxLimits, Overflow};
+pub use registry::{Registry, SessionInfo, SessionKey};
+pub use session::{Directive, KeepAlive, KeepAliveConfig, Millis};

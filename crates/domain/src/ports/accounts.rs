@@ -215,13 +215,26 @@ pub trait AccountStore {
     /// Errors: `Rejected(NotLinked)`, `Rejected(LastIdentifier)`.
     fn unlink<'a>(&'a self, user_id: UserId, identifier: &'a Unlink, now: Timestamp) -> PortFuture<'a, ()>;
 
-    /// Bans (`Some(moment)`) or pardons (`None`) accounts; answers how many exist.
-    fn set_disabled<'a>(&'a self, user_ids: &'a [UserId], disabled_at: Option<Timestamp>) -> PortFuture<'a, u64>;
+    /// Bans (`Some(moment)`) or pardons (`None`) an account, and stores `revocation` in the same transaction.
+    /// `Ok(false)`: no such account, and nothing was stored.
+    fn set_disabled<'a>(
+        &'a self,
+        user_id: UserId,
+        disabled_at: Option<Timestamp>,
+        revocation: Option<&'a Revocation>,
+    ) -> PortFuture<'a, bool>;
 
     /// Removes an account and all that names its player, in every table: own rows, edges of others to it
     /// (with their counts), group memberships, records, messages. Purchases and subscriptions stay under the
-    /// nil user. With `recorded` a tombstone of id and time stays. `Ok(false)`: no such account.
-    fn delete_account(&self, user_id: UserId, recorded: bool, now: Timestamp) -> PortFuture<'_, bool>;
+    /// nil user. With `recorded` a tombstone of id and time stays. `revocation` is stored in the same transaction.
+    /// `Ok(false)`: no such account, and nothing was stored.
+    fn delete_account<'a>(
+        &'a self,
+        user_id: UserId,
+        recorded: bool,
+        revocation: &'a Revocation,
+        now: Timestamp,
+    ) -> PortFuture<'a, bool>;
 
     /// Everything stored of a player. `Ok(None)`: no such account.
     fn export_account(&self, user_id: UserId) -> PortFuture<'_, Option<AccountExport>>;

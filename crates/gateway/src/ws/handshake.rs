@@ -1,0 +1,68 @@
+//! The opening handshake: an HTTP request in, the answering headers out.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CONNECTION, HeaderMap, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use sha1::{Digest, Sha1};
+
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// The value of `Sec-WebSocket-Accept` for a request with these headers.
+///
+/// Errors: what is missing, as a sentence for whoever connected.
+pub fn accept_key(headers: &HeaderMap) -> Result<String, &'static str> {
+    if !has_token(headers, UPGRADE, "websocket") || !has_token(headers, CONNECTION, "upgrade") {
+        return Err(
+            "This address takes WebSocket connections: send the headers Connection: Upgrade and Upgrade: websocket.",
+        );
+    }
+    if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
+        return Err("Only WebSocket version 13 is spoken here: send Sec-WebSocket-Version: 13.");
+    }
+    let key = headers.get(SEC_WEBSOCKET_KEY).ok_or("The header Sec-WebSocket-Key is missing.")?;
+    let is_nonce = STANDARD.decode(key.as_bytes()).is_ok_and(|nonce| nonce.len() == 16);
+    if !is_nonce {
+        return Err("The header Sec-WebSocket-Key must be 16 bytes in base64.");
+    }
+    let digest = Sha1::new().chain_update(key.as_bytes()).chain_update(GUID).finalize();
+    Ok(STANDARD.encode(digest))
+}
+
+fn has_token(headers: &HeaderMap, name: http::HeaderName, token: &str) -> bool {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|part| part.trim().eq_ignore_ascii_case(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap())).collect()
+    }
+
+    const GOOD: [(&str, &str); 4] = [
+        ("connection", "keep-alive, Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+
+    #[test]
+    fn answers_the_example_of_the_rfc() {
+        assert_eq!(accept_key(&headers(&GOOD)).unwrap(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+
+    #[test]
+    fn says_what_is_missing() {
+        for missing in 0..GOOD.len() {
+            let mut rest = GOOD.to_vec();
+            rest.remove(missing);
+            assert!(accept_key(&headers(&rest)).is_err(), "without {}", GOOD[missing].0);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The sessions of one shard, found by key and by the user they belong to.
+
+use std::collections::HashMap;
+
+use muster_domain::ids::{SessionId, Subject, TokenId, UserId};
+use muster_domain::ports::revocations::{Revocation, RevokedTokens};
+use muster_domain::time::Timestamp;
+
+/// A session's place on its shard. The generation tells a closed session from a later one in the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionKey {
+    index: u32,
+    generation: u32,
+}
+
+/// Who is connected.
+#[derive(Clone, Debug)]
+pub struct SessionInfo {
+    /// Of this socket.
+    pub session_id: SessionId,
+    /// Whose socket it is.
+    pub user_id: UserId,
+    /// The sign-in whose token opened it.
+    pub token_id: TokenId,
+    /// When that token was issued.
+    pub issued_at: Timestamp,
+}
+
+struct Slot<T> {
+    generation: u32,
+    session: Option<(SessionInfo, T)>,
+}
+
+/// Sessions with what the rim keeps beside each, a handle to its socket say.
+pub struct Registry<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+    by_subject: HashMap<Subject, Vec<SessionKey>>,
+}
+
+impl<T> Default for Registry<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), by_subject: HashMap::new() }
+    }
+}
+
+impl<T> Registry<T> {
+    /// Takes in a session that opened.
+    pub fn open(&mut self, info: SessionInfo, handle: T) -> SessionKey {
+        let subject = Subject::from(info.user_id);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, session: None });
+            // A shard holds fewer sessions than a process has file descriptors.
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.session = Some((info, handle));
+        let key = SessionKey { index, generation: slot.generation };
+        self.by_subject.entry(subject).or_default().push(key);
+        key
+    }
+
+    /// Lets go of a session that closed. Doing so twice changes nothing.
+    pub fn close(&mut self, key: SessionKey) -> Option<T> {
+        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)?;
+        let (info, handle) = slot.session.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(key.index);
+        let subject = Subject::from(info.user_id);
+        if let Some(keys) = self.by_subject.get_mut(&subject) {
+            keys.retain(|other| *other != key);
+            if keys.is_empty() {
+                self.by_subject.remove(&subject);
+            }
+        }
+        Some(handle)
+    }
+
+    /// A session's handle, if it is still open.
+    pub fn get(&self, key: SessionKey) -> Option<&T> {
+        let slot = self.slots.get(key.index as usize).filter(|slot| slot.generation == key.generation)?;
+        slot.session.as_ref().map(|(_, handle)| handle)
+    }
+
+    /// The sessions that a revocation ends.
+    pub fn revoked(&self, revocation: &Revocation) -> Vec<SessionKey> {
+        if !revocation.close_sockets {
+            return Vec::new();
+        }
+        let keys = self.by_subject.get(&revocation.subject).map_or(&[][..], Vec::as_slice);
+        keys.iter().copied().filter(|key| self.is_ended_by(*key, revocation)).collect()
+    }
+
+    fn is_ended_by(&self, key: SessionKey, revocation: &Revocation) -> bool {
+        let Some((info, _)) = self.slots.get(key.index as usize).and_then(|slot| slot.session.as_ref()) else {
+            return false;
+        };
+        match revocation.tokens {
+            RevokedTokens::Token(token_id) => info.token_id == token_id,
+            RevokedTokens::AllBut(kept) => Some(info.token_id) != kept && info.issued_at <= revocation.revoked_at,
+        }
+    }
+
+    /// Every open session's handle.
+    pub fn handles(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.session.as_ref().map(|(_, handle)| handle))
+    }
+
+    /// Number of open sessions.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether no session is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(user: u128, token: u128, issued_at: i64) -> SessionInfo {
+        SessionInfo {
+            session_id: SessionId(uuid(user << 64 | token)),
+            user_id: UserId(uuid(user)),
+            token_id: TokenId(uuid(token)),
+            issued_at: Timestamp(issued_at),
+        }
+    }
+
+    fn uuid(value: u128) -> muster_domain::ids::Uuid {
+        muster_domain::ids::Uuid::from_u128(value)
+    }
+
+    fn revocation(user: u128, tokens: RevokedTokens) -> Revocation {
+        Revocation {
+            subject: Subject::from(UserId(uuid(user))),
+            tokens,
+            revoked_at: Timestamp(100),
+            expires_at: Timestamp(1_000),
+            close_sockets: true,
+        }
+    }
+
+    #[test]
+    fn a_revocation_ends_the_sessions_it_concerns_and_no_others() {
+        let mut registry = Registry::default();
+        let old = registry.open(info(1, 11, 50), "old");
+        let kept = registry.open(info(1, 12, 60), "kept");
+        let newer = registry.open(info(1, 13, 101), "newer");
+        registry.open(info(2, 21, 50), "another user");
+
+        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::Token(TokenId(uuid(13))))), [newer]);
+        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(Some(TokenId(uuid(12)))))), [old]);
+        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(None))), [old, kept]);
+        assert_eq!(registry.revoked(&revocation(3, RevokedTokens::AllBut(None))), []);
+        let silent = Revocation { close_sockets: false, ..revocation(1, RevokedTokens::AllBut(None)) };
+        assert_eq!(registry.revoked(&silent), []);
+    }
+
+    #[test]
+    fn a_key_of_a_closed_session_never_reaches_a_later_one() {
+        let mut registry = Registry::default();
+        let first = registry.open(info(1, 11, 0), 1);
+        assert_eq!(registry.close(first), Some(1));
+        assert_eq!(registry.close(first), None);
+        let second = registry.open(info(1, 12, 0), 2);
+        assert_eq!(registry.get(first), None);
+        assert_eq!(registry.get(second), Some(&2));
+        assert_eq!(registry.len(), 1);
+        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(None))), [second]);
+    }
+}
