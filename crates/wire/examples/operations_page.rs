@@ -1,0 +1,3 @@
+//! Prints `docs/reference/operations.md`; run by `cargo xtask codegen`.
+
+fn main() {}

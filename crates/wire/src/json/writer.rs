@@ -1,0 +1,143 @@
+//! Writes JSON straight into a byte buffer.
+//!
+//! It never looks back further than one byte: after `{` or `[` no comma is due, after anything else one is.
+
+use super::{Field, JsonMessage};
+
+/// The style of the output. The default is the wire's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteOptions {
+    /// Writes members at their default too: zero, `""`, `[]`, `{}`, and `null` for what is not set.
+    pub emit_defaults: bool,
+    /// Writes lowerCamelCase member names.
+    pub camel_case: bool,
+}
+
+/// Appends JSON to a buffer.
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    options: WriteOptions,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer that appends to `out`.
+    pub fn new(out: &'a mut Vec<u8>, options: WriteOptions) -> Self {
+        Self { out, options }
+    }
+
+    /// Writes a message as an object.
+    pub fn object<M: JsonMessage>(&mut self, message: &M) {
+        self.out.push(b'{');
+        message.write_fields(self);
+        self.out.push(b'}');
+    }
+
+    /// Writes a member unless it is at its default. `key` is the quoted name with its colon.
+    #[inline]
+    pub fn field<F: Field>(&mut self, key: &'static str, value: &F) {
+        if self.options.emit_defaults || !value.is_default() {
+            self.present(key, value);
+        }
+    }
+
+    /// Writes a member whatever its value.
+    #[inline]
+    pub fn present<F: Field>(&mut self, key: &'static str, value: &F) {
+        self.separate();
+        if self.options.camel_case {
+            self.camel_case_key(key);
+        } else {
+            self.out.extend_from_slice(key.as_bytes());
+        }
+        value.write(self);
+    }
+
+    /// Writes an array.
+    pub fn array<F: Field>(&mut self, values: &[F]) {
+        self.out.push(b'[');
+        for value in values {
+            self.separate();
+            value.write(self);
+        }
+        self.out.push(b']');
+    }
+
+    /// Writes an object with names from data.
+    pub fn map<'v, F: Field + 'v>(&mut self, entries: impl Iterator<Item = (&'v String, &'v F)>) {
+        self.out.push(b'{');
+        for (name, value) in entries {
+            self.separate();
+            self.string(name);
+            self.out.push(b':');
+            value.write(self);
+        }
+        self.out.push(b'}');
+    }
+
+    /// Writes a string with its quotes.
+    pub fn string(&mut self, text: &str) {
+        self.out.push(b'"');
+        let bytes = text.as_bytes();
+        let mut copied = 0;
+        for (index, &byte) in bytes.iter().enumerate() {
+            if byte >= b' ' && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            self.out.extend_from_slice(&bytes[copied..index]);
+            self.escape(byte);
+            copied = index + 1;
+        }
+        self.out.extend_from_slice(&bytes[copied..]);
+        self.out.push(b'"');
+    }
+
+    /// Writes text that is JSON already.
+    #[inline]
+    pub fn raw(&mut self, json: &[u8]) {
+        self.out.extend_from_slice(json);
+    }
+
+    /// The buffer written to.
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    fn escape(&mut self, byte: u8) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            _ => {
+                let low = HEX[usize::from(byte & 0x0f)];
+                self.out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[usize::from(byte >> 4)], low]);
+                return;
+            }
+        };
+        self.out.extend_from_slice(&[b'\\', short]);
+    }
+
+    #[inline]
+    fn separate(&mut self) {
+        if !matches!(self.out.last(), Some(b'{' | b'[')) {
+            self.out.push(b',');
+        }
+    }
+
+    fn camel_case_key(&mut self, key: &str) {
+        let mut upper = false;
+        for byte in key.bytes() {
+            match byte {
+                b'_' => upper = true,
+                _ if upper => {
+                    self.out.push(byte.to_ascii_uppercase());
+                    upper = false;
+                }
+                _ => self.out.push(byte),
+            }
+        }
+    }
+}
