@@ -88,7 +88,9 @@ impl Postgres {
     fn check_extension(&self) -> Result<()> {
         let query = format!("SELECT count(*) FROM pg_available_extensions WHERE name = '{EXTENSION}'");
         let mut psql = self.programs.command("psql");
-        psql.args(["--no-psqlrc", "--tuples-only", "--no-align", "--dbname"]).arg(&self.url).args(["--command", &query]);
+        psql.args(["--no-psqlrc", "--tuples-only", "--no-align", "--dbname"])
+            .arg(&self.url)
+            .args(["--command", &query]);
         let count = output_of(&mut psql).context("the server does not answer")?;
         ensure!(count == "1", "this PostgreSQL lacks the extension {EXTENSION}: install its contrib package");
         Ok(())

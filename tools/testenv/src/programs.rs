@@ -105,10 +105,8 @@ pub fn install() -> Result<()> {
 /// Runs `command` to its end; its output, or an error that quotes what it said.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_owned();
-    let Output { status, stdout, stderr } = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("{} did not start", program.display()))?;
+    let Output { status, stdout, stderr } =
+        command.stdin(Stdio::null()).output().with_context(|| format!("{} did not start", program.display()))?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     ensure!(status.success(), "{} failed ({status}): {}{}", program.display(), said(&stdout), said(&stderr));
     Ok(said(&stdout))
@@ -161,7 +159,8 @@ fn stand_in_for_root() -> Result<Option<Account>> {
         return Ok(None);
     }
     for name in ["postgres", "nobody"] {
-        let number = |flag: &str| -> Option<u32> { output_of(Command::new("id").args([flag, name])).ok()?.parse().ok() };
+        let number =
+            |flag: &str| -> Option<u32> { output_of(Command::new("id").args([flag, name])).ok()?.parse().ok() };
         if let (Some(user), Some(group)) = (number("-u"), number("-g")) {
             return Ok(Some(Account { user, group }));
         }

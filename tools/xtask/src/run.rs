@@ -1,0 +1,76 @@
+//! Runs other programs from the top folder of the repository, and says which.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::repository;
+
+/// Cargo as the one that started us, so that a pinned toolchain stays pinned.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs `command` with our output and no input.
+///
+/// # Errors
+/// When it does not start or ends with anything but success.
+pub fn check(command: &mut Command) -> Result<()> {
+    announce(command);
+    let status = prepared(command).status().with_context(|| format!("{} did not start", line(command)))?;
+    ensure!(status.success(), "`{}` failed: {status}", line(command));
+    Ok(())
+}
+
+/// Runs `command`, shows its output as it comes, and hands each line of standard output to `each_line`.
+/// Returns whether it succeeded.
+///
+/// # Errors
+/// When it does not start.
+pub fn watch(command: &mut Command, mut each_line: impl FnMut(&str)) -> Result<bool> {
+    announce(command);
+    let mut child =
+        prepared(command).stdout(Stdio::piped()).spawn().with_context(|| format!("{} did not start", line(command)))?;
+    let mut ours = std::io::stdout();
+    let mut theirs = BufReader::new(child.stdout.take().context("a piped program has an output")?);
+    let mut bytes = Vec::new();
+    while theirs.read_until(b'\n', &mut bytes)? > 0 {
+        ours.write_all(&bytes)?;
+        each_line(String::from_utf8_lossy(&bytes).trim_end());
+        bytes.clear();
+    }
+    Ok(child.wait()?.success())
+}
+
+/// Runs `command` quietly; what it wrote to standard output. Its errors go to ours.
+///
+/// # Errors
+/// When it does not start or fails.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = prepared(command)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{} did not start", line(command)))?;
+    ensure!(output.status.success(), "`{}` failed: {}", line(command), output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` wrote something that is not text", line(command)))
+}
+
+fn prepared(command: &mut Command) -> &mut Command {
+    if command.get_current_dir().is_none() {
+        command.current_dir(repository::root());
+    }
+    command.stdin(Stdio::null())
+}
+
+fn announce(command: &Command) {
+    println!("$ {}", line(command));
+}
+
+/// The command as one would type it; the program without its folder.
+fn line(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let program = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}

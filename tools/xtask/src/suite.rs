@@ -1,0 +1,230 @@
+//! All tests in one command, with what they need: PostgreSQL, npm packages, a built server.
+//!
+//! Nothing passes by not running: a part that executed no test has failed. PostgreSQL goes with this process, however
+//! this process ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use muster_testenv::{Postgres, Programs, URL_VARIABLE};
+use serde_json::Value;
+
+use crate::summary::{Outcome, Summary};
+use crate::{repository, run};
+
+/// Names the server program for the end-to-end tests.
+const BINARY_VARIABLE: &str = "MUSTER_BIN";
+
+/// Which tests to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// Those of cargo and those of node.
+    All,
+    /// Those of cargo.
+    Rust,
+    /// Those with the official JavaScript client.
+    EndToEnd,
+}
+
+/// Runs the tests; `rest` goes to cargo or, as file names, to node.
+///
+/// # Errors
+/// When a test failed, or something that tests need could not be had.
+pub fn run(parts: Parts, rest: &[String]) -> Result<()> {
+    let mut summary = Summary::default();
+    run_parts(&mut summary, parts, rest);
+    summary.finish()
+}
+
+/// As [`run`], as parts of a longer list.
+pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
+    let mut server = None;
+    summary.part("postgres", || -> Result<Outcome> {
+        let started = postgres()?;
+        let place = started.url().to_owned();
+        server = Some(started);
+        Ok(Outcome::Passed(place))
+    });
+    // Without a server its tests would each start one of their own, and fail for the same reason.
+    let Some(server) = server else { return };
+
+    if parts != Parts::EndToEnd {
+        let mut counted = Counts::default();
+        summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
+        summary.count_tests(counted.passed, counted.failed);
+    }
+    if parts != Parts::Rust {
+        let files = if parts == Parts::EndToEnd { rest } else { &[] };
+        let mut counted = Counts::default();
+        summary.part("e2e", || end_to_end(&server, files, &mut counted));
+        summary.count_tests(counted.passed, counted.failed);
+    }
+}
+
+/// A server of our own, unless the caller named one; PostgreSQL is installed first where we may.
+fn postgres() -> Result<Postgres> {
+    if let Some(url) = std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty()) {
+        return Postgres::at(url);
+    }
+    if let Err(missing) = Programs::find() {
+        println!("{missing}");
+        muster_testenv::install().context(missing)?;
+    }
+    Postgres::start()
+}
+
+fn cargo_test(server: &Postgres, rest: &[String], counted: &mut Counts) -> Result<Outcome> {
+    let mut cargo = run::cargo();
+    // Every crate's tests run, whatever those of another do: one run shows all there is to repair.
+    cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(rest).env(URL_VARIABLE, server.url());
+    let succeeded = run::watch(&mut cargo, |line| counted.read_cargo(line))?;
+    counted.verdict(succeeded)
+}
+
+fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Result<Outcome> {
+    let folder = repository::root().join("tests/e2e");
+    install_packages(&folder)?;
+    let binary = build_server()?;
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=spec", "--test-force-exit"])
+        .args(if files.is_empty() { test_files(&folder)? } else { files.to_vec() })
+        .current_dir(&folder)
+        .env(BINARY_VARIABLE, binary)
+        .env(URL_VARIABLE, server.url());
+    let succeeded = run::watch(&mut node, |line| counted.read_node(line))?;
+    counted.verdict(succeeded)
+}
+
+/// `npm ci`, unless what is installed is what the lock file says already. Packages' own scripts never run.
+fn install_packages(folder: &Path) -> Result<()> {
+    let lock = std::fs::read(folder.join("package-lock.json")).context("tests/e2e has no package-lock.json")?;
+    let stamp = folder.join("node_modules/.muster-installed");
+    if std::fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(folder);
+    run::check(&mut npm).context("the end-to-end tests need node 20 or newer with npm")?;
+    std::fs::write(stamp, lock).context("cannot note what npm installed")
+}
+
+/// Builds the server and tells where. The same features and profile as `cargo test`, so that nothing is built twice.
+fn build_server() -> Result<PathBuf> {
+    let mut cargo = run::cargo();
+    let format = "--message-format=json-render-diagnostics";
+    cargo.args(["build", "--workspace", "--locked", "--bins", "--tests", format]);
+    println!("$ cargo build --workspace --locked --bins --tests");
+    let messages = run::output(&mut cargo)?;
+    let binary = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
+        let is_server = message["target"]["name"] == "muster" && message["target"]["kind"][0] == "bin";
+        let is_test = message["profile"]["test"] == true;
+        let file = message["executable"].as_str().filter(|_| is_server && !is_test)?;
+        Some(PathBuf::from(file))
+    });
+    binary.context("cargo built no program named `muster`")
+}
+
+fn test_files(folder: &Path) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".test.mjs") {
+            files.push(name);
+        }
+    }
+    ensure!(!files.is_empty(), "tests/e2e holds no *.test.mjs");
+    files.sort();
+    Ok(files)
+}
+
+/// What test runners say of themselves in their closing lines.
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl Counts {
+    /// `test result: ok. 5 passed; 0 failed; 0 ignored; …`, once per test program.
+    fn read_cargo(&mut self, line: &str) {
+        let line = without_colours(line);
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        for piece in result.split(['.', ';']) {
+            let mut words = piece.split_whitespace();
+            let (Some(Ok(number)), Some(word)) = (words.next().map(str::parse::<u64>), words.next()) else { continue };
+            match word {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// `ℹ pass 5` and its like, once per run.
+    fn read_node(&mut self, line: &str) {
+        let line = without_colours(line);
+        let mut words = line.strip_prefix("ℹ ").unwrap_or_default().split_whitespace();
+        let (Some(word), Some(Ok(number))) = (words.next(), words.next().map(str::parse::<u64>)) else { return };
+        match word {
+            "pass" => self.passed += number,
+            "fail" | "cancelled" => self.failed += number,
+            "skipped" | "todo" => self.skipped += number,
+            _ => {}
+        }
+    }
+
+    fn verdict(&self, succeeded: bool) -> Result<Outcome> {
+        let Self { passed, failed, skipped } = self;
+        if !succeeded || *failed > 0 {
+            bail!("{passed} passed, {failed} failed");
+        }
+        ensure!(*passed > 0, "no test ran");
+        ensure!(*skipped == 0, "{skipped} tests were skipped: a test runs or goes");
+        Ok(Outcome::Passed(format!("{passed} tests")))
+    }
+}
+
+/// `line` without terminal escape sequences.
+fn without_colours(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        if character == '\u{1b}' {
+            // A colour is `ESC [ numbers m`.
+            characters.by_ref().find(|character| *character == 'm');
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_the_runners_print() {
+        let mut counts = Counts::default();
+        counts.read_cargo(
+            "test result: \u{1b}[32mok\u{1b}[0m. 5 passed; 0 failed; 1 ignored; 0 measured; 9 filtered out",
+        );
+        counts.read_cargo("test result: FAILED. 1 passed; 2 failed; 0 ignored");
+        counts.read_node("\u{1b}[34mℹ pass 7\u{1b}[39m");
+        counts.read_node("ℹ cancelled 1");
+        assert_eq!((counts.passed, counts.failed, counts.skipped), (13, 3, 1));
+    }
+
+    #[test]
+    fn nothing_passes_by_not_running() {
+        let check = |passed, failed, skipped, succeeded| Counts { passed, failed, skipped }.verdict(succeeded).is_ok();
+        assert!(check(1, 0, 0, true));
+        assert!(!check(0, 0, 0, true));
+        assert!(!check(1, 0, 1, true));
+        assert!(!check(1, 1, 0, true));
+        assert!(!check(1, 0, 0, false));
+    }
+}
