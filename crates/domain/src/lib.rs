@@ -4,9 +4,19 @@
 //! clock, randomness, persistence and password hashing come in through
 //! [`ports`], so that the same rules run under tests and simulation.
 
+pub mod account;
+pub mod auth;
 pub mod error;
+pub mod guessing;
+pub mod identifiers;
 pub mod ids;
+pub mod json;
+pub mod limits;
+pub mod link;
 pub mod ports;
+pub mod revocations;
+pub mod sessions;
+pub mod storage;
 pub mod time;
 
 pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,154 @@
+//! Accounts as their owners, other players and the studio see them: read, change, look up, ban, export, delete.
+
+use std::str::FromStr;
+
+use crate::auth::not_found;
+use crate::error::{Error, ErrorKind, Result};
+use crate::identifiers::check_username;
+use crate::ids::UserId;
+use crate::json;
+use crate::limits::{
+    AVATAR_URL_CHARS_MAX, DISPLAY_NAME_CHARS_MAX, LANG_TAG_CHARS_MAX, LOCATION_CHARS_MAX, TIMEZONE_CHARS_MAX,
+};
+use crate::ports::accounts::{Account, AccountExport, AccountUpdate, User, UserQuery};
+use crate::ports::clock::Clock;
+use crate::ports::store::{Conflict, Store, StoreError};
+use crate::revocations::Revocations;
+use crate::sessions::SessionRules;
+use crate::time::Timestamp;
+
+/// The whole account.
+pub async fn get(store: &dyn Store, user_id: UserId) -> Result<Account> {
+    store.account(user_id).await?.ok_or_else(not_found)
+}
+
+/// Changes the given fields.
+///
+/// Errors: `InvalidArgument` for a value out of bounds or a taken user name, `NotFound` for an account gone.
+pub async fn update(store: &dyn Store, user_id: UserId, update: &AccountUpdate, now: Timestamp) -> Result<()> {
+    refuse_system(user_id, "changed")?;
+    check_update(update)?;
+    match store.update_account(user_id, update, now).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(not_found()),
+        Err(StoreError::Conflict(Conflict::Username)) => Err(Error::invalid("The username is already in use.")),
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn check_update(update: &AccountUpdate) -> Result<()> {
+    if let Some(username) = &update.username {
+        check_username(username)?;
+    }
+    check_text("display name", update.display_name.as_deref(), DISPLAY_NAME_CHARS_MAX)?;
+    check_text("avatar URL", update.avatar_url.as_deref(), AVATAR_URL_CHARS_MAX)?;
+    check_text("language tag", update.lang_tag.as_deref(), LANG_TAG_CHARS_MAX)?;
+    check_text("location", update.location.as_deref(), LOCATION_CHARS_MAX)?;
+    check_text("timezone", update.timezone.as_deref(), TIMEZONE_CHARS_MAX)?;
+    if let Some(metadata) = &update.metadata {
+        json::check_object(metadata).map_err(|_| Error::invalid("The metadata must be a JSON object."))?;
+    }
+    Ok(())
+}
+
+fn check_text(what: &str, text: Option<&str>, chars_max: usize) -> Result<()> {
+    let Some(text) = text else { return Ok(()) };
+    if text.contains('\0') {
+        return Err(Error::invalid(format!("The {what} must not contain null characters.")));
+    }
+    // A text of few bytes has few characters; only a long one is worth counting.
+    if text.len() > chars_max && text.chars().count() > chars_max {
+        return Err(Error::invalid(format!("The {what} must be at most {chars_max} characters long.")));
+    }
+    Ok(())
+}
+
+/// Public parts of accounts, each once. Unknown ones are left out.
+///
+/// Errors: `InvalidArgument` for an id that is no UUID or an empty name.
+pub async fn users(
+    store: &dyn Store,
+    ids: &[String],
+    usernames: Vec<String>,
+    facebook_ids: Vec<String>,
+) -> Result<Vec<User>> {
+    if ids.is_empty() && usernames.is_empty() && facebook_ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    if usernames.iter().any(String::is_empty) {
+        return Err(Error::invalid("A username must not be empty."));
+    }
+    if facebook_ids.iter().any(String::is_empty) {
+        return Err(Error::invalid("A Facebook ID must not be empty."));
+    }
+    let ids = ids.iter().map(|id| parse_user_id(id)).collect::<Result<_>>()?;
+    Ok(store.users(&UserQuery { ids, usernames, facebook_ids }).await?)
+}
+
+/// Reads a user id that a client sent.
+pub fn parse_user_id(text: &str) -> Result<UserId> {
+    // The hyphenated form only: other spellings would be other keys in caches and logs.
+    if text.len() == 36
+        && let Ok(id) = UserId::from_str(text)
+    {
+        return Ok(id);
+    }
+    Err(Error::invalid("The user ID is not a valid UUID."))
+}
+
+/// What ending accounts needs besides the store.
+#[derive(Clone, Copy)]
+pub struct Ending<'a> {
+    /// How long tokens live.
+    pub sessions: &'a SessionRules,
+    /// This process's copy of what is void.
+    pub revocations: &'a Revocations,
+    /// The time.
+    pub clock: &'a dyn Clock,
+}
+
+impl Ending<'_> {
+    /// Removes an account and voids its tokens. Answers when this process refuses them. An account gone already
+    /// is no error, so that a request whose answer was lost can be repeated.
+    pub async fn delete(&self, store: &dyn Store, user_id: UserId, recorded: bool) -> Result<()> {
+        refuse_system(user_id, "deleted")?;
+        let revocation = self.sessions.all_up_to_now(self.revocations, self.clock, user_id);
+        store.delete_account(user_id, recorded, &revocation, self.clock.now()).await?;
+        self.void_late_sign_ins(store, user_id).await
+    }
+
+    /// Bans an account: it cannot sign in, its tokens are void, its sockets close. Answers whether it exists.
+    pub async fn ban(&self, store: &dyn Store, user_id: UserId) -> Result<bool> {
+        refuse_system(user_id, "banned")?;
+        let revocation = self.sessions.all_up_to_now(self.revocations, self.clock, user_id);
+        if !store.set_disabled(user_id, Some(self.clock.now()), Some(&revocation)).await? {
+            return Ok(false);
+        }
+        self.void_late_sign_ins(store, user_id).await?;
+        Ok(true)
+    }
+
+    /// Voids the tokens once more. A sign-in that read the account just before it was banned or deleted may have
+    /// taken its moment after that of the first revocation; it took it before this one.
+    async fn void_late_sign_ins(&self, store: &dyn Store, user_id: UserId) -> Result<()> {
+        self.sessions.revoke_all(store, self.revocations, self.clock, user_id).await
+    }
+}
+
+/// Lifts a ban; answers whether the account exists. Tokens voided by the ban stay void.
+pub async fn unban(store: &dyn Store, user_id: UserId) -> Result<bool> {
+    Ok(store.set_disabled(user_id, None, None).await?)
+}
+
+/// Everything stored of a player.
+pub async fn export(store: &dyn Store, user_id: UserId) -> Result<AccountExport> {
+    refuse_system(user_id, "exported")?;
+    store.export_account(user_id).await?.ok_or_else(not_found)
+}
+
+fn refuse_system(user_id: UserId, verb: &str) -> Result<()> {
+    if user_id == UserId::SYSTEM {
+        return Err(Error::new(ErrorKind::InvalidArgument, format!("The system user cannot be {verb}.")));
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The limits of the durable rules, each with its name.
+//!
+//! Lengths of identifiers count bytes, as the original checks them; lengths of free text count characters, as
+//! the columns they end in do.
+
+/// Fewest bytes of a device id.
+pub const DEVICE_ID_BYTES_MIN: usize = 10;
+/// Most bytes of a device id.
+pub const DEVICE_ID_BYTES_MAX: usize = 128;
+/// Fewest bytes of a custom id.
+pub const CUSTOM_ID_BYTES_MIN: usize = 6;
+/// Most bytes of a custom id.
+pub const CUSTOM_ID_BYTES_MAX: usize = 128;
+/// Fewest bytes of an e-mail address.
+pub const EMAIL_BYTES_MIN: usize = 10;
+/// Most bytes of an e-mail address.
+pub const EMAIL_BYTES_MAX: usize = 255;
+/// Fewest bytes of a password.
+pub const PASSWORD_BYTES_MIN: usize = 8;
+/// Most bytes of a password being set: bcrypt takes no more, and an adopted database holds bcrypt. A longer one
+/// may still be presented, since older hashes were made of its first 72 bytes.
+pub const PASSWORD_BYTES_MAX: usize = 72;
+/// Most bytes of a user name.
+pub const USERNAME_BYTES_MAX: usize = 128;
+/// Letters of a user name made up by the server.
+pub const RANDOM_USERNAME_LETTERS: usize = 10;
+/// How often another random name is tried when one is taken; among 52^10 names twice in a row is a fault
+/// elsewhere.
+pub const RANDOM_USERNAME_TRIES: u32 = 5;
+
+/// Most characters of a display name.
+pub const DISPLAY_NAME_CHARS_MAX: usize = 255;
+/// Most characters of a location.
+pub const LOCATION_CHARS_MAX: usize = 255;
+/// Most characters of a time zone.
+pub const TIMEZONE_CHARS_MAX: usize = 255;
+/// Most characters of an avatar's address.
+pub const AVATAR_URL_CHARS_MAX: usize = 512;
+/// Most characters of a language tag.
+pub const LANG_TAG_CHARS_MAX: usize = 18;
+
+/// Most bytes of a storage collection's name.
+pub const COLLECTION_BYTES_MAX: usize = 128;
+/// Most bytes of a storage object's key.
+pub const KEY_BYTES_MAX: usize = 128;
+/// Most objects on a page of a listing.
+pub const STORAGE_PAGE_MAX: i32 = 100;
+/// Objects on a page when the caller names no number.
+pub const STORAGE_PAGE_DEFAULT: i32 = 1;
+/// How deep arrays and objects may nest in a stored JSON document: below what either database refuses to parse.
+pub const JSON_DEPTH_MAX: usize = 500;
+
+/// Revoked sign-ins remembered one by one for one user. The next logout revokes all of the user's tokens up to
+/// then instead, so that signing in and out forever costs no more memory than this.
+pub const REVOKED_TOKENS_PER_USER_MAX: usize = 1024;
+/// Added to the life of a revocation, for clocks that disagree between servers.
+pub const REVOCATION_MARGIN_SEC: i64 = 3600;
+/// How far back the revocation feed is read again, for rows that became visible late.
+pub const REVOCATION_OVERLAP_SEC: i64 = 30;

@@ -1,0 +1,242 @@
+//! The process's copy of which tokens are void, shared by all shards.
+//!
+//! Fed by the store's feed alone, never by the code path that wrote, so that every server of a database comes to
+//! the same answer. Memory: about 100 bytes for each user with a live revocation, and 24 for each sign-in
+//! revoked on its own, of which one user has at most [`crate::limits::REVOKED_TOKENS_PER_USER_MAX`] and a few;
+//! entries go when the tokens they concern have expired.
+//!
+//! Locks: `feed` before `state`, neither held across an await. Reading takes `state` shared, and not even that
+//! while nothing is revoked.
+#![allow(clippy::disallowed_types, reason = "many shards read on every request; writing is rare and short")]
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::{Subject, TokenId};
+use crate::limits::REVOCATION_OVERLAP_SEC;
+use crate::ports::clock::Clock;
+use crate::ports::revocations::{Revocation, RevocationRow, RevokedTokens};
+use crate::ports::store::Store;
+use crate::sessions::Claims;
+use crate::time::Timestamp;
+
+/// Told of each revocation once, when this process has applied it: to close open sockets.
+pub type Observer = Box<dyn Fn(&Revocation) + Send + Sync>;
+
+/// What is void. See the module.
+pub struct Revocations {
+    state: RwLock<HashMap<Subject, Entry>>,
+    feed: Mutex<Feed>,
+    any: AtomicBool,
+    last_moment: AtomicI64,
+    observer: Observer,
+}
+
+/// The revocations of one user.
+#[derive(Debug, Default)]
+struct Entry {
+    /// All tokens up to a moment, but those of one sign-in.
+    up_to: Option<UpTo>,
+    /// Sign-ins revoked one by one.
+    tokens: Vec<(TokenId, Timestamp)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UpTo {
+    moment: Timestamp,
+    except: Option<TokenId>,
+    expires_at: Timestamp,
+}
+
+/// Where reading the feed stands.
+#[derive(Debug, Default)]
+struct Feed {
+    last_sequence: i64,
+    /// Rows recent enough to be read again.
+    seen: HashMap<i64, Timestamp>,
+}
+
+impl Revocations {
+    /// Nothing is void until the feed is read: call [`Self::refresh`] before serving anyone.
+    pub fn new(observer: Observer) -> Self {
+        Self {
+            state: RwLock::default(),
+            feed: Mutex::default(),
+            any: AtomicBool::new(false),
+            last_moment: AtomicI64::new(i64::MIN),
+            observer,
+        }
+    }
+
+    /// A moment for a sign-in or a revocation: the present, or just after the last one given or seen. No two are
+    /// equal in this process, so that «before» and «after» are exact even if the clock stands or goes back.
+    pub fn moment(&self, now: Timestamp) -> Timestamp {
+        let next = |last: i64| now.0.max(last.saturating_add(1));
+        let last = self.last_moment.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        Timestamp(next(last.unwrap_or_else(|last| last)))
+    }
+
+    /// Whether a token with these claims is void.
+    pub fn is_revoked(&self, claims: &Claims) -> bool {
+        if !self.any.load(Ordering::Acquire) {
+            return false;
+        }
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = state.get(&Subject::from(claims.user_id)) else { return false };
+        entry.voids(claims.token_id, claims.issued_at_sec)
+    }
+
+    /// How many sign-ins of a user are revoked one by one.
+    pub fn tokens_of(&self, subject: &Subject) -> usize {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.get(subject).map_or(0, |entry| entry.tokens.len())
+    }
+
+    /// How many users have live revocations, for metrics.
+    pub fn len(&self) -> usize {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether nothing is void.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Stores revocations and answers once this process has applied them.
+    pub async fn revoke(&self, store: &dyn Store, clock: &dyn Clock, rows: &[Revocation]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        store.revoke(rows).await?;
+        self.refresh(store, clock).await?;
+        if rows.iter().all(|row| self.holds(row)) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unavailable, "The database did not show the change yet. Please try again."))
+    }
+
+    /// Reads what is new in the feed, applies it and tells the observer; answers how many rows were new. To be
+    /// called once before serving and then about every second, for what other servers revoke.
+    pub async fn refresh(&self, store: &dyn Store, clock: &dyn Clock) -> Result<usize> {
+        let since = clock.now().plus_seconds(-REVOCATION_OVERLAP_SEC);
+        let sequence = self.feed.lock().unwrap_or_else(PoisonError::into_inner).last_sequence;
+        let rows = store.revocations_after(sequence, since).await?;
+        let now = clock.now();
+        let fresh = rows.iter().filter(|row| self.apply(row, now)).count();
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner).seen.retain(|_, revoked_at| *revoked_at > since);
+        Ok(fresh)
+    }
+
+    /// Applies a row of the feed; answers whether it was new. Applying one twice changes nothing.
+    fn apply(&self, row: &RevocationRow, now: Timestamp) -> bool {
+        let revocation = &row.revocation;
+        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        if revocation.expires_at > now {
+            self.last_moment.fetch_max(revocation.revoked_at.0, Ordering::Relaxed);
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            state.entry(revocation.subject).or_default().apply(revocation);
+            self.any.store(true, Ordering::Release);
+        }
+        feed.last_sequence = feed.last_sequence.max(row.sequence);
+        let is_new = feed.seen.insert(row.sequence, revocation.revoked_at).is_none();
+        drop(feed);
+        if is_new {
+            (self.observer)(revocation);
+        }
+        is_new
+    }
+
+    /// Forgets what has expired, here and in the store; answers how many rows the store removed.
+    pub async fn prune(&self, store: &dyn Store, clock: &dyn Clock) -> Result<u64> {
+        let now = clock.now();
+        {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            state.retain(|_, entry| entry.prune(now));
+            self.any.store(!state.is_empty(), Ordering::Release);
+        }
+        Ok(store.prune_revocations(now).await?)
+    }
+
+    fn holds(&self, row: &Revocation) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = state.get(&row.subject) else { return false };
+        match row.tokens {
+            RevokedTokens::Token(token_id) => entry.voids(token_id, i64::MAX),
+            RevokedTokens::AllBut(_) => entry.up_to.is_some_and(|up_to| up_to.moment >= row.revoked_at),
+        }
+    }
+}
+
+impl Entry {
+    fn voids(&self, token_id: TokenId, issued_at_sec: i64) -> bool {
+        let by_moment = self
+            .up_to
+            .is_some_and(|up_to| up_to.except != Some(token_id) && issued(token_id, issued_at_sec) <= up_to.moment);
+        by_moment || self.tokens.iter().any(|(revoked, _)| *revoked == token_id)
+    }
+
+    fn apply(&mut self, revocation: &Revocation) {
+        match revocation.tokens {
+            RevokedTokens::Token(token_id) => match self.tokens.iter_mut().find(|(revoked, _)| *revoked == token_id) {
+                Some((_, expires_at)) => *expires_at = revocation.expires_at.max(*expires_at),
+                None => self.tokens.push((token_id, revocation.expires_at)),
+            },
+            RevokedTokens::AllBut(except) => {
+                let new = UpTo { moment: revocation.revoked_at, except, expires_at: revocation.expires_at };
+                self.up_to = Some(self.up_to.map_or(new, |old| old.and(new)));
+            }
+        }
+        // What a moment covers need not be listed.
+        if let Some(up_to) = self.up_to {
+            let covered = |token_id: TokenId| {
+                up_to.except != Some(token_id) && token_id.moment().is_some_and(|issued| issued <= up_to.moment)
+            };
+            self.tokens.retain(|(token_id, _)| !covered(*token_id));
+        }
+    }
+
+    /// Drops what has expired; answers whether anything is left.
+    fn prune(&mut self, now: Timestamp) -> bool {
+        self.up_to = self.up_to.filter(|up_to| up_to.expires_at > now);
+        self.tokens.retain(|(_, expires_at)| *expires_at > now);
+        self.up_to.is_some() || !self.tokens.is_empty()
+    }
+}
+
+impl UpTo {
+    /// Both at once: the later moment covers all that the earlier one does, and its exception holds only if the
+    /// earlier one does not void it. The order of the two does not matter.
+    fn and(self, other: UpTo) -> UpTo {
+        let (later, earlier) = if self.moment >= other.moment { (self, other) } else { (other, self) };
+        let spared = |token_id: &TokenId| {
+            earlier.except == Some(*token_id) || token_id.moment().is_none_or(|issued| issued > earlier.moment)
+        };
+        UpTo {
+            moment: later.moment,
+            except: later.except.filter(spared),
+            expires_at: later.expires_at.max(earlier.expires_at),
+        }
+    }
+}
+
+/// When a token was issued: by its id, else by its claim, which knows only the second.
+fn issued(token_id: TokenId, issued_at_sec: i64) -> Timestamp {
+    token_id.moment().unwrap_or_else(|| Timestamp::from_seconds(issued_at_sec))
+}
+
+impl Revocation {
+    /// Whether it concerns a token of its subject.
+    pub fn voids(&self, token_id: TokenId, issued_at_sec: i64) -> bool {
+        match self.tokens {
+            RevokedTokens::Token(revoked) => revoked == token_id,
+            RevokedTokens::AllBut(except) => {
+                except != Some(token_id) && issued(token_id, issued_at_sec) <= self.revoked_at
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
