@@ -1,0 +1,72 @@
+//! The command line: from arguments to a [`Command`]. Parsing only; whoever calls runs the command.
+//!
+//! Flags are written as Go's flag package takes them, because the keys are flags too and existing start scripts use them:
+//! `-key value`, `--key=value`, `--flag` alone for true.
+
+pub mod bench;
+mod help;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use uuid::Uuid;
+
+use crate::config::{Key, Mode, Setting};
+
+pub use parse::parse;
+
+/// What the user asks for.
+#[derive(Debug)]
+pub enum Command {
+    /// Start a server: `muster dev` or `muster serve`.
+    Start { mode: Mode, flags: Vec<Setting> },
+    /// Prepare the database, or tell how it stands.
+    Migrate { action: MigrateAction, flags: Vec<Setting> },
+    /// Tell what the configuration amounts to; as `muster dev` would read it with `--dev`.
+    Check { mode: Mode, flags: Vec<Setting> },
+    /// Copy the database of a running or stopped server into a file.
+    Backup { file: PathBuf, flags: Vec<Setting> },
+    /// Replace the database by a backup.
+    Restore { file: PathBuf, flags: Vec<Setting> },
+    /// Ask a running server whether it is well.
+    Healthcheck { target: HealthTarget },
+    /// Hand over to the bench tool with these arguments.
+    Bench { arguments: Vec<std::ffi::OsString> },
+    /// Print all that is stored of a player.
+    AccountExport { user_id: Uuid, flags: Vec<Setting> },
+    /// Print this text and succeed: help, version, list of keys.
+    Print(String),
+}
+
+/// What to do with the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrateAction {
+    /// Create or complete our tables.
+    Up,
+    /// Tell which steps are done.
+    Status,
+}
+
+/// The server whose health is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HealthTarget {
+    /// On this machine, by port.
+    Port(u16),
+    /// Anywhere, `http://…` or `https://…`.
+    Url(String),
+}
+
+/// A command line that means nothing. The text says what to write instead; the exit status is [`EXIT_USAGE`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// Exit status of a wrong command line, as shells use it.
+pub const EXIT_USAGE: u8 = 2;
+
+/// The text of `muster help KEY`.
+pub fn help_for(key: &Key) -> String {
+    crate::config::reference::about(key)
+}

@@ -1,0 +1,27 @@
+//! Texts of `muster --help` and `muster --version`.
+
+/// What `muster --help` prints.
+pub(super) const OVERVIEW: &str = "\
+Muster, a game server.
+
+  muster dev                    start on this machine for development: published keys, loopback only
+  muster serve                  start for players: own keys, generated at first start
+  muster check [--dev]          tell what the configuration amounts to, and what is not honoured
+  muster check --keys           list all configuration keys
+  muster migrate up|status      prepare the database, or tell how it stands
+  muster backup FILE            copy the database into a file, also while the server runs
+  muster restore FILE           replace the database by a backup
+  muster account export ID      print all that is stored of a player, as JSON
+  muster healthcheck [PORT|URL] ask a running server whether it is well (default port 7350)
+  muster bench ...              load a server and measure it; `muster bench --help` tells more
+  muster help KEY               tell about one configuration key
+  muster --version
+
+Every configuration key is a flag: --socket.port 7350 or --socket.port=7350.
+Files with keys (YAML): --config FILE, repeatable. Environment: MUSTER_SOCKET__PORT=7350.
+";
+
+/// What `muster --version` prints.
+pub(super) fn version() -> String {
+    format!("muster {}\n", env!("CARGO_PKG_VERSION"))
+}

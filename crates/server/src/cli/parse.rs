@@ -1,0 +1,230 @@
+//! Arguments to commands.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use crate::config::{Key, Kind, Mode, Setting, Source, keys, reference};
+
+use super::{Command, HealthTarget, MigrateAction, UsageError, help};
+
+/// Where `muster healthcheck` asks by default.
+const DEFAULT_PORT: u16 = 7350;
+
+/// Names of all commands, for suggestions.
+const COMMANDS: [&str; 10] =
+    ["dev", "serve", "check", "migrate", "backup", "restore", "account", "healthcheck", "bench", "help"];
+
+/// Parses the arguments without the program's name.
+///
+/// # Errors
+/// Unknown commands and flags with the nearest known one, missing values, too many arguments.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+    let mut arguments = arguments.into_iter();
+    let Some(first) = arguments.next() else {
+        return Err(UsageError(format!("what to do? Start with `muster dev`.\n\n{}", help::OVERVIEW)));
+    };
+    let name = text(first)?;
+    if name == "bench" {
+        return Ok(Command::Bench { arguments: arguments.collect() });
+    }
+    let rest = arguments.map(text).collect::<Result<Vec<String>, UsageError>>()?;
+    match name.as_str() {
+        "dev" => start(Mode::Dev, rest),
+        "serve" => start(Mode::Serve, rest),
+        "check" => check(rest),
+        "migrate" => migrate(rest),
+        "backup" => one_file(rest, "backup", |file, flags| Command::Backup { file, flags }),
+        "restore" => one_file(rest, "restore", |file, flags| Command::Restore { file, flags }),
+        "account" => account(rest),
+        "healthcheck" => healthcheck(rest),
+        "help" | "-h" | "-help" | "--help" => about(rest),
+        "version" | "-version" | "--version" => Ok(Command::Print(help::version())),
+        _ if name.starts_with('-') => Err(UsageError(format!(
+            "a command comes first, such as `muster serve {name} …`; `muster --help` lists them"
+        ))),
+        _ => Err(unknown_command(&name)),
+    }
+}
+
+fn text(argument: OsString) -> Result<String, UsageError> {
+    argument.into_string().map_err(|argument| UsageError(format!("the argument {argument:?} is no UTF-8 text")))
+}
+
+fn unknown_command(name: &str) -> UsageError {
+    let hint = match nearest(name, COMMANDS.into_iter()) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => "; `muster --help` lists them".to_owned(),
+    };
+    UsageError(format!("there is no command `{name}`{hint}"))
+}
+
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let near = known.map(|one| (strsim::damerau_levenshtein(name, one), one)).min()?;
+    (near.0 <= 2).then_some(near.1)
+}
+
+fn start(mode: Mode, rest: Vec<String>) -> Result<Command, UsageError> {
+    match split(rest, &[])? {
+        Split { help: true, .. } => Ok(overview()),
+        Split { flags, words, .. } => none_left(&words).map(|()| Command::Start { mode, flags }),
+    }
+}
+
+fn check(rest: Vec<String>) -> Result<Command, UsageError> {
+    let split = split(rest, &["dev", "keys"])?;
+    none_left(&split.words)?;
+    if split.help {
+        return Ok(overview());
+    }
+    if split.switches.contains(&"keys") {
+        return Ok(Command::Print(reference::list()));
+    }
+    let mode = if split.switches.contains(&"dev") { Mode::Dev } else { Mode::Serve };
+    Ok(Command::Check { mode, flags: split.flags })
+}
+
+fn migrate(rest: Vec<String>) -> Result<Command, UsageError> {
+    let split = split(rest, &[])?;
+    if split.help {
+        return Ok(overview());
+    }
+    let action = match split.words.as_slice() {
+        [word] if word == "up" => MigrateAction::Up,
+        [word] if word == "status" => MigrateAction::Status,
+        [word] if word == "down" || word == "redo" => {
+            return Err(UsageError(format!(
+                "`muster migrate {word}` does not exist: steps back would lose data; restore a backup instead"
+            )));
+        }
+        _ => return Err(UsageError("write `muster migrate up` or `muster migrate status`".to_owned())),
+    };
+    Ok(Command::Migrate { action, flags: split.flags })
+}
+
+fn one_file(
+    rest: Vec<String>,
+    name: &str,
+    command: impl FnOnce(PathBuf, Vec<Setting>) -> Command,
+) -> Result<Command, UsageError> {
+    let split = split(rest, &[])?;
+    match split.words.as_slice() {
+        _ if split.help => Ok(overview()),
+        [file] => Ok(command(PathBuf::from(file), split.flags)),
+        _ => Err(UsageError(format!("write `muster {name} FILE`, with one file"))),
+    }
+}
+
+fn account(rest: Vec<String>) -> Result<Command, UsageError> {
+    let split = split(rest, &[])?;
+    match split.words.as_slice() {
+        _ if split.help => Ok(overview()),
+        [word, id] if word == "export" => match id.parse() {
+            Ok(user_id) => Ok(Command::AccountExport { user_id, flags: split.flags }),
+            Err(_) => Err(UsageError(format!("`{id}` is no user id, which is a UUID"))),
+        },
+        _ => Err(UsageError("write `muster account export ID`, with a user's id".to_owned())),
+    }
+}
+
+fn healthcheck(rest: Vec<String>) -> Result<Command, UsageError> {
+    let split = split(rest, &[])?;
+    let usage = || UsageError("write `muster healthcheck`, with a port (1 to 65535) or a URL if need be".to_owned());
+    let target = match split.words.as_slice() {
+        _ if split.help => return Ok(overview()),
+        [] => HealthTarget::Port(DEFAULT_PORT),
+        [url] if url.starts_with("http://") || url.starts_with("https://") => HealthTarget::Url(url.clone()),
+        [port] => HealthTarget::Port(port.parse().ok().filter(|port| *port != 0).ok_or_else(usage)?),
+        _ => return Err(usage()),
+    };
+    Ok(Command::Healthcheck { target })
+}
+
+fn about(rest: Vec<String>) -> Result<Command, UsageError> {
+    match rest.as_slice() {
+        [] => Ok(overview()),
+        [name] if COMMANDS.contains(&name.as_str()) => Ok(overview()),
+        [name] => match keys::find(name) {
+            Some(key) => Ok(Command::Print(super::help_for(key))),
+            None => Err(unknown_flag(name)),
+        },
+        _ => Err(UsageError("write `muster help KEY`, with one key".to_owned())),
+    }
+}
+
+fn overview() -> Command {
+    Command::Print(help::OVERVIEW.to_owned())
+}
+
+fn none_left(words: &[String]) -> Result<(), UsageError> {
+    match words.first() {
+        None => Ok(()),
+        Some(word) => Err(UsageError(format!("`{word}` has no meaning here; flags begin with a dash"))),
+    }
+}
+
+/// Arguments told apart.
+struct Split {
+    flags: Vec<Setting>,
+    /// Those of the command's own switches that are there.
+    switches: Vec<&'static str>,
+    words: Vec<String>,
+    help: bool,
+}
+
+/// Tells keys, the command's own switches and plain words apart.
+fn split(rest: Vec<String>, own_switches: &[&'static str]) -> Result<Split, UsageError> {
+    let mut split = Split { flags: Vec::new(), switches: Vec::new(), words: Vec::new(), help: false };
+    let mut rest = rest.into_iter().peekable();
+    while let Some(argument) = rest.next() {
+        if argument == "--" {
+            split.words.extend(rest);
+            break;
+        }
+        let Some(flag) = argument.strip_prefix('-').filter(|flag| !flag.is_empty()) else {
+            split.words.push(argument);
+            continue;
+        };
+        let flag = flag.strip_prefix('-').unwrap_or(flag);
+        let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value.to_owned())));
+        if let Some(switch) = own_switches.iter().find(|switch| **switch == name && value.is_none()) {
+            split.switches.push(switch);
+        } else if name == "help" || name == "h" {
+            split.help = true;
+        } else {
+            let key = keys::find(name).ok_or_else(|| unknown_flag(name))?;
+            let value = match value {
+                Some(value) => value,
+                None => following_value(key, &mut rest)?,
+            };
+            split.flags.push(Setting::one(key, value, Source::Flag));
+        }
+    }
+    Ok(split)
+}
+
+/// The value of a flag that has none after an equals sign. Go would read `--flag false` as true and stop; we take the word.
+fn following_value(
+    key: &'static Key,
+    rest: &mut std::iter::Peekable<std::vec::IntoIter<String>>,
+) -> Result<String, UsageError> {
+    let is_flag = key.kind == Kind::Flag;
+    let fits = |next: &String| if is_flag { next == "true" || next == "false" } else { !names_a_key(next) };
+    match rest.next_if(fits) {
+        Some(value) => Ok(value),
+        None if is_flag => Ok("true".to_owned()),
+        None => Err(UsageError(format!("`--{}` needs a value: {}", key.name, key.kind.expected()))),
+    }
+}
+
+/// True for an argument that is clearly the next flag.
+fn names_a_key(argument: &str) -> bool {
+    let name = argument.strip_prefix("--").and_then(|flag| flag.split('=').next());
+    name.and_then(keys::find).is_some()
+}
+
+fn unknown_flag(name: &str) -> UsageError {
+    let hint = match keys::nearest(name) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => "; `muster check --keys` lists all keys".to_owned(),
+    };
+    UsageError(format!("there is no key `{name}`{hint}"))
+}

@@ -1,0 +1,69 @@
+//! Environment variables as settings: `MUSTER_` and the key in upper case, each dot as two underscores (`MUSTER_SOCKET__PORT`).
+//!
+//! Two underscores, because a container platform that links services puts names such as `MUSTER_CONSOLE_PORT=tcp://…` there
+//! for a service called `muster-console`: with one underscore these would be taken for keys.
+
+use std::ffi::OsString;
+
+use super::{
+    keys,
+    problem::Problem,
+    setting::{Entry, Setting, Source},
+    yaml,
+};
+
+const PREFIX: &str = "MUSTER_";
+
+/// Variables of the tests and of the bench; the server does not read them.
+const RESERVED_PREFIXES: [&str; 2] = ["MUSTER_TEST_", "MUSTER_BENCH_"];
+
+/// The settings among the variables. Those that begin with the prefix and name no key are faults.
+pub(crate) fn read(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for (name, value) in variables {
+        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
+        let Some(value) = value.to_str() else {
+            problems.push(Problem::Contradiction(format!("environment variable {name}: its value is no UTF-8 text")));
+            continue;
+        };
+        let source = Source::Environment(name.to_owned());
+        let dotted = name[PREFIX.len()..].to_ascii_lowercase().replace("__", ".");
+        match keys::find(&dotted).filter(|key| key.environment_name() == name) {
+            Some(key) => settings.push(Setting { key, entries: entries(key.kind.is_list(), value, &source) }),
+            None if is_foreign(name, value) => {}
+            None => problems.push(unknown(&dotted, &source)),
+        }
+    }
+    settings
+}
+
+/// A list is written as YAML writes it in one line, `[a, b]`; any other text is one entry.
+fn entries(is_list: bool, value: &str, source: &Source) -> Vec<Entry> {
+    let texts = if is_list { yaml::read_flow_list(value) } else { None };
+    texts
+        .unwrap_or_else(|| vec![value.to_owned()])
+        .into_iter()
+        .map(|text| Entry { text, source: source.clone() })
+        .collect()
+}
+
+fn unknown(dotted: &str, source: &Source) -> Problem {
+    let near = keys::nearest(dotted).or_else(|| keys::nearest(&dotted.replacen('_', ".", 1))).and_then(keys::find);
+    let hint = match near {
+        Some(key) => format!("; did you mean {}?", key.environment_name()),
+        None => "; `muster check --keys` lists all keys".to_owned(),
+    };
+    Problem::UnknownKey { name: dotted.to_owned(), source_text: source.to_string(), hint }
+}
+
+/// What container platforms set for a linked service whose name begins with `muster`, and what our own tools use.
+fn is_foreign(name: &str, value: &str) -> bool {
+    RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || name.ends_with("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || (name.ends_with("_PORT") && value.contains("://"))
+        || (name.contains("_PORT_") && (name.contains("_TCP") || name.contains("_UDP")))
+}

@@ -1,0 +1,120 @@
+//! Configuration files: from the tree of a YAML file to settings of known keys.
+
+use std::{fs, io::Read as _, path::Path};
+
+use super::{
+    key::{Key, Kind},
+    keys,
+    problem::Problem,
+    setting::{Entry, Setting, Source},
+    yaml::{self, Node, Pair, Value},
+};
+
+/// A configuration file may have this many bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Top-level names with this prefix hold anchors and are no keys.
+const ANCHOR_PREFIX: &str = "x-";
+
+/// Reads a file's settings; every fault is recorded and the rest still read.
+pub(crate) fn read(path: &Path, problems: &mut Vec<Problem>) -> Vec<Setting> {
+    match read_text(path) {
+        Ok(text) => parse(path, &text, problems),
+        Err(error) => {
+            problems.push(Problem::Unreadable { path: path.to_owned(), error });
+            Vec::new()
+        }
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_FILE_BYTES { Err(format!("it has more than {MAX_FILE_BYTES} bytes")) } else { Ok(text) }
+}
+
+/// The settings of a text that stands in for the file at `path`.
+pub(crate) fn parse(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Vec<Setting> {
+    let mut flat = Flat { path, settings: Vec::new(), problems };
+    match yaml::read_map(text) {
+        Ok(pairs) => flat.group("", pairs.into_iter().filter(|pair| !pair.name.starts_with(ANCHOR_PREFIX)).collect()),
+        Err(error) => flat.problems.push(yaml::problem(path, error)),
+    }
+    flat.settings
+}
+
+/// Flattens nested groups to dotted names.
+struct Flat<'a> {
+    path: &'a Path,
+    settings: Vec<Setting>,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Flat<'_> {
+    fn group(&mut self, prefix: &str, pairs: Vec<Pair>) {
+        for Pair { name, line, node } in pairs {
+            let name = format!("{prefix}{name}");
+            match (keys::find(&name), node.value) {
+                (Some(key), value) => self.key(key, line, Node { line: node.line, value }),
+                (None, Value::Map(pairs)) => self.group(&format!("{name}."), pairs),
+                (None, Value::Null) if keys::is_group(&name) => {}
+                (None, _) if keys::is_group(&name) => {
+                    self.fault(line, format!("`{name}` is a group of keys: it takes no value of its own"));
+                }
+                (None, _) => self.problems.push(Problem::unknown_key(&name, &self.source(line))),
+            }
+        }
+    }
+
+    fn key(&mut self, key: &'static Key, line: usize, node: Node) {
+        if let Some(earlier) = self.settings.iter().find(|setting| setting.key.name == key.name) {
+            let message = format!("`{}` is set a second time, after {}", key.name, earlier.source());
+            return self.fault(line, message);
+        }
+        if key.name == super::CONFIG_KEY {
+            return self.fault(line, "`config` cannot stand in a file: give further files by --config".to_owned());
+        }
+        let entries = match node.value {
+            Value::Null => return,
+            Value::Scalar(text) => vec![Entry { text, source: self.source(line) }],
+            Value::List(items) if key.kind.is_list() => self.items(key, items),
+            Value::Map(pairs) if matches!(key.kind, Kind::Pairs { .. }) => self.pairs(key, pairs),
+            Value::List(_) => return self.fault(line, format!("`{}` takes one value, not a list", key.name)),
+            Value::Map(_) => return self.fault(line, format!("`{}` takes {}, not a map", key.name, key.kind.expected())),
+        };
+        self.settings.push(Setting { key, entries });
+    }
+
+    fn items(&mut self, key: &'static Key, items: Vec<Node>) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for Node { line, value } in items {
+            match value {
+                Value::Scalar(text) => entries.push(Entry { text, source: self.source(line) }),
+                Value::Null => {}
+                _ => self.fault(line, format!("an entry of `{}` must be a text", key.name)),
+            }
+        }
+        entries
+    }
+
+    fn pairs(&mut self, key: &'static Key, pairs: Vec<Pair>) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for Pair { name, line, node } in pairs {
+            match node.value {
+                Value::Scalar(text) => entries.push(Entry { text: format!("{name}={text}"), source: self.source(line) }),
+                Value::Null => entries.push(Entry { text: format!("{name}="), source: self.source(line) }),
+                _ => self.fault(line, format!("`{name}` of `{}` must be a text", key.name)),
+            }
+        }
+        entries
+    }
+
+    fn source(&self, line: usize) -> Source {
+        Source::File { path: self.path.to_owned(), line }
+    }
+
+    fn fault(&mut self, line: usize, message: String) {
+        self.problems.push(Problem::Yaml { path: self.path.to_owned(), line, message });
+    }
+}

@@ -1,0 +1,36 @@
+//! Where durable data is kept, and how many connections to it there are.
+
+use super::super::{
+    address::DatabaseAddress,
+    key::{Key, Kind, Origin, at_least, honoured},
+};
+
+honoured! {
+    /// The database.
+    pub struct Database in "database." {
+        /// Where the data is: `sqlite:PATH`, `postgres://user:password@host:port/name`, or the same without a scheme. A PostgreSQL address may be repeated for servers to fall back to. Without one it is the file `muster.db` in `data_dir`.
+        address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
+        /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
+        conn_max_lifetime_ms: u64 = "3600000", at_least(0);
+        /// Most connections to PostgreSQL at a time.
+        max_open_conns: usize = "100", at_least(1);
+    }
+}
+
+/// Rows of this group that are not honoured.
+pub const OTHERS: &[Key] = &[
+    Key::no_meaning(
+        "database.max_idle_conns",
+        at_least(0),
+        "100",
+        "requests share pipelined connections, so that none is idle by itself",
+        "Most connections kept open without work.",
+    ),
+    Key::no_meaning(
+        "database.dns_scan_interval_sec",
+        at_least(1),
+        "60",
+        "the host name is resolved anew for every new connection",
+        "How often the host name is resolved, in seconds.",
+    ),
+];

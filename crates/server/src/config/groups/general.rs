@@ -1,0 +1,24 @@
+//! Keys without a group: the node's name, its data folder, its end, and the configuration files.
+
+use std::path::PathBuf;
+
+use super::super::key::{Key, Kind, Origin, at_least, honoured};
+
+honoured! {
+    /// The node as a whole.
+    pub struct General in "" {
+        /// Name of this node, 1 to 16 characters, different on every node. It stands in logs and metrics.
+        name: String = "muster", Kind::Text, Origin::Differs { original: "nakama", why: "it names this server" };
+        /// Folder for the generated keys and, unless `database.address` says otherwise, the database. Created when missing.
+        data_dir: PathBuf = "data", Kind::Path;
+        /// Configuration files (YAML), read in order; what a later one says counts. Given as a flag or by the environment, never inside a file.
+        config: Vec<String> = "", Kind::List;
+        /// How long running matches may go on after a request to stop, in seconds. 0 ends them at once.
+        shutdown_grace_sec: u64 = "0", at_least(0);
+        /// How long, after that, open requests and sockets may take to end in good order, in seconds; then they are cut.
+        shutdown_drain_sec: u64 = "10", at_least(0), Origin::Ours;
+    }
+}
+
+/// None: every key without a group is honoured.
+pub const OTHERS: &[Key] = &[];

@@ -1,0 +1,34 @@
+//! Metrics for Prometheus.
+
+use super::super::key::{Key, Kind, PORT, at_least, honoured};
+
+honoured! {
+    /// Metrics.
+    pub struct Metrics in "metrics." {
+        /// TCP port on which Prometheus reads the metrics, on the interface of `socket.address`. 0 is off.
+        prometheus_port: u16 = "0", PORT;
+        /// Value of the label `namespace`, for telling games apart.
+        namespace: String = "", Kind::Text;
+        /// Prefix of the metrics' names; empty for none. The default keeps dashboards of the original working.
+        prefix: String = "nakama", Kind::Text;
+    }
+}
+
+/// Rows of this group that are not honoured.
+pub const OTHERS: &[Key] = &[
+    Key::no_meaning(
+        "metrics.reporting_freq_sec",
+        at_least(1),
+        "60",
+        "metrics are counted when they are read",
+        "How often metrics are gathered, in seconds.",
+    ),
+    Key::not_yet("metrics.custom_prefix", Kind::Text, "custom", "game code", "Prefix of the metrics that game code makes."),
+    Key::not_yet(
+        "metrics.custom_scope_limit",
+        at_least(0),
+        "10000",
+        "game code",
+        "Most metrics that game code may make; 0 for no limit.",
+    ),
+];

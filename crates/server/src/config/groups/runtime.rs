@@ -1,0 +1,51 @@
+//! Game code: where it is, its environment, and its pools.
+
+use super::super::{
+    key::{Key, Kind, Origin, at_least, honoured, number},
+    secret::Secret,
+};
+
+honoured! {
+    /// Game code.
+    pub struct Runtime in "runtime." {
+        /// Key with which servers of yours call functions of the game code over HTTP. Generated at first start.
+        http_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaulthttpkey", why: "a published key lets anyone call" };
+    }
+}
+
+const FEATURE: &str = "game code";
+
+/// Rows of this group that are not honoured.
+pub const OTHERS: &[Key] = &[
+    Key::not_yet("runtime.path", Kind::Path, "", FEATURE, "Folder of the modules; without one it is `modules` in `data_dir`."),
+    Key::not_yet(
+        "runtime.env",
+        Kind::Pairs { secret: true },
+        "",
+        FEATURE,
+        "Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.",
+    ),
+    Key::not_yet("runtime.js_entrypoint", Kind::Text, "", FEATURE, "The JavaScript file to load, relative to `runtime.path`."),
+    Key::not_yet("runtime.lua_min_count", at_least(0), "16", FEATURE, "Lua machines made at start."),
+    Key::not_yet("runtime.lua_max_count", at_least(1), "48", FEATURE, "Most Lua machines; further calls wait."),
+    Key::not_yet("runtime.lua_call_stack_size", at_least(1), "128", FEATURE, "Most nested calls in a Lua machine."),
+    Key::not_yet("runtime.js_min_count", at_least(0), "16", FEATURE, "JavaScript machines made at start."),
+    Key::not_yet("runtime.js_max_count", at_least(1), "32", FEATURE, "Most JavaScript machines; further calls wait."),
+    Key::not_yet("runtime.lua_read_only_globals", Kind::Flag, "true", FEATURE, "Lua's global tables cannot be changed."),
+    Key::not_yet("runtime.js_read_only_globals", Kind::Flag, "true", FEATURE, "JavaScript's global objects cannot be changed."),
+    Key::not_yet("runtime.lua_api_stacktrace", Kind::Flag, "false", FEATURE, "Errors that clients see hold Lua's stack trace."),
+    Key::not_yet("runtime.event_queue_size", at_least(1), "65536", FEATURE, "Most events that may wait for game code."),
+    Key::not_yet("runtime.event_queue_workers", number(1, 1024), "8", FEATURE, "Events that game code handles at a time."),
+    Key::no_meaning(
+        "runtime.lua_registry_size",
+        at_least(128),
+        "512",
+        "memory of a Lua machine is limited in bytes",
+        "Size of a Lua machine's registry.",
+    ),
+    Key::not_yet("runtime.min_count", at_least(0), "0", FEATURE, "Old name of `runtime.lua_min_count`."),
+    Key::not_yet("runtime.max_count", at_least(0), "0", FEATURE, "Old name of `runtime.lua_max_count`."),
+    Key::not_yet("runtime.call_stack_size", at_least(0), "0", FEATURE, "Old name of `runtime.lua_call_stack_size`."),
+    Key::not_yet("runtime.registry_size", at_least(0), "0", FEATURE, "Old name of `runtime.lua_registry_size`."),
+    Key::not_yet("runtime.read_only_globals", Kind::Flag, "true", FEATURE, "Old name of `runtime.lua_read_only_globals`."),
+];

@@ -1,0 +1,42 @@
+//! Session tokens: their keys, their life, and how many a user may hold.
+
+use super::super::{
+    key::{Key, Kind, Origin, at_least, honoured},
+    secret::Secret,
+};
+
+honoured! {
+    /// Session tokens.
+    pub struct Session in "session." {
+        /// Key that signs session tokens. Generated at first start; changing it ends all sessions.
+        encryption_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaultencryptionkey", why: "a published key lets anyone sign tokens" };
+        /// Life of a session token, in seconds.
+        token_expiry_sec: u64 = "60", at_least(1);
+        /// Key that signs refresh tokens; must not be the one for session tokens. Generated at first start.
+        refresh_encryption_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaultrefreshencryptionkey", why: "a published key lets anyone sign tokens" };
+        /// Life of a refresh token, in seconds.
+        refresh_token_expiry_sec: u64 = "3600", at_least(1);
+        /// A user may have one socket: a new one closes the older ones.
+        single_socket: bool = "false", Kind::Flag;
+        /// A user may have one session: signing in ends the older ones.
+        single_session: bool = "false", Kind::Flag;
+    }
+}
+
+/// Rows of this group that are not honoured.
+pub const OTHERS: &[Key] = &[
+    Key::not_yet(
+        "session.single_match",
+        Kind::Flag,
+        "false",
+        "matches",
+        "A user may be in one match: joining another leaves the first. Needs `session.single_socket`.",
+    ),
+    Key::not_yet(
+        "session.single_party",
+        Kind::Flag,
+        "false",
+        "parties",
+        "A user may be in one party: joining another leaves the first. Needs `session.single_socket`.",
+    ),
+];

@@ -1,0 +1,34 @@
+//! The table of all keys: every key of the original and every one of our own, by group. The reference page, the flags,
+//! the environment variables and the checks are derived from it.
+
+use super::{groups::GROUPS, key::Key};
+
+/// Every key, group by group.
+pub fn all() -> impl Iterator<Item = &'static Key> {
+    GROUPS.iter().flat_map(|group| group.keys.iter().copied().flatten())
+}
+
+/// The key of this name.
+pub fn find(name: &str) -> Option<&'static Key> {
+    all().find(|key| key.name == name)
+}
+
+/// True for `socket`, `iap.apple` and the like: a name under which keys stand.
+pub(crate) fn is_group(name: &str) -> bool {
+    all().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// Below this likeness (0 to 1, Jaro-Winkler) a suggestion would be a guess.
+const LEAST_LIKENESS: f64 = 0.82;
+
+/// The known name that is nearest to an unknown one: by its last part when that is a key's last part, by spelling otherwise.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    let last_part = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let wanted = last_part(name);
+    let likeness = |key: &&'static Key| {
+        let whole = strsim::jaro_winkler(name, key.name);
+        if last_part(key.name) == wanted { whole.max(LEAST_LIKENESS) + 0.1 } else { whole }
+    };
+    let best = all().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(&best) >= LEAST_LIKENESS).then_some(best.name)
+}

@@ -1,0 +1,227 @@
+//! The configuration: defaults, then YAML files, then environment, then flags, each laid over the one before.
+//!
+//! [`load`] gives plain structs, one for each group. Nothing here is global, and nothing that somebody set is silently ignored:
+//! what is not honoured comes back as a [`Notice`], what is wrong as a [`Problem`].
+
+pub mod address;
+pub mod check;
+pub(crate) mod environment;
+mod file;
+pub mod groups;
+pub mod key;
+pub mod keys;
+mod problem;
+mod read;
+pub mod reference;
+mod secret;
+mod setting;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod yaml;
+
+pub(crate) use file::parse as file_settings;
+
+use std::{ffi::OsString, path::Path};
+
+pub use address::{DatabaseAddress, PostgresAddress};
+pub use groups::{
+    account::{Account, Failures},
+    database::Database,
+    general::General,
+    live::Live,
+    logger::{LogFormat, LogLevel, Logger},
+    metrics::Metrics,
+    runtime::Runtime,
+    session::Session,
+    socket::{Protocol, Socket},
+};
+pub use key::{Key, Kind, Origin, Status};
+pub use problem::{Problem, Problems};
+pub use secret::Secret;
+pub use setting::{Entry, Setting, Settings, Source};
+
+/// The key that names configuration files: it is read before everything else, and never from a file.
+pub(crate) const CONFIG_KEY: &str = "config";
+
+/// How much of a running server's strictness applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `muster dev`: the well-known keys, loopback unless told otherwise.
+    Dev,
+    /// `muster serve` and everything else: own keys, none of the well-known ones.
+    Serve,
+}
+
+/// What to do about the keys that are generated at first start. They exist only under [`Mode::Serve`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFile {
+    /// Read the file and create or complete it: for a server that starts.
+    Create,
+    /// Read the file if there is one; keys that are missing stay empty: for `muster check`.
+    Read,
+    /// Leave all of them empty: for commands that sign nothing, such as `muster migrate`.
+    Ignore,
+}
+
+/// The whole configuration of one server. A key has a field here exactly when it is honoured.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// True under `muster dev`, which accepts the well-known keys and therefore refuses forwarded requests.
+    pub dev: bool,
+    /// Keys without a group.
+    pub general: General,
+    /// `logger.*`
+    pub logger: Logger,
+    /// `metrics.*`
+    pub metrics: Metrics,
+    /// `session.*`
+    pub session: Session,
+    /// `socket.*`
+    pub socket: Socket,
+    /// `database.*`
+    pub database: Database,
+    /// `runtime.*`
+    pub runtime: Runtime,
+    /// `live.*`
+    pub live: Live,
+    /// `account.*`
+    pub account: Account,
+    /// `account.failures.*`
+    pub failures: Failures,
+}
+
+/// Something to tell at start-up that does not stop it: a key that is not honoured, or a warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The key it is about.
+    pub key: &'static str,
+    /// Where that was set.
+    pub source: Source,
+    /// What to know, as a sentence without its full stop.
+    pub text: String,
+}
+
+/// A configuration with everything worth telling about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The typed values.
+    pub config: Config,
+    /// Every key's text with its source.
+    pub settings: Settings,
+    /// What to tell at start-up.
+    pub notices: Vec<Notice>,
+    /// True when this call created the file of generated keys.
+    pub keys_created: bool,
+}
+
+/// Loads the configuration of a command.
+///
+/// `flags` are what the command line said, `variables` the environment (those without our prefix are passed over).
+///
+/// # Errors
+/// Every fault found, not just the first: unknown keys, values that do not fit, contradictions, unreadable files,
+/// and under [`Mode::Serve`] keys that the whole world knows.
+pub fn load(
+    mode: Mode,
+    key_file: KeyFile,
+    flags: &[Setting],
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<Loaded, Problems> {
+    let mut problems = Vec::new();
+    let environment = environment::read(variables, &mut problems);
+    let mut settings = Settings::defaults();
+    if mode == Mode::Dev {
+        settings.lay_over(&development_defaults());
+    }
+    for path in configuration_files(&environment, flags) {
+        settings.lay_over(&file::read(Path::new(&path), &mut problems));
+    }
+    settings.lay_over(&environment);
+    settings.lay_over(flags);
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    finish(mode, key_file, settings)
+}
+
+/// Everything after the layers: computed defaults, generated keys, types, contradictions.
+fn finish(mode: Mode, key_file: KeyFile, mut settings: Settings) -> Result<Loaded, Problems> {
+    let data_dir = settings.text("data_dir").to_owned();
+    settings.lay_over(&default_database(&settings, Path::new(&data_dir)));
+    // Types first: no key file is written for a configuration that cannot start.
+    let (_, mut problems) = typed(mode, &settings);
+    problems.extend(validate::given_secrets(mode, &settings));
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    let keys = crate::keys::settle(mode, key_file, Path::new(&data_dir), &settings).map_err(Problem::from)?;
+    settings.lay_over(&keys.settings);
+    let (config, mut problems) = typed(mode, &settings);
+    problems.extend(validate::contradictions(&config, &settings));
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    let mut notices = validate::notices(&settings, &config);
+    notices.extend(keys.notices);
+    Ok(Loaded { config, settings, notices, keys_created: keys.created })
+}
+
+fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
+    let mut reader = read::Reader::new(settings);
+    let config = Config {
+        dev: mode == Mode::Dev,
+        general: General::read(&mut reader),
+        logger: Logger::read(&mut reader),
+        metrics: Metrics::read(&mut reader),
+        session: Session::read(&mut reader),
+        socket: Socket::read(&mut reader),
+        database: Database::read(&mut reader),
+        runtime: Runtime::read(&mut reader),
+        live: Live::read(&mut reader),
+        account: Account::read(&mut reader),
+        failures: Failures::read(&mut reader),
+    };
+    (config, reader.problems)
+}
+
+/// The files to read: the flags' if there are any, otherwise the environment's.
+fn configuration_files(environment: &[Setting], flags: &[Setting]) -> Vec<String> {
+    let named = |layer: &[Setting]| -> Vec<String> {
+        let of_key = layer.iter().filter(|setting| setting.key.name == CONFIG_KEY);
+        of_key.flat_map(|setting| setting.entries.iter().map(|entry| entry.text.clone())).collect()
+    };
+    let from_flags = named(flags);
+    if from_flags.is_empty() { named(environment) } else { from_flags }
+}
+
+/// `muster dev` listens on loopback unless told otherwise.
+fn development_defaults() -> Vec<Setting> {
+    let loopback = |name| Some(Setting::one(keys::find(name)?, "127.0.0.1", Source::Development));
+    ["socket.address", "console.address"].into_iter().filter_map(loopback).collect()
+}
+
+/// The database file in the data folder, when no address was given.
+fn default_database(settings: &Settings, data_dir: &Path) -> Vec<Setting> {
+    const NAME: &str = "database.address";
+    let given = settings.get(NAME).is_some_and(|setting| !setting.entries.is_empty());
+    let Some(key) = keys::find(NAME).filter(|_| !given) else { return Vec::new() };
+    let path = data_dir.join("muster.db");
+    vec![Setting::one(key, format!("sqlite:{}", path.display()), Source::Default)]
+}
+
+/// Settings as flags would give them, for tests and for programs that start a server themselves.
+///
+/// # Errors
+/// The names that are no keys.
+pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Vec<Setting>, Problems> {
+    let mut settings = Vec::new();
+    let mut problems = Vec::new();
+    for (name, text) in pairs {
+        match keys::find(name) {
+            Some(key) => settings.push(Setting::one(key, text, Source::Flag)),
+            None => problems.push(Problem::unknown_key(name, &Source::Flag)),
+        }
+    }
+    if problems.is_empty() { Ok(settings) } else { Err(Problems(problems)) }
+}

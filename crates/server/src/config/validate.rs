@@ -1,0 +1,128 @@
+//! What no single key can tell: contradictions between keys, published secrets, and what to warn of.
+
+use super::{
+    Config, DatabaseAddress, LogFormat, Mode, Notice, Problem, Status,
+    setting::{Setting, Settings},
+};
+use crate::keys::{GENERATED, is_well_known};
+
+/// Names of nodes stand in ids and labels; the original's limit.
+const MAX_NAME_CHARACTERS: usize = 16;
+/// Signing keys shorter than this can be guessed.
+const SHORT_SECRET_BYTES: usize = 16;
+
+/// Faults of the secrets that somebody set: empty ones, and under `serve` those that the whole world knows.
+pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for generated in &GENERATED {
+        let Some(setting) = settings.get(generated.name).filter(|setting| setting.source().is_given()) else { continue };
+        let text = settings.text(generated.name);
+        let why = if text.is_empty() {
+            "it may not be empty; leave it out to have one generated".to_owned()
+        } else if mode == Mode::Serve && is_well_known(text) {
+            "this value is published, so it protects nothing; leave the key out to have one generated, set one of your own, \
+             or use `muster dev` on your own machine"
+                .to_owned()
+        } else {
+            continue;
+        };
+        problems.push(Problem::Refused { key: generated.name, source_text: setting.source().to_string(), why });
+    }
+    problems
+}
+
+/// Keys that contradict each other.
+pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Problem> {
+    let mut faults: Vec<String> = Vec::new();
+    let mut fault = |wrong: bool, text: &str| {
+        if wrong {
+            faults.push(text.to_owned());
+        }
+    };
+    let session = &config.session;
+    let socket = &config.socket;
+    let name_characters = config.general.name.chars().count();
+    fault(
+        !(1..=MAX_NAME_CHARACTERS).contains(&name_characters),
+        &format!("`name` must have 1 to {MAX_NAME_CHARACTERS} characters, and it has {name_characters}"),
+    );
+    fault(config.general.data_dir.as_os_str().is_empty(), "`data_dir` may not be empty: name a folder");
+    fault(
+        !session.encryption_key.is_empty() && session.encryption_key == session.refresh_encryption_key,
+        "`session.encryption_key` and `session.refresh_encryption_key` are equal: a session token would pass as a refresh token. Change one",
+    );
+    fault(
+        socket.ping_period_ms >= socket.pong_wait_ms,
+        "`socket.ping_period_ms` must be less than `socket.pong_wait_ms`: idle clients would be closed before they are asked",
+    );
+    fault(
+        socket.ssl_certificate.is_some() != socket.ssl_private_key.is_some(),
+        "`socket.ssl_certificate` and `socket.ssl_private_key` belong together: set both or none",
+    );
+    fault(
+        config.metrics.prometheus_port != 0 && config.metrics.prometheus_port == socket.port,
+        "`metrics.prometheus_port` is also `socket.port`: change one",
+    );
+    fault(
+        config.failures.account_lockout_first_sec > config.failures.account_lockout_max_sec
+            || config.failures.address_lockout_first_sec > config.failures.address_lockout_max_sec,
+        "under `account.failures`, a first lock-out is longer than the longest: change one",
+    );
+    fault(mixed(&config.database.address), "`database.address` may be repeated for PostgreSQL servers only: give one SQLite file, or none");
+    fault(
+        is_on(settings, "session.single_match") && !session.single_socket,
+        "`session.single_match` needs `session.single_socket`: set both or none",
+    );
+    fault(
+        is_on(settings, "session.single_party") && !session.single_socket,
+        "`session.single_party` needs `session.single_socket`: set both or none",
+    );
+    faults.into_iter().map(Problem::Contradiction).collect()
+}
+
+fn is_on(settings: &Settings, name: &str) -> bool {
+    super::read::flag(settings.text(name)) == Some(true)
+}
+
+fn mixed(addresses: &[DatabaseAddress]) -> bool {
+    addresses.len() > 1 && addresses.iter().any(|address| matches!(address, DatabaseAddress::Sqlite { .. }))
+}
+
+/// What was set and is not honoured, and what is honoured but unwise.
+pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = settings.iter().filter_map(not_honoured).collect();
+    let mut warn = |wrong: bool, name: &str, text: &str| {
+        if let Some(setting) = settings.get(name).filter(|_| wrong) {
+            notices.push(Notice { key: setting.key.name, source: setting.source().clone(), text: text.to_owned() });
+        }
+    };
+    warn(
+        config.logger.format == LogFormat::Stackdriver,
+        "logger.format",
+        "the format `stackdriver` is not built yet: lines are written as JSON",
+    );
+    warn(
+        config.socket.ssl_certificate.is_some(),
+        "socket.ssl_certificate",
+        "TLS ends in this process: certificates are read at start only, and a proxy in front does it better",
+    );
+    for name in ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key"] {
+        let given = settings.get(name).is_some_and(|setting| setting.source().is_given());
+        warn(
+            given && settings.text(name).len() < SHORT_SECRET_BYTES,
+            name,
+            &format!("it is shorter than {SHORT_SECRET_BYTES} bytes and can be guessed"),
+        );
+    }
+    notices
+}
+
+fn not_honoured(setting: &Setting) -> Option<Notice> {
+    let text = match setting.key.status {
+        Status::Honoured => return None,
+        Status::NotYet { feature } => format!("set but not honoured yet: {feature}"),
+        Status::NoMeaning { why } => format!("set but without meaning here: {why}"),
+    };
+    let source = setting.source();
+    source.is_given().then(|| Notice { key: setting.key.name, source: source.clone(), text })
+}

@@ -1,0 +1,156 @@
+//! A bounded queue of log lines and the one thread that writes them.
+//!
+//! Lock note: one mutex around the queue, held to append or take lines, never while writing. When the queue is full, lines
+//! are dropped and counted, and the next line that is written says how many: a log nobody reads must not stop a game.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    mem,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Most bytes of lines that may wait.
+const MAX_WAITING_BYTES: usize = 4 << 20;
+/// How long the end of the process may wait for the last lines.
+const LAST_LINES_WAIT: Duration = Duration::from_secs(2);
+
+#[derive(Default)]
+struct Queue {
+    stdout: Vec<u8>,
+    file: Vec<u8>,
+    /// No further lines are taken.
+    closed: bool,
+    /// The thread has written everything and ended.
+    done: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    lost_lines: AtomicU64,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // A panic while the lock is held leaves whole lines behind: nothing is half done.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which of the two outputs a line goes to.
+#[derive(Clone, Copy, Debug)]
+enum Output {
+    Stdout,
+    File,
+}
+
+/// Takes lines for one output.
+#[derive(Clone)]
+pub(super) struct LineSink {
+    shared: Arc<Shared>,
+    output: Output,
+}
+
+impl Write for LineSink {
+    /// Takes the whole line or drops it; never fails and never waits for an output.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut queue = self.shared.lock();
+        if queue.closed || queue.stdout.len() + queue.file.len() + line.len() > MAX_WAITING_BYTES {
+            self.shared.lost_lines.fetch_add(1, Ordering::Relaxed);
+            return Ok(line.len());
+        }
+        match self.output {
+            Output::Stdout => queue.stdout.extend_from_slice(line),
+            Output::File => queue.file.extend_from_slice(line),
+        }
+        drop(queue);
+        self.shared.changed.notify_all();
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for LineSink {
+    type Writer = LineSink;
+
+    fn make_writer(&'a self) -> LineSink {
+        self.clone()
+    }
+}
+
+/// Keeps the logs going. Dropping it writes out what waits, within a bounded time, and ends them.
+pub struct LogGuard {
+    shared: Arc<Shared>,
+}
+
+impl LogGuard {
+    /// Lines dropped so far because too many were waiting, for a metric.
+    pub fn lost_lines(&self) -> u64 {
+        self.shared.lost_lines.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for LogGuard {
+    fn drop(&mut self) {
+        let mut queue = self.shared.lock();
+        queue.closed = true;
+        self.shared.changed.notify_all();
+        // Ends early when all is written; what a stuck pipe does not take in time is given up.
+        let _ = self.shared.changed.wait_timeout_while(queue, LAST_LINES_WAIT, |queue| !queue.done);
+    }
+}
+
+/// Starts the thread and returns the sinks for both outputs.
+pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Result<(LineSink, LineSink, LogGuard)> {
+    let shared = Arc::new(Shared::default());
+    let for_thread = Arc::clone(&shared);
+    thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&for_thread, stdout, file))?;
+    let sink = |output| LineSink { shared: Arc::clone(&shared), output };
+    Ok((sink(Output::Stdout), sink(Output::File), LogGuard { shared: Arc::clone(&shared) }))
+}
+
+/// The thread: takes all that waits, writes it in one piece, and so on until the end.
+fn write_all(shared: &Shared, mut stdout: Box<dyn Write + Send>, mut file: Option<File>) {
+    let mut reported = 0;
+    loop {
+        let mut queue = shared.lock();
+        while queue.stdout.is_empty() && queue.file.is_empty() && !queue.closed {
+            queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (for_stdout, for_file) = (mem::take(&mut queue.stdout), mem::take(&mut queue.file));
+        let finished = queue.closed && for_stdout.is_empty() && for_file.is_empty();
+        queue.done = finished;
+        drop(queue);
+        if finished {
+            shared.changed.notify_all();
+            return;
+        }
+        // An output that fails cannot be reported on that output; the other one still gets its lines.
+        let _ = stdout.write_all(&for_stdout).and_then(|()| stdout.flush());
+        if let Some(file) = &mut file {
+            let _ = file.write_all(&for_file);
+        }
+        report_lost(shared, &mut reported, &mut stdout);
+    }
+}
+
+/// Tells, once for each time it happens, that lines were dropped.
+fn report_lost(shared: &Shared, reported: &mut u64, stdout: &mut impl Write) {
+    let lost = shared.lost_lines.load(Ordering::Relaxed);
+    if lost > *reported {
+        let _ = writeln!(stdout, r#"{{"level":"WARN","message":"log lines dropped","count":{}}}"#, lost - *reported);
+        *reported = lost;
+    }
+}
