@@ -1,9 +1,18 @@
 //! Every byte format of Muster: protobuf messages, the JSON dialect, envelopes, tokens, cursors, error codes and the
 //! operation table. No I/O, no clock, no game rules.
 
+pub mod code;
+pub mod cursor;
+pub mod envelope;
 mod generated;
 pub mod json;
+pub mod operations;
+pub mod realtime_variants;
 mod timestamp;
+pub mod token;
 
+pub use code::Code;
+pub use envelope::Format;
 pub use generated::{api, realtime};
+pub use operations::Operation;
 pub use timestamp::Timestamp;

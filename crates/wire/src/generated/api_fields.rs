@@ -3,18 +3,18 @@
 //! JSON and field access for the messages of package `nakama.api`.
 
 use super::api::*;
-use crate::json::{self, EnumNames, FieldError, FieldPath, JsonError, JsonMessage, Reader, SetField, Writer};
-impl EnumNames for Operator {
+use crate::json::{self, FieldError, FieldPath, JsonError, JsonMessage, Reader, SetField, Writer};
+impl json::EnumNames for Operator {
     fn number_of(name: &str) -> Option<i32> {
         Self::from_str_name(name).map(i32::from)
     }
 }
-impl EnumNames for StoreEnvironment {
+impl json::EnumNames for StoreEnvironment {
     fn number_of(name: &str) -> Option<i32> {
         Self::from_str_name(name).map(i32::from)
     }
 }
-impl EnumNames for StoreProvider {
+impl json::EnumNames for StoreProvider {
     fn number_of(name: &str) -> Option<i32> {
         Self::from_str_name(name).map(i32::from)
     }

@@ -3,7 +3,7 @@
 //! JSON and field access for the messages of package `nakama.realtime`.
 
 use super::realtime::*;
-use crate::json::{self, EnumNames, FieldError, FieldPath, JsonError, JsonMessage, Reader, SetField, Writer};
+use crate::json::{self, FieldError, FieldPath, JsonError, JsonMessage, Reader, SetField, Writer};
 impl JsonMessage for Envelope {
     fn write_fields(&self, writer: &mut Writer<'_>) {
         writer.field("\"cid\":", &self.cid);

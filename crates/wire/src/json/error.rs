@@ -50,7 +50,7 @@ impl JsonError {
 
     /// Puts the name of the enclosing member before the path.
     #[must_use]
-    pub(super) fn inside(mut self, name: &str) -> Self {
+    pub(crate) fn inside(mut self, name: &str) -> Self {
         let name = shorten(name);
         self.0.path = if self.0.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.0.path) };
         self

@@ -421,7 +421,7 @@ impl Field for Timestamp {
 }
 
 impl Writer<'_> {
-    fn display(&mut self, value: impl std::fmt::Display) {
+    pub(super) fn display(&mut self, value: impl std::fmt::Display) {
         // Writing to a vector cannot fail.
         let _ = write!(self.buffer(), "{value}");
     }

@@ -1,7 +1,7 @@
 //! Setting fields from the text of query and path parameters.
 
-use super::field::{EnumNames, Field};
 use super::JsonMessage;
+use super::field::{EnumNames, Field};
 
 /// A message whose fields can be set from text. Implemented by generated code.
 pub trait SetField: JsonMessage {

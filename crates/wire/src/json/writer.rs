@@ -43,13 +43,30 @@ impl<'a> Writer<'a> {
     /// Writes a member whatever its value.
     #[inline]
     pub fn present<F: Field>(&mut self, key: &'static str, value: &F) {
+        self.key(key);
+        value.write(self);
+    }
+
+    /// Writes a string member whatever its value.
+    pub fn present_text(&mut self, key: &'static str, value: &str) {
+        self.key(key);
+        self.string(value);
+    }
+
+    /// Writes an integer member without quotes, as tokens want it.
+    pub fn present_number(&mut self, key: &'static str, value: i64) {
+        self.key(key);
+        self.display(value);
+    }
+
+    #[inline]
+    fn key(&mut self, key: &'static str) {
         self.separate();
         if self.options.camel_case {
             self.camel_case_key(key);
         } else {
             self.out.extend_from_slice(key.as_bytes());
         }
-        value.write(self);
     }
 
     /// Writes an array.
