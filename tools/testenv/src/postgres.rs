@@ -85,6 +85,12 @@ impl Postgres {
         &self.url
     }
 
+    /// Where PostgreSQL's programs are, for others to run.
+    #[must_use]
+    pub fn programs_folder(&self) -> &Path {
+        self.programs.folder()
+    }
+
     fn check_extension(&self) -> Result<()> {
         let query = format!("SELECT count(*) FROM pg_available_extensions WHERE name = '{EXTENSION}'");
         let mut psql = self.programs.command("psql");

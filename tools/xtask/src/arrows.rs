@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use crate::metadata::{Metadata, Package};
+use crate::metadata::{self, Package};
 
 /// Our crate, what it may use in its product code, and what its tests may use besides.
 struct Ring {
@@ -57,8 +57,7 @@ const NAMED_BY: &[(&str, &[&str])] = &[
 /// # Errors
 /// One sentence per broken rule.
 pub fn run() -> Result<()> {
-    let metadata = Metadata::read(None)?;
-    let members: Vec<&Package> = metadata.members().collect();
+    let members = metadata::members()?;
     let mut wrong = Vec::new();
     for package in &members {
         check_rings(package, RINGS, &mut wrong);

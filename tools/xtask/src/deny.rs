@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::metadata::{Metadata, Package};
+use crate::metadata::{self, Package};
 use crate::repository;
 use crate::run;
 use crate::summary::Outcome;
@@ -81,8 +81,7 @@ pub fn check() -> Result<Outcome> {
 fn packages(targets: &[String]) -> Result<Vec<Package>> {
     let mut all = BTreeMap::new();
     for target in targets {
-        let metadata = Metadata::read(Some(target))?;
-        all.extend(metadata.resolved().into_values().map(|package| (package.id.clone(), package.clone())));
+        all.extend(metadata::resolved(target)?);
     }
     Ok(all.into_values().collect())
 }

@@ -1,7 +1,6 @@
 //! What cargo knows of the packages: ours, and all that they depend on.
 
-use std::collections::BTreeMap;
-use std::process::Command;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -10,10 +9,10 @@ use crate::run;
 
 /// The part of `cargo metadata` that the checks read.
 #[derive(Deserialize)]
-pub struct Metadata {
-    pub packages: Vec<Package>,
-    pub workspace_members: Vec<String>,
-    pub resolve: Resolve,
+struct Metadata {
+    packages: Vec<Package>,
+    /// Absent when only our own packages were asked for.
+    resolve: Option<Resolve>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -37,34 +36,31 @@ pub struct Dependency {
 
 /// The dependency graph for one platform.
 #[derive(Deserialize)]
-pub struct Resolve {
-    pub nodes: Vec<Node>,
+struct Resolve {
+    nodes: Vec<Node>,
 }
 
 #[derive(Deserialize)]
-pub struct Node {
-    pub id: String,
+struct Node {
+    id: String,
 }
 
-impl Metadata {
-    /// Reads it for one platform triple, or for all together.
-    pub fn read(platform: Option<&str>) -> Result<Self> {
-        let mut cargo: Command = run::cargo();
-        cargo.args(["metadata", "--format-version=1", "--locked"]);
-        if let Some(platform) = platform {
-            cargo.args(["--filter-platform", platform]);
-        }
-        serde_json::from_str(&run::output(&mut cargo)?).context("cargo metadata in a shape we do not know")
-    }
+/// Our own packages.
+pub fn members() -> Result<Vec<Package>> {
+    Ok(read(&["--no-deps"])?.packages)
+}
 
-    /// Our own packages.
-    pub fn members(&self) -> impl Iterator<Item = &Package> {
-        self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
-    }
+/// Our packages and all that comes in with them on one platform, by id.
+pub fn resolved(platform: &str) -> Result<BTreeMap<String, Package>> {
+    let metadata = read(&["--filter-platform", platform])?;
+    let nodes = metadata.resolve.context("cargo metadata without a graph")?.nodes;
+    let is_in_graph: BTreeSet<String> = nodes.into_iter().map(|node| node.id).collect();
+    let packages = metadata.packages.into_iter().filter(|package| is_in_graph.contains(&package.id));
+    Ok(packages.map(|package| (package.id.clone(), package)).collect())
+}
 
-    /// The packages that the platform's graph really holds, by id.
-    pub fn resolved(&self) -> BTreeMap<&str, &Package> {
-        let by_id: BTreeMap<&str, &Package> = self.packages.iter().map(|package| (&*package.id, package)).collect();
-        self.resolve.nodes.iter().filter_map(|node| by_id.get_key_value(&*node.id)).map(|(id, &p)| (*id, p)).collect()
-    }
+fn read(arguments: &[&str]) -> Result<Metadata> {
+    let mut cargo = run::cargo();
+    cargo.args(["metadata", "--format-version=1", "--locked"]).args(arguments);
+    serde_json::from_str(&run::output(&mut cargo)?).context("cargo metadata in a shape we do not know")
 }

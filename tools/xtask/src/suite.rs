@@ -3,6 +3,7 @@
 //! Nothing passes by not running: a part that executed no test has failed. PostgreSQL goes with this process, however
 //! this process ends.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -91,9 +92,17 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
         .args(if files.is_empty() { test_files(&folder)? } else { files.to_vec() })
         .current_dir(&folder)
         .env(BINARY_VARIABLE, binary)
+        .env("PATH", path_with(server.programs_folder())?)
         .env(URL_VARIABLE, server.url());
     let succeeded = run::watch(&mut node, |line| counted.read_node(line))?;
     counted.verdict(succeeded)
+}
+
+/// `PATH` with one more folder, first.
+fn path_with(folder: &Path) -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).context("the folder of PostgreSQL's programs does not fit into PATH")
 }
 
 /// `npm ci`, unless what is installed is what the lock file says already. Packages' own scripts never run.
