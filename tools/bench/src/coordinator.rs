@@ -1,0 +1,223 @@
+//! Starts the generator processes, gives the word, watches the server from outside, and adds up.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+
+use crate::machine::{self, ServerSample};
+use crate::options::Target;
+use crate::plan::{Event, Go, Plan, WorkerReport, machine_clock};
+use crate::progress::ProgressLine;
+use crate::report::{Outcome, Report};
+
+/// From the word until the run begins: every worker has read it by then.
+const HEAD_START: Duration = Duration::from_millis(50);
+/// A worker that says nothing for this long, beside what its plan allows, has hung.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(100);
+
+/// One whole run. An error is the machine's or our own; what the server does wrong stands in the report.
+pub fn run(target: &Target<'_>) -> anyhow::Result<Report> {
+    let before = machine::sample_server(&target.pids)?;
+    let plans = target.plans();
+    let mut crew = Crew::start(&plans)?;
+    let outcome = match crew.set_up(&plans)? {
+        Some(reason) => Outcome::nothing_measured(reason, target.options.connections()),
+        None => crew.drive(target, &plans)?,
+    };
+    let after = machine::sample_server(&target.pids)?;
+    crew.dismiss()?;
+    let memory = (!target.pids.is_empty()).then_some((before.rss_kb, after.rss_kb));
+    Ok(Report::new(target.options, &plans, outcome, memory))
+}
+
+/// The generator processes.
+struct Crew {
+    workers: Vec<Child>,
+    inputs: Vec<ChildStdin>,
+    events: mpsc::Receiver<(usize, Event)>,
+}
+
+impl Crew {
+    fn start(plans: &[Plan]) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("cannot find this program to start workers")?;
+        let (sender, events) = mpsc::channel();
+        let mut crew = Self { workers: Vec::new(), inputs: Vec::new(), events };
+        for (index, plan) in plans.iter().enumerate() {
+            let mut command = Command::new(&program);
+            command.arg(crate::WORKER_ROLE).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut worker = command.spawn().context("cannot start a worker")?;
+            let pipes = worker.stdin.take().zip(worker.stdout.take());
+            crew.workers.push(worker);
+            let (input, output) = pipes.context("a worker has no pipes")?;
+            crew.inputs.push(input);
+            say(&mut crew.inputs[index], plan)?;
+            let sender = sender.clone();
+            std::thread::spawn(move || forward_events(index, output, &sender));
+        }
+        Ok(crew)
+    }
+
+    /// Waits until all are ready; a reason if nothing can be measured.
+    fn set_up(&mut self, plans: &[Plan]) -> anyhow::Result<Option<String>> {
+        let progress = ProgressLine::new("setting up");
+        let begin = Instant::now();
+        let allowed: Duration = plans.iter().map(set_up_time_max).max().unwrap_or_default();
+        let mut ready = 0;
+        while ready < plans.len() {
+            progress.show(begin.elapsed(), None, ready as u64);
+            match self.next_event(TICK)? {
+                Some((_, Event::Ready)) => ready += 1,
+                Some((_, Event::Failed(reason))) => return Ok(Some(reason)),
+                Some((_, event)) => bail!("a worker said {event:?} before the word"),
+                None if begin.elapsed() > allowed => return Ok(Some("the set-up took too long".to_owned())),
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the word and collects the reports, sampling the server at both ends of the measured part.
+    fn drive(&mut self, target: &Target<'_>, plans: &[Plan]) -> anyhow::Result<Outcome> {
+        let plan = &plans[0];
+        let begin = Instant::now() + HEAD_START;
+        let go = Go { begin: machine_clock() + HEAD_START };
+        for input in &mut self.inputs {
+            say(input, &go)?;
+        }
+        let mut sampler = Sampler::new(target, plan, begin);
+        let mut done = vec![0; plans.len()];
+        let mut reports: Vec<WorkerReport> = Vec::new();
+        let (mut measured, mut heard) = (0, Instant::now());
+        let progress = ProgressLine::new(plan.scenario.as_str());
+        while reports.len() < plans.len() {
+            let expected = plan.scenario.is_timed().then_some(plan.warmup + plan.duration);
+            progress.show(begin.elapsed(), expected, done.iter().sum());
+            let event = self.next_event(sampler.next_due().min(TICK))?;
+            sampler.sample_if_due()?;
+            if event.is_none() && heard.elapsed() > SILENCE_MAX + plan.patience {
+                bail!("the workers fell silent");
+            }
+            heard = if event.is_some() { Instant::now() } else { heard };
+            match event {
+                None => {}
+                Some((worker, Event::Progress(count))) => done[worker] = count,
+                Some((_, Event::Measured)) => {
+                    measured += 1;
+                    if measured == plans.len() {
+                        sampler.sample_end()?;
+                    }
+                }
+                Some((_, Event::Report(report))) => reports.push(*report),
+                Some((_, Event::Failed(reason))) => {
+                    return Ok(Outcome::nothing_measured(reason, target.options.connections()));
+                }
+                Some((_, Event::Ready)) => bail!("a worker was ready twice"),
+            }
+        }
+        Ok(Outcome { reports, server_cpu: sampler.cpu() })
+    }
+
+    fn next_event(&mut self, within: Duration) -> anyhow::Result<Option<(usize, Event)>> {
+        match self.events.recv_timeout(within) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => bail!("all workers ended early"),
+        }
+    }
+
+    /// Ends the workers: the end of their input tells them to go.
+    fn dismiss(mut self) -> anyhow::Result<()> {
+        self.inputs.clear();
+        for mut worker in self.workers.drain(..) {
+            worker.wait().context("cannot wait for a worker")?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            // Only after an error: whoever has ended already cannot be ended again.
+            let _ = worker.kill();
+            let _ = worker.wait();
+        }
+    }
+}
+
+fn say(input: &mut ChildStdin, word: &impl Serialize) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(word)?;
+    line.push(b'\n');
+    input.write_all(&line).context("a worker ended early")
+}
+
+fn forward_events(index: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Event)>) {
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        let event = serde_json::from_str(&line)
+            .unwrap_or_else(|error| Event::Failed(format!("a worker said something unknown: {error}")));
+        if sender.send((index, event)).is_err() {
+            return;
+        }
+    }
+    // Whoever has reported is not waited for; for the others this is the last word.
+    let _ = sender.send((index, Event::Failed("a worker ended early".to_owned())));
+}
+
+/// Generous: a peer may need milliseconds for each account.
+fn set_up_time_max(plan: &Plan) -> Duration {
+    let arrivals = Duration::from_secs_f64(plan.connections as f64 / plan.connect_rate);
+    let accounts = Duration::from_millis(10) * u32::try_from(plan.users + plan.connections).unwrap_or(u32::MAX);
+    SILENCE_MAX + plan.patience + arrivals + accounts
+}
+
+/// Reads the server's CPU time at both ends of the measured part.
+struct Sampler {
+    pids: Vec<u32>,
+    begin_at: Instant,
+    /// Known beforehand for timed scenarios only.
+    end_at: Option<Instant>,
+    begin: Option<ServerSample>,
+    end: Option<ServerSample>,
+}
+
+impl Sampler {
+    fn new(target: &Target<'_>, plan: &Plan, begin: Instant) -> Self {
+        let is_timed = plan.scenario.is_timed();
+        let begin_at = if is_timed { begin + plan.warmup } else { begin };
+        let end_at = is_timed.then(|| begin_at + plan.duration);
+        Self { pids: target.pids.clone(), begin_at, end_at, begin: None, end: None }
+    }
+
+    fn next_due(&self) -> Duration {
+        let due = if self.begin.is_none() { Some(self.begin_at) } else { self.end_at.filter(|_| self.end.is_none()) };
+        due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()))
+    }
+
+    fn sample_if_due(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        if self.begin.is_none() && now >= self.begin_at {
+            self.begin = Some(machine::sample_server(&self.pids)?);
+        }
+        if self.end_at.is_some_and(|end_at| now >= end_at) {
+            self.sample_end()?;
+        }
+        Ok(())
+    }
+
+    fn sample_end(&mut self) -> anyhow::Result<()> {
+        if self.end.is_none() {
+            self.end = Some(machine::sample_server(&self.pids)?);
+        }
+        Ok(())
+    }
+
+    fn cpu(&self) -> Option<Duration> {
+        let (begin, end) = self.begin.zip(self.end)?;
+        (!self.pids.is_empty()).then(|| end.cpu.saturating_sub(begin.cpu))
+    }
+}

@@ -1,0 +1,72 @@
+//! Where connections go and where they come from.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::Fault;
+
+/// One source address has some 28,000 ports; sockets and recently closed connections share them.
+const CONNECTIONS_PER_SOURCE: usize = 8_000;
+
+/// The server's addresses, used in turn, and this worker's own range of loopback source addresses.
+#[derive(Debug, Clone)]
+pub struct Endpoints {
+    addresses: Vec<SocketAddr>,
+    worker: usize,
+}
+
+impl Endpoints {
+    /// `addresses` must not be empty; `worker` numbers the generator process from 0.
+    pub fn new(addresses: Vec<SocketAddr>, worker: usize) -> Self {
+        Self { addresses, worker }
+    }
+
+    /// The address that connection number `index` of this worker goes to.
+    pub fn address(&self, index: usize) -> SocketAddr {
+        self.addresses[(self.worker + index) % self.addresses.len()]
+    }
+
+    /// Connects without delay for small packets, from a source address of its own range if the server is on
+    /// IPv4 loopback.
+    pub async fn connect(&self, index: usize) -> Result<TcpStream, Fault> {
+        let address = self.address(index);
+        let stream = self.connect_from(address, source_address(address, self.worker, index)).await;
+        stream.map_err(|error| Fault::Connect(error.kind()))
+    }
+
+    async fn connect_from(&self, address: SocketAddr, source: Option<Ipv4Addr>) -> io::Result<TcpStream> {
+        let stream = match source {
+            None => TcpStream::connect(address).await?,
+            Some(source) => {
+                let socket = TcpSocket::new_v4()?;
+                socket.bind((source, 0).into())?;
+                socket.connect(address).await?
+            }
+        };
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// 127.0.x.y: x is the worker, y the block of connections. Other targets keep the machine's own address.
+fn source_address(target: SocketAddr, worker: usize, index: usize) -> Option<Ipv4Addr> {
+    let IpAddr::V4(address) = target.ip() else { return None };
+    let octet = |number: usize| u8::try_from(number % 250 + 1).ok();
+    address.is_loopback().then_some(())?;
+    Some(Ipv4Addr::new(127, 0, octet(worker)?, octet(index / CONNECTIONS_PER_SOURCE)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_spread_on_loopback_only() {
+        let loopback: SocketAddr = ([127, 0, 0, 1], 7350).into();
+        assert_eq!(source_address(loopback, 0, 0), Some(Ipv4Addr::new(127, 0, 1, 1)));
+        assert_eq!(source_address(loopback, 2, 8_000), Some(Ipv4Addr::new(127, 0, 3, 2)));
+        assert_eq!(source_address(([10, 0, 0, 1], 7350).into(), 0, 0), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! What can go wrong with one operation, worded for the first line of a report.
+
+use std::io;
+
+/// One failed operation. The text is the key under which equal faults are counted, so it holds no ids.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("cannot connect: {0}")]
+    Connect(io::ErrorKind),
+    #[error("connection lost: {0}")]
+    Lost(io::ErrorKind),
+    #[error("connection closed by the server")]
+    Closed,
+    #[error("truncated body")]
+    Truncated,
+    #[error("status {0}")]
+    Status(u16),
+    #[error("malformed answer: {0}")]
+    Malformed(&'static str),
+    /// Well-formed, but not the answer to what was asked.
+    #[error("wrong answer: {0}")]
+    Wrong(&'static str),
+    #[error("no answer in time")]
+    Unanswered,
+}
+
+impl Fault {
+    /// Whether the connection can carry another operation after this fault.
+    pub fn leaves_connection_usable(&self) -> bool {
+        matches!(self, Self::Status(_) | Self::Wrong(_))
+    }
+}

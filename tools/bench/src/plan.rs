@@ -1,0 +1,163 @@
+//! What the coordinator tells its workers, what they tell it, and the clock both read.
+//!
+//! A worker gets its [`Plan`] and later a [`Go`] as lines of JSON on its input, and writes [`Event`]s as lines of JSON.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rustix::time::ClockId;
+use serde::{Deserialize, Serialize};
+
+use crate::load::Format;
+use crate::pacing::Spread;
+use crate::tally::Tally;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Scenario {
+    /// Sign in by a new device id, open a socket, hold it for `--duration`; players come at `--connect-rate`.
+    Ccu,
+    /// Sign in by new device ids: each writes an account.
+    Register,
+    /// Sign in by device ids that have accounts.
+    Authenticate,
+    /// Ping and pong over open sockets.
+    Heartbeat,
+    /// Each connection sends `--messages` pings without waiting and counts the pongs.
+    Blast,
+    /// Ping once a second on each of `--connections` sockets, quietly and while `--registrations` players register
+    /// with passwords at once.
+    Passwords,
+}
+
+impl Scenario {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ccu => "ccu",
+            Self::Register => "register",
+            Self::Authenticate => "authenticate",
+            Self::Heartbeat => "heartbeat",
+            Self::Blast => "blast",
+            Self::Passwords => "passwords",
+        }
+    }
+
+    /// Measured between two moments fixed beforehand; the others end when their work is done.
+    pub fn is_timed(self) -> bool {
+        matches!(self, Self::Register | Self::Authenticate | Self::Heartbeat)
+    }
+
+    pub fn writes_accounts(self) -> bool {
+        matches!(self, Self::Register | Self::Passwords | Self::Ccu)
+    }
+
+    pub fn holds_sockets(self) -> bool {
+        !matches!(self, Self::Register | Self::Authenticate)
+    }
+
+    /// Connections unless the command says otherwise.
+    pub fn default_connections(self) -> usize {
+        match self {
+            Self::Register | Self::Authenticate => 64,
+            Self::Heartbeat => 100,
+            Self::Ccu | Self::Passwords => 1_000,
+            Self::Blast => 3_500,
+        }
+    }
+}
+
+/// One worker's share of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Plan {
+    pub scenario: Scenario,
+    pub addresses: Vec<SocketAddr>,
+    pub server_key: String,
+    pub format: Format,
+    /// False for the bare reference, which has no accounts.
+    pub signs_in: bool,
+    /// Number of this worker, from 0.
+    pub worker: usize,
+    pub connections: usize,
+    /// Operations per second of an open loop; a closed loop has none.
+    pub rate: Option<f64>,
+    pub spread: Spread,
+    /// New connections per second while sockets are opened.
+    pub connect_rate: f64,
+    /// `blast`: pings per connection.
+    pub messages: u32,
+    /// `blast`: read only after all pings are written.
+    pub writes_first: bool,
+    /// `authenticate`: accounts made beforehand.
+    pub users: usize,
+    /// `passwords`: players that register at once.
+    pub registrations: usize,
+    pub warmup: Duration,
+    pub duration: Duration,
+    /// How long an answer may take after the last operation began.
+    pub patience: Duration,
+    pub pin: Option<usize>,
+    pub seed: u64,
+}
+
+/// Begin at this time of the machine's monotonic clock.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Go {
+    pub begin: Duration,
+}
+
+/// When a run begins and which part of it counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    pub begin: Instant,
+    pub measure_from: Instant,
+    pub measure_to: Instant,
+}
+
+impl Window {
+    pub fn new(go: Go, plan: &Plan) -> Self {
+        let begin = instant_at(go.begin);
+        let measure_from = begin + plan.warmup;
+        Self { begin, measure_from, measure_to: measure_from + plan.duration }
+    }
+
+    pub fn covers(&self, moment: Instant) -> bool {
+        (self.measure_from..self.measure_to).contains(&moment)
+    }
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// Set up; waits for [`Go`].
+    Ready,
+    /// Operations done so far.
+    Progress(u64),
+    /// The measured part of an untimed scenario is over.
+    Measured,
+    /// The last word; connections stay open until the worker's input ends.
+    Report(Box<WorkerReport>),
+    /// Nothing could be measured.
+    Failed(String),
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Number of the worker.
+    pub worker: usize,
+    pub tally: Tally,
+    /// Length of the measured part.
+    pub elapsed: Duration,
+    /// Share of one core that this worker used in the measured part.
+    pub cpu_share: f64,
+}
+
+/// The machine's monotonic clock, the same in every process.
+pub fn machine_clock() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::Monotonic);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec.try_into().unwrap_or_default())
+}
+
+fn instant_at(machine_time: Duration) -> Instant {
+    Instant::now() + machine_time.saturating_sub(machine_clock())
+}

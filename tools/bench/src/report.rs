@@ -1,0 +1,275 @@
+//! The figures of a run: verdict first, then the table, or one line of JSON with names that stay.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::options::Options;
+use crate::plan::{Plan, Scenario, WorkerReport};
+use crate::scenario::names;
+use crate::tally::{Latencies, Tally};
+
+/// A generator busier than this share of a core measures itself.
+const GENERATOR_CPU_SHARE_MAX: f64 = 0.9;
+const EXIT_VOID: u8 = 3;
+
+/// What the workers counted and what the server used meanwhile.
+pub struct Outcome {
+    pub reports: Vec<WorkerReport>,
+    /// CPU time of the server in the measured part, if its process is known.
+    pub server_cpu: Option<Duration>,
+}
+
+impl Outcome {
+    /// A run that failed before anything could be counted: every connection is an error.
+    pub fn nothing_measured(reason: String, connections: usize) -> Self {
+        let mut report = WorkerReport::default();
+        report.tally.fail_many(reason, connections as u64);
+        Self { reports: vec![report], server_cpu: None }
+    }
+}
+
+/// One run. The names of the fields are those of the JSON and do not change; times of figures that do not exist are
+/// null.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub scenario: &'static str,
+    pub ok: u64,
+    pub errors: u64,
+    pub rate_per_s: f64,
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub p999_ms: Option<f64>,
+    pub max_ms: Option<f64>,
+    pub server_cpu_us_per_op: Option<f64>,
+    pub rss_kb: Option<u64>,
+    pub rss_kb_per_connection: Option<f64>,
+    pub mean_ms: Option<f64>,
+    pub duration_s: f64,
+    pub connections: usize,
+    pub processes: usize,
+    pub format: &'static str,
+    /// `closed` or `open`.
+    pub r#loop: &'static str,
+    /// What the open loop was asked for.
+    pub target_rate_per_s: Option<f64>,
+    /// What the server promises of writes, as the command states it; null if the scenario writes nothing.
+    pub durability: Option<String>,
+    /// Busiest core of the generator, 1 is all of it.
+    pub generator_cpu_share: f64,
+    pub void: bool,
+    pub errors_by_reason: BTreeMap<String, u64>,
+    /// Figures of one scenario only.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, f64>,
+}
+
+impl Report {
+    /// `memory`: resident kilobytes of the server before the first connection and with all of them open.
+    pub fn new(options: &Options, plans: &[Plan], outcome: Outcome, memory: Option<(u64, u64)>) -> Self {
+        let scenario = options.scenario;
+        let mut tally = Tally::default();
+        for report in &outcome.reports {
+            tally.merge(&report.tally);
+        }
+        let elapsed = outcome.reports.iter().map(|report| report.elapsed).max().unwrap_or_default();
+        let duration_s = if scenario.is_timed() { options.duration } else { elapsed.as_secs_f64() };
+        let generator_cpu_share = busiest_core(plans, &outcome.reports);
+        // In `passwords` the server does two kinds of work at once; CPU time belongs to neither.
+        let served = if scenario == Scenario::Passwords { 0 } else { tally.served };
+        let cpu_per_op = |cpu: Duration| (served > 0).then(|| cpu.as_secs_f64() * 1e6 / served as f64);
+        let per_connection = |(before, with_all): (u64, u64)| {
+            let grown = with_all.saturating_sub(before) as f64;
+            scenario.holds_sockets().then(|| rounded(grown / options.connections() as f64))
+        };
+        let durability = || options.durability.clone().unwrap_or_else(|| "not stated".to_owned());
+        Self {
+            scenario: scenario.as_str(),
+            ok: tally.ok,
+            errors: tally.errors_total(),
+            rate_per_s: if duration_s > 0.0 { rounded(tally.ok as f64 / duration_s) } else { 0.0 },
+            p50_ms: tally.latency.percentile_ms(50.0),
+            p95_ms: tally.latency.percentile_ms(95.0),
+            p99_ms: tally.latency.percentile_ms(99.0),
+            p999_ms: tally.latency.percentile_ms(99.9),
+            max_ms: tally.latency.max_ms(),
+            server_cpu_us_per_op: outcome.server_cpu.and_then(cpu_per_op).map(rounded),
+            rss_kb: memory.map(|(_, with_all)| with_all),
+            rss_kb_per_connection: memory.and_then(per_connection),
+            mean_ms: tally.latency.mean_ms().map(rounded),
+            duration_s: rounded(duration_s),
+            connections: options.connections(),
+            processes: plans.len(),
+            format: options.format.as_str(),
+            r#loop: loop_kind(options),
+            target_rate_per_s: options.rate,
+            durability: scenario.writes_accounts().then(durability),
+            generator_cpu_share: rounded(generator_cpu_share),
+            void: generator_cpu_share > GENERATOR_CPU_SHARE_MAX,
+            more: more_figures(scenario, &tally),
+            errors_by_reason: tally.errors,
+        }
+    }
+
+    /// The middle one of several runs by the server's CPU time, or by rate if that is unknown. The errors of all runs
+    /// stand in it, and one void run makes it void.
+    pub fn median(mut runs: Vec<Self>) -> Self {
+        let errors = runs.iter().map(|run| run.errors).sum();
+        let void = runs.iter().any(|run| run.void);
+        let mut errors_by_reason = BTreeMap::new();
+        for (reason, count) in runs.iter().flat_map(|run| &run.errors_by_reason) {
+            *errors_by_reason.entry(reason.clone()).or_default() += count;
+        }
+        let key = |run: &Self| run.server_cpu_us_per_op.unwrap_or(-run.rate_per_s);
+        runs.sort_by(|one, other| key(one).total_cmp(&key(other)));
+        let count = runs.len();
+        let mut middle = runs.swap_remove(count / 2);
+        (middle.errors, middle.errors_by_reason, middle.void) = (errors, errors_by_reason, void);
+        middle.more.insert("runs".to_owned(), count as f64);
+        middle
+    }
+
+    /// Sets the figures beside those of the bare reference.
+    pub fn compare_with(&mut self, reference: &Self) {
+        let mut add = |name: &str, value: Option<f64>| {
+            if let Some(value) = value {
+                self.more.insert(name.to_owned(), rounded(value));
+            }
+        };
+        let ours = self.server_cpu_us_per_op;
+        add("reference_server_cpu_us_per_op", reference.server_cpu_us_per_op);
+        add("reference_rate_per_s", Some(reference.rate_per_s));
+        add("reference_p99_ms", reference.p99_ms);
+        add("reference_rss_kb_per_connection", reference.rss_kb_per_connection);
+        add("reference_errors", Some(reference.errors as f64));
+        add("reference_generator_cpu_share", Some(reference.generator_cpu_share));
+        add("ratio_to_reference", ours.zip(reference.server_cpu_us_per_op).map(|(ours, bare)| ours / bare));
+        self.void |= reference.void;
+    }
+
+    pub fn exit_code(&self) -> ExitCode {
+        match (self.errors > 0 || self.ok == 0, self.void) {
+            (true, _) => ExitCode::FAILURE,
+            (false, true) => ExitCode::from(EXIT_VOID),
+            (false, false) => ExitCode::SUCCESS,
+        }
+    }
+
+    /// The verdict goes first; with JSON it goes to standard error, so that the output is JSON alone.
+    pub fn print(&self, json: bool) -> anyhow::Result<()> {
+        if json {
+            eprintln!("{}", self.verdict());
+            writeln!(io::stdout(), "{}", serde_json::to_string(self)?)?;
+        } else {
+            write!(io::stdout(), "{}\n{}", self.verdict(), self.table())?;
+        }
+        Ok(())
+    }
+
+    /// The first line: errors and void before anything that sounds good.
+    pub fn verdict(&self) -> String {
+        let mut line = self.scenario.to_owned();
+        if self.errors > 0 {
+            let mut reasons: Vec<_> = self.errors_by_reason.iter().collect();
+            reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let reasons: Vec<_> = reasons.iter().map(|(reason, count)| format!("{count} x {reason}")).collect();
+            let _ = write!(line, ": {} ERRORS ({})", self.errors, reasons.join("; "));
+        }
+        if self.void {
+            let busy = self.generator_cpu_share * 100.0;
+            let _ = write!(line, ": VOID, the generator used {busy:.0} % of its core");
+        }
+        let _ = write!(line, ": {} ok, {:.0}/s", self.ok, self.rate_per_s);
+        line
+    }
+
+    fn table(&self) -> String {
+        let mut table = String::new();
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(table, "  {name:<34} {value:>14}");
+        };
+        let figure = |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| format!("{value:.3} {unit}"));
+        row("loop", self.r#loop.to_owned());
+        row("connections", self.connections.to_string());
+        row("measured", format!("{:.1} s", self.duration_s));
+        for (name, value) in [
+            ("p50", self.p50_ms),
+            ("p95", self.p95_ms),
+            ("p99", self.p99_ms),
+            ("p99.9", self.p999_ms),
+            ("max", self.max_ms),
+        ] {
+            row(name, figure(value, "ms"));
+        }
+        row("server CPU per operation", figure(self.server_cpu_us_per_op, "us"));
+        row("server memory", figure(self.rss_kb.map(|kb| kb as f64 / 1024.0), "MB"));
+        row("server memory per connection", figure(self.rss_kb_per_connection, "KB"));
+        row("generator, share of a core", format!("{:.0} %", self.generator_cpu_share * 100.0));
+        if let Some(durability) = &self.durability {
+            row("durability", durability.clone());
+        }
+        for (name, value) in &self.more {
+            row(name, format!("{value:.3}"));
+        }
+        table
+    }
+}
+
+fn loop_kind(options: &Options) -> &'static str {
+    let is_open = options.rate.is_some() || matches!(options.scenario, Scenario::Ccu | Scenario::Passwords);
+    if is_open { "open" } else { "closed" }
+}
+
+/// Workers pinned to one core share it; the others have the machine's cores between them.
+fn busiest_core(plans: &[Plan], reports: &[WorkerReport]) -> f64 {
+    let mut pinned: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut busiest: f64 = 0.0;
+    let mut free = 0.0;
+    for report in reports {
+        let pin = plans.get(report.worker).and_then(|plan| plan.pin);
+        match pin {
+            Some(core) => *pinned.entry(core).or_default() += report.cpu_share,
+            None => {
+                busiest = busiest.max(report.cpu_share);
+                free += report.cpu_share;
+            }
+        }
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    pinned.into_values().fold(busiest.max(free / cores as f64), f64::max)
+}
+
+fn more_figures(scenario: Scenario, tally: &Tally) -> BTreeMap<String, f64> {
+    let mut more = BTreeMap::new();
+    for (name, count) in &tally.counts {
+        more.insert(name.clone(), *count as f64);
+    }
+    for (name, latencies) in &tally.others {
+        more.insert(format!("{name}_count"), latencies.count() as f64);
+        let figures: [(&str, fn(&Latencies) -> Option<f64>); 4] = [
+            ("mean", Latencies::mean_ms),
+            ("p50", |latencies| latencies.percentile_ms(50.0)),
+            ("p99", |latencies| latencies.percentile_ms(99.0)),
+            ("max", Latencies::max_ms),
+        ];
+        for (figure, value) in figures {
+            value(latencies).map(|value| more.insert(format!("{name}_{figure}_ms"), rounded(value)));
+        }
+    }
+    if scenario == Scenario::Passwords {
+        let quiet = tally.others.get(names::QUIET).and_then(|quiet| quiet.percentile_ms(99.0));
+        let ratio = tally.latency.percentile_ms(99.0).zip(quiet).map(|(busy, quiet)| busy / quiet);
+        ratio.map(|ratio| more.insert("ratio_busy_to_quiet_p99".to_owned(), rounded(ratio)));
+    }
+    more
+}
+
+/// Three decimals: more would be noise.
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}

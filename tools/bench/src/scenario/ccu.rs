@@ -1,0 +1,52 @@
+//! Players come at a rate, sign in, open a socket and stay. A latency runs from when a player was meant to come until
+//! the socket is open.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::{Connections, names};
+use super::sockets::{self, Player};
+use crate::plan::Event;
+use crate::worker::{Worker, say};
+
+
+pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    say(&Event::Ready)?;
+    worker.wait_for_go().await;
+    worker.begin_measuring();
+    worker.tally.borrow_mut().count(names::DROPS, 0);
+    let arrived = {
+        let worker = worker.clone();
+        move |player: &Player, intended: Instant| count_arrival(&worker, player, intended)
+    };
+    let connections = sockets::let_players_come(&worker, arrived, hold).await?;
+    worker.end_measuring();
+    say(&Event::Measured)?;
+    sockets::ensure_some_arrived(&worker)?;
+    tokio::time::sleep(worker.plan.duration).await;
+    Ok(connections)
+}
+
+fn count_arrival(worker: &Worker, player: &Player, intended: Instant) {
+    worker.begin_operation();
+    worker.end_operation();
+    let mut tally = worker.tally.borrow_mut();
+    tally.ok += 1;
+    tally.served += 1;
+    tally.latency.record(intended.elapsed());
+    tally.record_other(names::CONNECT, player.connecting_since.elapsed());
+}
+
+async fn hold(worker: Rc<Worker>, mut player: Player) {
+    loop {
+        match player.reader.receive(&player.writer, |_, _| {}).await {
+            Ok(received) if received.server_pings == 0 => {}
+            Ok(received) => worker.tally.borrow_mut().count(names::SERVER_PINGS, received.server_pings),
+            Err(fault) => {
+                let mut tally = worker.tally.borrow_mut();
+                tally.count(names::DROPS, 1);
+                return tally.fail_many(format!("dropped: {fault}"), 1);
+            }
+        }
+    }
+}

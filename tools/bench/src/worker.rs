@@ -1,0 +1,257 @@
+//! One generator process: reads its plan, runs its share of the scenario on one thread, reports.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, Write as _};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::sync::{Notify, watch};
+
+use crate::load::socket::ReadBuffer;
+use crate::load::{Endpoints, Fault};
+use crate::machine;
+use crate::pacing::PreciseTimer;
+use crate::plan::{Event, Go, Plan, Window, WorkerReport};
+use crate::scenario;
+use crate::tally::Tally;
+
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What all tasks of a worker share. They run on one thread; no borrow outlives an await.
+pub struct Worker {
+    pub plan: Plan,
+    pub endpoints: Endpoints,
+    pub read_buffer: ReadBuffer,
+    pub random: RefCell<fastrand::Rng>,
+    pub tally: RefCell<Tally>,
+    go: watch::Receiver<Option<Window>>,
+    /// Operations begun, or meant to have begun, without an answer.
+    in_flight: Cell<u64>,
+    nothing_in_flight: Notify,
+    done: Cell<u64>,
+    measured: Cell<Measured>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    begin: Option<(Instant, Duration)>,
+    elapsed: Duration,
+    cpu: Duration,
+}
+
+impl Worker {
+    fn new(plan: Plan, go: watch::Receiver<Option<Window>>) -> Self {
+        Self {
+            endpoints: Endpoints::new(plan.addresses.clone(), plan.worker),
+            random: RefCell::new(fastrand::Rng::with_seed(plan.seed)),
+            plan,
+            go,
+            read_buffer: ReadBuffer::new(),
+            tally: RefCell::default(),
+            in_flight: Cell::default(),
+            nothing_in_flight: Notify::new(),
+            done: Cell::default(),
+            measured: Cell::default(),
+        }
+    }
+
+    /// Waits for the word to begin, which comes once all workers are ready.
+    pub async fn wait_for_go(&self) -> Window {
+        let mut go = self.go.clone();
+        loop {
+            if let Some(window) = *go.borrow_and_update() {
+                return window;
+            }
+            if go.changed().await.is_err() {
+                // The coordinator is gone, and this process about to end.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    pub fn begin_operation(&self) {
+        self.begin_operations(1);
+    }
+
+    pub fn begin_operations(&self, count: u64) {
+        self.in_flight.set(self.in_flight.get() + count);
+    }
+
+    /// Every operation begun ends once, with an answer or a fault.
+    pub fn end_operation(&self) {
+        self.end_operations(1);
+    }
+
+    pub fn end_operations(&self, count: u64) {
+        self.in_flight.set(self.in_flight.get() - count);
+        self.done.set(self.done.get() + count);
+        if self.in_flight.get() == 0 {
+            self.nothing_in_flight.notify_waiters();
+        }
+    }
+
+    /// Ends an operation of a closed loop: it belongs to the window if its answer came within it.
+    pub fn record_closed(&self, window: &Window, started: Instant, outcome: Result<(), Fault>) {
+        let now = Instant::now();
+        self.end_operation();
+        let mut tally = self.tally.borrow_mut();
+        match outcome {
+            Err(fault) => tally.fail(&fault),
+            Ok(()) if window.covers(now) => {
+                tally.ok += 1;
+                tally.served += 1;
+                tally.latency.record(now - started);
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// Ends an operation of an open loop: it belongs to the window if it was meant to start within it, and its
+    /// latency counts from then.
+    pub fn record_open(&self, intended: Instant, outcome: Result<(), Fault>) {
+        let now = Instant::now();
+        self.end_operation();
+        let Some(window) = *self.go.borrow() else { return };
+        let mut tally = self.tally.borrow_mut();
+        match outcome {
+            Err(fault) => tally.fail(&fault),
+            Ok(()) => {
+                tally.served += u64::from(window.covers(now));
+                if window.covers(intended) {
+                    tally.ok += 1;
+                    tally.latency.record(now.saturating_duration_since(intended));
+                }
+            }
+        }
+    }
+
+    pub fn fail(&self, fault: &Fault) {
+        self.tally.borrow_mut().fail(fault);
+    }
+
+    /// Waits until every operation has ended, at most for the plan's patience; what has not is an error.
+    pub async fn drain(&self) {
+        if tokio::time::timeout(self.plan.patience, self.drained()).await.is_err() {
+            self.fail_in_flight();
+        }
+    }
+
+    /// As [`Worker::drain`], with new patience for as long as answers keep coming.
+    pub async fn drain_while_answers_come(&self) {
+        let mut done = self.done.get();
+        while tokio::time::timeout(self.plan.patience, self.drained()).await.is_err() {
+            if self.done.get() == done {
+                return self.fail_in_flight();
+            }
+            done = self.done.get();
+        }
+    }
+
+    async fn drained(&self) {
+        while self.in_flight.get() > 0 {
+            self.nothing_in_flight.notified().await;
+        }
+    }
+
+    fn fail_in_flight(&self) {
+        self.tally.borrow_mut().fail_many(Fault::Unanswered.to_string(), self.in_flight.get());
+    }
+
+    /// Starts the clock for elapsed and CPU time of the measured part.
+    pub fn begin_measuring(&self) {
+        let begin = Some((Instant::now(), machine::own_cpu_time()));
+        self.measured.set(Measured { begin, ..Measured::default() });
+    }
+
+    pub fn end_measuring(&self) {
+        let measured = self.measured.get();
+        if let Some((begin, cpu_before)) = measured.begin {
+            let cpu = machine::own_cpu_time().saturating_sub(cpu_before);
+            self.measured.set(Measured { begin: None, elapsed: begin.elapsed(), cpu });
+        }
+    }
+
+    /// Measures this process between the two moments of a timed run.
+    pub async fn measure_window(&self, window: Window) -> io::Result<()> {
+        let timer = PreciseTimer::new()?;
+        timer.sleep_until(window.measure_from).await?;
+        self.begin_measuring();
+        timer.sleep_until(window.measure_to).await?;
+        self.end_measuring();
+        Ok(())
+    }
+
+    fn report(&self) -> WorkerReport {
+        let Measured { elapsed, cpu, .. } = self.measured.get();
+        let cpu_share = if elapsed.is_zero() { 0.0 } else { cpu.as_secs_f64() / elapsed.as_secs_f64() };
+        WorkerReport { worker: self.plan.worker, tally: self.tally.take(), elapsed, cpu_share }
+    }
+}
+
+/// Writes one event on standard output, which the coordinator reads.
+pub fn say(event: &Event) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    let mut output = io::stdout().lock();
+    output.write_all(&line).and_then(|()| output.flush()).context("the coordinator is gone")
+}
+
+/// The whole life of a worker process.
+pub fn main() -> anyhow::Result<()> {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    let plan: Plan = serde_json::from_str(&line).context("no plan on standard input")?;
+    if let Some(core) = plan.pin {
+        machine::pin_to_core(core)?;
+    }
+    machine::raise_file_limit()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(tokio::task::LocalSet::new().run_until(run(plan)));
+    if let Err(error) = &outcome {
+        say(&Event::Failed(format!("{error:#}")))?;
+    }
+    Ok(())
+}
+
+async fn run(plan: Plan) -> anyhow::Result<()> {
+    let (go_sender, go) = watch::channel(None);
+    let mut released = listen_to_coordinator(plan.clone(), go_sender);
+    let worker = Rc::new(Worker::new(plan, go));
+    let progress = tokio::task::spawn_local(say_progress(worker.clone()));
+    let connections = tokio::select! {
+        connections = scenario::run(worker.clone()) => connections?,
+        _ = released.changed() => anyhow::bail!("the coordinator is gone"),
+    };
+    progress.abort();
+    say(&Event::Report(Box::new(worker.report())))?;
+    // The coordinator still weighs the server with all connections open.
+    let _ = released.changed().await;
+    drop(connections);
+    Ok(())
+}
+
+/// Reads the coordinator's lines on a thread of its own. The receiver fires when the input ends.
+fn listen_to_coordinator(plan: Plan, go: watch::Sender<Option<Window>>) -> watch::Receiver<()> {
+    let (release, released) = watch::channel(());
+    std::thread::spawn(move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            if let Ok(word) = serde_json::from_str::<Go>(&line) {
+                go.send_replace(Some(Window::new(word, &plan)));
+            }
+        }
+        drop(release);
+    });
+    released
+}
+
+async fn say_progress(worker: Rc<Worker>) {
+    worker.wait_for_go().await;
+    let mut interval = tokio::time::interval(PROGRESS_INTERVAL);
+    loop {
+        interval.tick().await;
+        if say(&Event::Progress(worker.done.get())).is_err() {
+            return;
+        }
+    }
+}
