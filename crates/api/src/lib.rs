@@ -1,1 +1,29 @@
 //! Operations of Muster without sockets: one pipeline, one file per feature.
+//!
+//! A transport routes a request to an operation and calls [`http::call`], or hands a socket's messages to
+//! [`realtime::SocketSession`]. Nothing here reads or writes a socket, spawns, or catches a panic.
+
+pub mod account;
+pub mod authenticate;
+pub mod authorise;
+pub mod context;
+mod cursors;
+mod dispatch;
+pub mod hooks;
+pub mod http;
+pub mod keys;
+pub mod link;
+pub mod metrics;
+pub mod pipeline;
+pub mod realtime;
+mod rpc;
+pub mod session;
+pub mod storage;
+pub mod users;
+
+pub use context::{App, Caller, Context};
+pub use hooks::{Hooks, NoHooks};
+pub use http::{HttpRequest, HttpResponse};
+pub use keys::{KeyTexts, Keys};
+pub use metrics::Metrics;
+pub use realtime::{Outcome, SocketSession};

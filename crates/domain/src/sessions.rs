@@ -3,7 +3,7 @@
 //! Times in claims are whole seconds, as clients read them; what decides whether a token was issued before a
 //! logout is the exact moment inside its id.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use uuid::{Uuid, Variant};
 
@@ -18,7 +18,7 @@ use crate::revocations::Revocations;
 use crate::time::Timestamp;
 
 /// Variables that a client gave its session.
-pub type Vars = HashMap<String, String>;
+pub type Vars = BTreeMap<String, String>;
 
 /// How sessions live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,55 @@
+//! The caller's own account. Rules are `domain::account`'s.
+
+use muster_domain::account::{self, Ending};
+use muster_domain::ports::accounts::{Account, AccountUpdate};
+use muster_domain::{Result, Timestamp};
+use muster_wire::api;
+
+use crate::context::Context;
+use crate::users;
+
+/// The caller's account.
+pub async fn get(context: &Context<'_>, (): ()) -> Result<api::Account> {
+    account::get(&*context.app.store, context.user()?).await.map(to_wire)
+}
+
+/// Changes the fields given.
+pub async fn update(context: &Context<'_>, request: api::UpdateAccountRequest) -> Result<()> {
+    account::update(&*context.app.store, context.user()?, &from_wire(request), context.now).await
+}
+
+/// Deletes the caller, and ends all sessions.
+pub async fn delete(context: &Context<'_>, (): ()) -> Result<()> {
+    let app = context.app;
+    let ending = Ending { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
+    ending.delete(&*app.store, context.user()?, false).await
+}
+
+fn from_wire(request: api::UpdateAccountRequest) -> AccountUpdate {
+    AccountUpdate {
+        username: request.username,
+        display_name: request.display_name,
+        avatar_url: request.avatar_url,
+        lang_tag: request.lang_tag,
+        location: request.location,
+        timezone: request.timezone,
+        // Players do not write their own metadata.
+        metadata: None,
+    }
+}
+
+fn to_wire(account: Account) -> api::Account {
+    api::Account {
+        user: Some(users::to_wire(account.user)),
+        wallet: account.wallet,
+        email: account.email,
+        devices: account.devices.into_iter().map(|id| api::AccountDevice { id, ..Default::default() }).collect(),
+        custom_id: account.custom_id,
+        verify_time: time_unless_never(account.verify_time),
+        disable_time: time_unless_never(account.disable_time),
+    }
+}
+
+fn time_unless_never(time: Timestamp) -> Option<muster_wire::Timestamp> {
+    (time != Timestamp::EPOCH).then(|| users::time(time))
+}

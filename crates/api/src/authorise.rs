@@ -1,0 +1,80 @@
+//! Who asks: the server key, a session token or the HTTP key, and what is answered when it is missing or wrong.
+
+use muster_domain::sessions::Claims;
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_wire::operations::Audience;
+
+use crate::context::{App, Caller};
+use crate::metrics::add;
+
+/// Finds out who asks, from the `authorization` header and, for game functions, the `http_key` parameter.
+///
+/// Errors: `Unauthenticated`, with a sentence that says what is missing or wrong.
+pub fn authorise(
+    app: &App,
+    audience: Audience,
+    authorization: Option<&str>,
+    http_key: Option<&str>,
+    now: Timestamp,
+) -> Result<Caller> {
+    let caller = match audience {
+        Audience::Anyone => Ok(Caller::Anyone),
+        Audience::ServerKey => server_key(app, authorization),
+        Audience::Session => player(app, authorization, now),
+        Audience::HttpKeyOrSession => server_or_player(app, authorization, http_key, now),
+    };
+    if caller.is_err() {
+        add(&app.metrics.unauthenticated, 1);
+    }
+    caller
+}
+
+/// Reads a session token, as a header or a socket's address holds it.
+///
+/// Errors: `Unauthenticated` when it is malformed, expired or void.
+pub fn session_token(app: &App, token: &str, now: Timestamp) -> Result<Claims> {
+    let claims = app.keys.read_session(token, now).map_err(|_| refused(TOKEN_INVALID))?;
+    if app.revocations.is_revoked(&claims) { Err(refused(TOKEN_INVALID)) } else { Ok(claims) }
+}
+
+const TOKEN_INVALID: &str = "The session token is invalid or has expired.";
+
+fn server_key(app: &App, authorization: Option<&str>) -> Result<Caller> {
+    let key = basic(authorization).ok_or_else(|| refused("The server key is required."))?;
+    if app.keys.is_server_key(key) { Ok(Caller::Client) } else { Err(refused("The server key is not valid.")) }
+}
+
+fn player(app: &App, authorization: Option<&str>, now: Timestamp) -> Result<Caller> {
+    let token = bearer(authorization).ok_or_else(|| refused("A session token is required."))?;
+    session_token(app, token, now).map(Caller::Player)
+}
+
+fn server_or_player(app: &App, authorization: Option<&str>, http_key: Option<&str>, now: Timestamp) -> Result<Caller> {
+    let is_valid = match (http_key, basic(authorization)) {
+        (Some(key), _) => app.keys.is_http_key(key),
+        (None, Some(credentials)) => app.keys.is_http_key_as_basic(credentials),
+        (None, None) if authorization.is_none() => {
+            return Err(refused("A session token or the HTTP key is required."));
+        }
+        (None, None) => return player(app, authorization, now),
+    };
+    if is_valid { Ok(Caller::Server) } else { Err(refused("The HTTP key is not valid.")) }
+}
+
+fn refused(message: &'static str) -> Error {
+    Error::new(ErrorKind::Unauthenticated, message)
+}
+
+fn basic(authorization: Option<&str>) -> Option<&str> {
+    after_scheme(authorization?, "Basic")
+}
+
+fn bearer(authorization: Option<&str>) -> Option<&str> {
+    after_scheme(authorization?, "Bearer").filter(|token| !token.is_empty())
+}
+
+/// What follows the scheme, whose name may come in any case.
+fn after_scheme<'h>(header: &'h str, scheme: &str) -> Option<&'h str> {
+    let (name, rest) = header.split_once(' ')?;
+    name.eq_ignore_ascii_case(scheme).then(|| rest.trim_ascii())
+}

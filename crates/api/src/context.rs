@@ -1,0 +1,95 @@
+//! What handlers work with: the parts of the app as one shard holds them, and the request's caller.
+
+use std::cell::OnceCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_domain::guessing::SharedGuessing;
+use muster_domain::ids::Uuid;
+use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::ports::passwords::Passwords;
+use muster_domain::ports::store::Store;
+use muster_domain::revocations::Revocations;
+use muster_domain::sessions::{Claims, SessionRules};
+use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
+
+use crate::hooks::Hooks;
+use crate::keys::Keys;
+use crate::metrics::Metrics;
+
+/// The app as one shard sees it. What is behind `Rc` is the shard's own, what is behind `Arc` all shards share.
+pub struct App {
+    /// The database.
+    pub store: Rc<dyn Store>,
+    /// The pool that hashes passwords.
+    pub passwords: Rc<dyn Passwords>,
+    /// Wall clock.
+    pub clock: Rc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Rc<dyn Entropy>,
+    /// Game code around operations.
+    pub hooks: Rc<dyn Hooks>,
+    /// Keys and token signers.
+    pub keys: Arc<Keys>,
+    /// How sessions live.
+    pub sessions: SessionRules,
+    /// Which tokens are void.
+    pub revocations: Arc<Revocations>,
+    /// Wrong passwords so far.
+    pub guessing: Arc<SharedGuessing>,
+    /// This shard's totals.
+    pub metrics: Arc<Metrics>,
+}
+
+/// On whose behalf a request runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Nobody known, where anyone may ask.
+    Anyone,
+    /// A client of the game that has not signed in, known by the server key.
+    Client,
+    /// A server of the studio, known by the HTTP key.
+    Server,
+    /// A player, known by a session token.
+    Player(Claims),
+}
+
+/// One request on its way through the pipeline.
+pub struct Context<'a> {
+    /// The app.
+    pub app: &'a App,
+    /// Who asks.
+    pub caller: Caller,
+    /// The client's address, behind trusted proxies its own.
+    pub address: Option<IpAddr>,
+    /// When the request arrived.
+    pub now: Timestamp,
+    trace_id: OnceCell<Uuid>,
+}
+
+impl<'a> Context<'a> {
+    /// A request that has been authorised.
+    pub fn new(app: &'a App, caller: Caller, address: Option<IpAddr>, now: Timestamp) -> Self {
+        Self { app, caller, address, now, trace_id: OnceCell::new() }
+    }
+
+    /// The player who asks.
+    ///
+    /// Errors: `Unauthenticated` when it is no player.
+    pub fn user(&self) -> Result<UserId> {
+        match &self.caller {
+            Caller::Player(claims) => Ok(claims.user_id),
+            _ => Err(Error::new(ErrorKind::Unauthenticated, "A session token is required.")),
+        }
+    }
+
+    /// What logs and game code call this request; made when first asked for.
+    pub fn trace_id(&self) -> Uuid {
+        *self.trace_id.get_or_init(|| {
+            let mut bytes = [0; 16];
+            self.app.entropy.fill(&mut bytes);
+            uuid::Builder::from_random_bytes(bytes).into_uuid()
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Continuing and ending sessions. Rules are `domain::sessions`'s.
+
+use muster_domain::{Error, ErrorKind, Result};
+use muster_wire::api::{Session, SessionLogoutRequest, SessionRefreshRequest};
+
+use crate::context::Context;
+
+/// Trades a refresh token for a new pair of the same sign-in.
+pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> Result<Session> {
+    if request.token.is_empty() {
+        return Err(Error::invalid("A refresh token is required."));
+    }
+    let app = context.app;
+    let claims = app
+        .keys
+        .read_refresh(&request.token, context.now)
+        .map_err(|_| Error::new(ErrorKind::Unauthenticated, "The refresh token is invalid or has expired."))?;
+    let issued = app.sessions.refresh(&*app.store, &app.revocations, claims, request.vars, context.now).await?;
+    Ok(app.keys.sign(issued, false))
+}
+
+/// Ends the sessions of the tokens given, or with neither all of the caller's.
+pub async fn logout(context: &Context<'_>, request: SessionLogoutRequest) -> Result<()> {
+    let app = context.app;
+    let mut tokens = Vec::with_capacity(2);
+    if !request.token.is_empty() {
+        let claims = app.keys.read_session(&request.token, context.now);
+        tokens.push(claims.map_err(|_| Error::invalid("The session token is invalid or has expired."))?);
+    }
+    if !request.refresh_token.is_empty() {
+        let claims = app.keys.read_refresh(&request.refresh_token, context.now);
+        tokens.push(claims.map_err(|_| Error::invalid("The refresh token is invalid or has expired."))?);
+    }
+    app.sessions.logout(&*app.store, &app.revocations, &*app.clock, context.user()?, &tokens).await
+}
