@@ -1,17 +1,13 @@
 //! Messages of one socket: each envelope to its handler, and what becomes of the socket.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use muster_domain::sessions::Claims;
 use muster_live::CloseReason;
 use muster_wire::code::RealtimeCode;
 use muster_wire::envelope::{self, Format};
-use muster_wire::json::JsonMessage as _;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Pong};
-use prost::Message as _;
 
 use crate::context::App;
 use crate::metrics::add;
@@ -24,13 +20,12 @@ pub struct SocketSession {
 }
 
 /// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The reply, if any, was appended to the buffer.
     Done,
     /// The socket closes, after what was appended to the buffer was sent.
     Close(CloseReason),
-    /// The reply comes later; until then no further message of this socket is handled.
-    Pending(Pin<Box<dyn Future<Output = Vec<u8>>>>),
 }
 
 /// What a handler answers: nothing, an envelope, or an error with what becomes of the socket.
@@ -65,7 +60,8 @@ impl SocketSession {
         let Some(message) = envelope.message else {
             add(&self.app.metrics.malformed_messages, 1);
             let text = "The envelope holds no message.";
-            self.append(&Envelope::error(envelope.cid, RealtimeCode::MissingPayload, text), reply);
+            let error = Envelope::error(envelope.cid, RealtimeCode::MissingPayload, text);
+            envelope::append(&error, self.format, reply);
             return Outcome::Close(CloseReason::UnexpectedMessage);
         };
         // Numbers start with 2 and have no gaps.
@@ -76,24 +72,16 @@ impl SocketSession {
         let outcome = match answer {
             Answer::Silence => Outcome::Done,
             Answer::Reply(envelope) => {
-                self.append(&envelope, reply);
+                envelope::append(&envelope, self.format, reply);
                 Outcome::Done
             }
             Answer::Refusal(envelope, close) => {
-                self.append(&envelope, reply);
+                envelope::append(&envelope, self.format, reply);
                 close.map_or(Outcome::Done, Outcome::Close)
             }
         };
         self.app.metrics.message(variant, is_error, payload.len(), reply.len() - len_before);
         outcome
-    }
-
-    fn append(&self, envelope: &Envelope, reply: &mut Vec<u8>) {
-        match self.format {
-            Format::Json => envelope.write_json(reply),
-            // Writing to a vector cannot fail: it grows.
-            Format::Protobuf => drop(envelope.encode(reply)),
-        }
     }
 }
 

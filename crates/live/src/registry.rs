@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use muster_domain::ids::{SessionId, Subject, TokenId, UserId};
-use muster_domain::ports::revocations::{Revocation, RevokedTokens};
-use muster_domain::time::Timestamp;
+use muster_domain::ports::revocations::Revocation;
 
 /// A session's place on its shard. The generation tells a closed session from a later one in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,8 +21,8 @@ pub struct SessionInfo {
     pub user_id: UserId,
     /// The sign-in whose token opened it.
     pub token_id: TokenId,
-    /// When that token was issued.
-    pub issued_at: Timestamp,
+    /// When that token was issued, in Unix seconds.
+    pub issued_at_sec: i64,
 }
 
 struct Slot<T> {
@@ -95,10 +94,7 @@ impl<T> Registry<T> {
         let Some((info, _)) = self.slots.get(key.index as usize).and_then(|slot| slot.session.as_ref()) else {
             return false;
         };
-        match revocation.tokens {
-            RevokedTokens::Token(token_id) => info.token_id == token_id,
-            RevokedTokens::AllBut(kept) => Some(info.token_id) != kept && info.issued_at <= revocation.revoked_at,
-        }
+        revocation.voids(info.token_id, info.issued_at_sec)
     }
 
     /// Every open session's handle.
@@ -119,27 +115,32 @@ impl<T> Registry<T> {
 
 #[cfg(test)]
 mod tests {
+    use muster_domain::Timestamp;
+    use muster_domain::ids::Uuid;
+    use muster_domain::ports::revocations::RevokedTokens;
+
     use super::*;
 
-    fn info(user: u128, token: u128, issued_at: i64) -> SessionInfo {
-        SessionInfo {
-            session_id: SessionId(uuid(user << 64 | token)),
-            user_id: UserId(uuid(user)),
-            token_id: TokenId(uuid(token)),
-            issued_at: Timestamp(issued_at),
-        }
+    /// A sign-in of the second `second`.
+    fn token(second: i64) -> TokenId {
+        TokenId::issued(Timestamp::from_seconds(second), [0; 8])
     }
 
-    fn uuid(value: u128) -> muster_domain::ids::Uuid {
-        muster_domain::ids::Uuid::from_u128(value)
+    fn info(user: u128, second: i64) -> SessionInfo {
+        SessionInfo {
+            session_id: SessionId(Uuid::from_u128(user << 64 | second as u128)),
+            user_id: UserId(Uuid::from_u128(user)),
+            token_id: token(second),
+            issued_at_sec: second,
+        }
     }
 
     fn revocation(user: u128, tokens: RevokedTokens) -> Revocation {
         Revocation {
-            subject: Subject::from(UserId(uuid(user))),
+            subject: Subject::from(UserId(Uuid::from_u128(user))),
             tokens,
-            revoked_at: Timestamp(100),
-            expires_at: Timestamp(1_000),
+            revoked_at: Timestamp::from_seconds(100),
+            expires_at: Timestamp::from_seconds(1_000),
             close_sockets: true,
         }
     }
@@ -147,13 +148,13 @@ mod tests {
     #[test]
     fn a_revocation_ends_the_sessions_it_concerns_and_no_others() {
         let mut registry = Registry::default();
-        let old = registry.open(info(1, 11, 50), "old");
-        let kept = registry.open(info(1, 12, 60), "kept");
-        let newer = registry.open(info(1, 13, 101), "newer");
-        registry.open(info(2, 21, 50), "another user");
+        let old = registry.open(info(1, 50), "old");
+        let kept = registry.open(info(1, 60), "kept");
+        let newer = registry.open(info(1, 101), "newer");
+        registry.open(info(2, 50), "another user");
 
-        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::Token(TokenId(uuid(13))))), [newer]);
-        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(Some(TokenId(uuid(12)))))), [old]);
+        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::Token(token(101)))), [newer]);
+        assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(Some(token(60))))), [old]);
         assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(None))), [old, kept]);
         assert_eq!(registry.revoked(&revocation(3, RevokedTokens::AllBut(None))), []);
         let silent = Revocation { close_sockets: false, ..revocation(1, RevokedTokens::AllBut(None)) };
@@ -163,10 +164,10 @@ mod tests {
     #[test]
     fn a_key_of_a_closed_session_never_reaches_a_later_one() {
         let mut registry = Registry::default();
-        let first = registry.open(info(1, 11, 0), 1);
+        let first = registry.open(info(1, 11), 1);
         assert_eq!(registry.close(first), Some(1));
         assert_eq!(registry.close(first), None);
-        let second = registry.open(info(1, 12, 0), 2);
+        let second = registry.open(info(1, 12), 2);
         assert_eq!(registry.get(first), None);
         assert_eq!(registry.get(second), Some(&2));
         assert_eq!(registry.len(), 1);

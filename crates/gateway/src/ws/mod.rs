@@ -4,3 +4,4 @@ pub mod connection;
 pub mod frame;
 pub mod handle;
 pub mod handshake;
+pub mod session;

@@ -1,0 +1,151 @@
+//! What an HTTP connection is doing and since when, so that one lazily set timer can enforce all timeouts.
+//!
+//! Why not the server library's own: it makes and drops a timer per request, and knows no idle timeout.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use muster_live::Millis;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use crate::config::HttpLimits;
+
+/// The phases with a timeout each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// No request is under way.
+    Idle,
+    /// A request's head or body is arriving.
+    Reading,
+    /// The request is being handled: no limit of the connection's applies.
+    Handling,
+    /// The response is leaving.
+    Writing,
+}
+
+/// Shared by a connection's I/O, its service and its timer. Atomic only because an upgrade wants `Send`.
+#[derive(Debug)]
+pub struct Activity {
+    started: Instant,
+    /// Milliseconds times four, plus the phase.
+    state: AtomicU64,
+}
+
+impl Activity {
+    /// A connection that has just been accepted: its first request is due.
+    pub fn new(started: Instant) -> Self {
+        let activity = Self { started, state: AtomicU64::new(0) };
+        activity.enter(Phase::Reading);
+        activity
+    }
+
+    /// Notes that `phase` begins now.
+    pub fn enter(&self, phase: Phase) {
+        self.state.store(self.now() << 2 | phase as u64, Ordering::Relaxed);
+    }
+
+    fn now(&self) -> Millis {
+        self.started.elapsed().as_millis() as Millis
+    }
+
+    fn phase(&self) -> (Phase, Millis) {
+        let state = self.state.load(Ordering::Relaxed);
+        let phase = match state & 3 {
+            0 => Phase::Idle,
+            1 => Phase::Reading,
+            2 => Phase::Handling,
+            _ => Phase::Writing,
+        };
+        (phase, state >> 2)
+    }
+
+    /// `Err(())`: overdue. Else the moment at which to ask again.
+    pub fn check(&self, limits: &HttpLimits) -> Result<Instant, ()> {
+        let (phase, since) = self.phase();
+        let now = self.now();
+        let allowed = match phase {
+            Phase::Idle => limits.idle_timeout_ms,
+            Phase::Reading => limits.read_timeout_ms,
+            Phase::Writing => limits.write_timeout_ms,
+            Phase::Handling => return Ok(self.at(now + limits.read_timeout_ms)),
+        };
+        if now >= since + allowed {
+            return Err(());
+        }
+        // A shorter timeout may begin meanwhile, so the look is never later than the shortest.
+        let shortest = limits.read_timeout_ms.min(limits.write_timeout_ms).max(1);
+        Ok(self.at((since + allowed).min(now + shortest)))
+    }
+
+    fn at(&self, millis: Millis) -> Instant {
+        self.started + tokio::time::Duration::from_millis(millis)
+    }
+}
+
+/// A connection whose reads and writes are noted.
+#[derive(Debug)]
+pub struct Watched<S> {
+    /// The connection.
+    pub io: S,
+    /// Where it is noted.
+    pub activity: Arc<Activity>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let outcome = Pin::new(&mut self.io).poll_read(context, buffer);
+        if outcome.is_ready() && self.activity.phase().0 == Phase::Idle {
+            self.activity.enter(Phase::Reading);
+        }
+        outcome
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.note_write(outcome.is_ready());
+        outcome
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.note_write(outcome.is_ready());
+        outcome
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}
+
+impl<S> Watched<S> {
+    /// Progress of a response leaves its connection idle; a blocked write keeps the moment it blocked.
+    fn note_write(&self, is_progress: bool) {
+        match (self.activity.phase().0, is_progress) {
+            (Phase::Writing, false) | (Phase::Handling | Phase::Reading, _) => {}
+            (_, true) => self.activity.enter(Phase::Idle),
+            (Phase::Idle, false) => self.activity.enter(Phase::Writing),
+        }
+    }
+}

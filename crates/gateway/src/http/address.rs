@@ -1,0 +1,75 @@
+//! The client's address: the peer's own, or what trusted proxies wrote, never what a client claims.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::HeaderMap;
+
+/// The address to which a request is attributed.
+///
+/// With `proxy_count` proxies before the server, that many entries of `X-Forwarded-For` counted from the right were
+/// written by them, and the leftmost of those names the client. A peer on a public address is no proxy of ours: it is
+/// the client, whatever it claims.
+pub fn client_address(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize) -> IpAddr {
+    if proxy_count == 0 || !is_private(peer.ip()) {
+        return peer.ip();
+    }
+    let mut entries: Vec<&str> = headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
+    entries.reverse();
+    // Fewer entries than proxies: the chain is shorter than configured, its left end is the client.
+    let entry = entries.get(proxy_count - 1).or(entries.last());
+    entry.and_then(|entry| parse_entry(entry)).unwrap_or(peer.ip())
+}
+
+/// Whether a request shows that a proxy passed it on.
+pub fn is_forwarded(headers: &HeaderMap) -> bool {
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"]
+        .iter()
+        .any(|name| headers.contains_key(*name))
+}
+
+fn parse_entry(entry: &str) -> Option<IpAddr> {
+    let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
+    bare.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
+}
+
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(peer: &str, forwarded: &[&str], proxy_count: usize, expected: &str) {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append("x-forwarded-for", value.parse().unwrap());
+        }
+        let address = client_address(peer.parse().unwrap(), &headers, proxy_count);
+        assert_eq!(address.to_string(), expected, "{peer} {forwarded:?} {proxy_count}");
+    }
+
+    #[test]
+    fn trusted_proxies_are_believed_and_clients_are_not() {
+        check("10.0.0.1:5", &["1.2.3.4"], 1, "1.2.3.4");
+        check("10.0.0.1:5", &["6.6.6.6, 1.2.3.4"], 1, "1.2.3.4");
+        check("10.0.0.1:5", &["6.6.6.6, 1.2.3.4, 10.0.0.9"], 2, "1.2.3.4");
+        check("10.0.0.1:5", &["6.6.6.6", "1.2.3.4"], 1, "1.2.3.4");
+        check("10.0.0.1:5", &["1.2.3.4"], 3, "1.2.3.4");
+        check("10.0.0.1:5", &[], 1, "10.0.0.1");
+        check("10.0.0.1:5", &["nonsense"], 1, "10.0.0.1");
+        check("10.0.0.1:5", &["1.2.3.4"], 0, "10.0.0.1");
+        check("8.8.8.8:5", &["1.2.3.4"], 1, "8.8.8.8");
+        check("[::1]:5", &["[2001:db8::1]:443"], 1, "2001:db8::1");
+        check("127.0.0.1:5", &["1.2.3.4:900"], 1, "1.2.3.4");
+    }
+}

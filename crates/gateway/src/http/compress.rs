@@ -1,0 +1,113 @@
+//! gzip and deflate of bodies, with a cap on what a request may unfold to.
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::{GzDecoder, ZlibDecoder};
+use flate2::write::GzEncoder;
+use http::HeaderMap;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
+
+/// Responses shorter than this leave as they are: they fit one packet either way.
+pub const COMPRESS_BYTES_MIN: usize = 1_400;
+/// Bodies longer than this are (de)compressed by a worker, so that their shard goes on.
+pub const INLINE_BYTES_MAX: usize = 32 * 1024;
+
+/// How a request's body is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Identity,
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950, which HTTP calls deflate.
+    Deflate,
+}
+
+/// Why a body cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecompressError {
+    /// It unfolds to more than the cap.
+    TooBig,
+    /// It is not what its header says.
+    Malformed,
+}
+
+/// The request's `Content-Encoding`. `None`: one that is not spoken here.
+pub fn request_encoding(headers: &HeaderMap) -> Option<Encoding> {
+    match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase()).as_deref() {
+        None | Some(b"" | b"identity") => Some(Encoding::Identity),
+        Some(b"gzip" | b"x-gzip") => Some(Encoding::Gzip),
+        Some(b"deflate") => Some(Encoding::Deflate),
+        Some(_) => None,
+    }
+}
+
+/// Whether the client takes gzip.
+pub fn accepts_gzip(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|entry| {
+            let mut parts = entry.split(';').map(str::trim);
+            let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+            let is_refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+            is_gzip && !is_refused
+        })
+}
+
+/// Unfolds `body` to at most `bytes_max`.
+///
+/// Errors: [`DecompressError`]; never more than the cap is held.
+pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<Vec<u8>, DecompressError> {
+    match encoding {
+        Encoding::Identity => Ok(body.to_vec()),
+        Encoding::Gzip => read_capped(GzDecoder::new(body), bytes_max),
+        Encoding::Deflate => read_capped(ZlibDecoder::new(body), bytes_max),
+    }
+}
+
+fn read_capped(decoder: impl Read, bytes_max: usize) -> Result<Vec<u8>, DecompressError> {
+    let mut unfolded = Vec::new();
+    let limit = bytes_max as u64 + 1;
+    decoder.take(limit).read_to_end(&mut unfolded).map_err(|_| DecompressError::Malformed)?;
+    if unfolded.len() > bytes_max { Err(DecompressError::TooBig) } else { Ok(unfolded) }
+}
+
+/// The body in gzip, at the speed that suits small JSON.
+pub fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), Compression::fast());
+    encoder.write_all(body)?;
+    encoder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_folded_unfolds_and_a_bomb_does_not() {
+        let body = b"{\"value\":1}".repeat(1_000);
+        let folded = gzip(&body).unwrap();
+        assert_eq!(decompress(Encoding::Gzip, &folded, body.len()).unwrap(), body);
+        assert_eq!(decompress(Encoding::Gzip, &folded, body.len() - 1), Err(DecompressError::TooBig));
+        assert_eq!(decompress(Encoding::Gzip, &folded[..folded.len() - 9], 1 << 20), Err(DecompressError::Malformed));
+        assert_eq!(decompress(Encoding::Deflate, &folded, 1 << 20), Err(DecompressError::Malformed));
+        let bomb = gzip(&vec![0; 100 << 20]).unwrap();
+        assert_eq!(decompress(Encoding::Gzip, &bomb, 1 << 20), Err(DecompressError::TooBig));
+    }
+
+    #[test]
+    fn accept_encoding() {
+        let check = |value: &'static str, expected| {
+            let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, value.parse().unwrap())]);
+            assert_eq!(accepts_gzip(&headers), expected, "{value}");
+        };
+        check("gzip, deflate, br", true);
+        check("br;q=1.0, GZIP;q=0.5", true);
+        check("gzip;q=0", false);
+        check("br", false);
+    }
+}

@@ -1,0 +1,130 @@
+//! HTTP/1.1 connections: one task each, from the first request to the last or to the socket it becomes.
+
+pub mod activity;
+pub mod address;
+pub mod body;
+pub mod compress;
+pub mod cors;
+pub mod service;
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until};
+use tokio_rustls::TlsAcceptor;
+
+use self::activity::{Activity, Watched};
+use self::service::{Exchange, PendingSocket};
+use crate::shard::Shard;
+use crate::ws::session::{self, Opening};
+
+/// Bytes a request's head may have; beyond, it is answered with 431. The server library's least.
+const HEAD_BYTES_MAX: usize = 8 * 1024;
+/// Header lines a request may have; beyond, it is answered with 431.
+const HEADERS_MAX: usize = 64;
+
+/// Any transport that carries HTTP.
+pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for S {}
+
+/// Serves a connection to its end.
+pub async fn serve(stream: TcpStream, peer: SocketAddr, shard: Rc<Shard>) {
+    let Some(tls) = shard.config.tls.clone() else {
+        return serve_transport(stream, peer, shard).await;
+    };
+    let handshake = TlsAcceptor::from(tls).accept(stream);
+    let within = std::time::Duration::from_millis(shard.config.http.read_timeout_ms);
+    match tokio::time::timeout(within, handshake).await {
+        Ok(Ok(stream)) => serve_transport(Box::new(stream), peer, shard).await,
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+        Err(_) => {
+            shard.metrics.http_timeouts.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>) {
+    // Boxed so that the connection's task shrinks to the socket's size when it becomes one.
+    let upgraded = Box::pin(serve_requests(stream, peer, shard.clone())).await;
+    if let Some((upgraded, opening)) = upgraded
+        && let Ok(parts) = upgraded.downcast::<TokioIo<Watched<S>>>()
+    {
+        let stream = parts.io.into_inner().io;
+        session::run(stream, &parts.read_buf, opening, shard).await;
+    }
+}
+
+/// Answers requests until the connection ends, or one of them turns it into a socket.
+async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>) -> Option<(Upgraded, Opening)> {
+    let activity = Arc::new(Activity::new(Instant::now()));
+    let pending: Rc<RefCell<Option<PendingSocket>>> = Rc::default();
+    let exchange =
+        Rc::new(Exchange { shard: shard.clone(), peer, activity: activity.clone(), pending: pending.clone() });
+    let service = service_fn(move |request| {
+        let exchange = exchange.clone();
+        async move { exchange.answer(request).await }
+    });
+    let io = TokioIo::new(Watched { io: stream, activity: activity.clone() });
+    let connection = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .header_read_timeout(None)
+        .pipeline_flush(true)
+        .serve_connection(io, service)
+        .with_upgrades();
+    drive(connection, &activity, &shard).await;
+    let pending = pending.borrow_mut().take();
+    let PendingSocket { upgrade, opening } = pending?;
+    Some((upgrade.await.ok()?, opening))
+}
+
+/// Drives a connection to its end, enforcing its timeouts and the end of the server.
+async fn drive<S, F>(
+    connection: http1::UpgradeableConnection<TokioIo<Watched<S>>, F>,
+    activity: &Activity,
+    shard: &Shard,
+) where
+    S: Transport,
+    F: hyper::service::HttpService<hyper::body::Incoming, ResBody = service::Body>,
+    F::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let number = shard.number_connection();
+    let mut connection = std::pin::pin!(connection);
+    let mut timer = std::pin::pin!(sleep_until(Instant::now()));
+    let mut is_stopping = false;
+    poll_fn(|context| {
+        shard.watch_http(number, context.waker());
+        if shard.is_draining() && !is_stopping {
+            is_stopping = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        // How a connection ends is the client's business: its requests were answered, or it did not stay for them.
+        if connection.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        while timer.as_mut().poll(context).is_ready() {
+            match activity.check(&shard.config.http) {
+                Ok(next) => timer.as_mut().reset(next),
+                Err(()) => {
+                    shard.metrics.http_timeouts.fetch_add(1, Ordering::Relaxed);
+                    return Poll::Ready(());
+                }
+            }
+        }
+        Poll::Pending
+    })
+    .await;
+    shard.unwatch_http(number);
+}

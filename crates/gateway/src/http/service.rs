@@ -1,0 +1,236 @@
+//! One request: where it goes, and what every response carries.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, PRAGMA,
+    SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
+};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use muster_api::http::{self as api, HttpRequest, HttpResponse};
+use muster_wire::code::{self, Code};
+use muster_wire::operations;
+
+use super::activity::{Activity, Phase};
+use super::body::{self, BodyError};
+use super::{address, compress, cors};
+use crate::shard::Shard;
+use crate::ws::handshake;
+use crate::ws::session::{self, Opening};
+
+/// What every response's body is.
+pub type Body = Full<Bytes>;
+
+/// A request that turns its connection into a socket.
+pub struct PendingSocket {
+    /// The connection, once the answer has left.
+    pub upgrade: OnUpgrade,
+    /// Whose socket it becomes.
+    pub opening: Opening,
+}
+
+/// What the requests of one connection share.
+pub struct Exchange {
+    /// The shard the connection is pinned to.
+    pub shard: Rc<Shard>,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// What the connection is doing.
+    pub activity: Arc<Activity>,
+    /// Where a request that became a socket is left.
+    pub pending: Rc<RefCell<Option<PendingSocket>>>,
+}
+
+impl Exchange {
+    /// Answers a request. A panic in a handler answers 500 and harms nothing else.
+    pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+        self.activity.enter(Phase::Handling);
+        let accepts_gzip = compress::accepts_gzip(request.headers());
+        let answer = AssertUnwindSafe(self.route(request)).catch_unwind().await;
+        let response = answer.unwrap_or_else(|_| {
+            self.shard.metrics.panics.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(peer = %self.peer, "a request panicked");
+            error(Code::Internal, "An internal error occurred.")
+        });
+        let response = self.finish(response, accepts_gzip).await;
+        self.activity.enter(Phase::Idle);
+        Ok(response)
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Response<Body> {
+        if self.shard.config.refuse_forwarded && address::is_forwarded(request.headers()) {
+            self.shard.metrics.forwarded_refused.fetch_add(1, Ordering::Relaxed);
+            return error(Code::PermissionDenied, FORWARDED_REFUSED);
+        }
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        match request.uri().path() {
+            _ if request.method() == Method::OPTIONS => preflight(),
+            "/" if is_read => Response::new(Body::default()),
+            "/readycheck" if is_read => self.readiness().await,
+            "/ws" if is_read => self.open_socket(request),
+            _ => self.call(request).await,
+        }
+    }
+
+    /// Whether the server can do its work: it is not stopping and its database answers.
+    async fn readiness(&self) -> Response<Body> {
+        if self.shard.is_draining() {
+            return error(Code::Unavailable, "The server is stopping.");
+        }
+        match self.shard.app.store.ping().await {
+            Ok(_) => respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() }),
+            Err(_) => error(Code::Unavailable, "The database does not answer."),
+        }
+    }
+
+    async fn call(&self, request: Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        self.activity.enter(Phase::Reading);
+        let body = body::read(&parts.headers, body, &self.shard.config.http).await;
+        self.activity.enter(Phase::Handling);
+        let body = match body {
+            Ok(body) => body,
+            Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
+        };
+        let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
+            Ok(matched) => matched,
+            Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
+        };
+        let request = HttpRequest {
+            matched,
+            query: parts.uri.query().unwrap_or_default(),
+            body: &body,
+            authorization: text_header(&parts.headers, AUTHORIZATION),
+            address: Some(self.client_address(&parts.headers)),
+        };
+        respond(api::call(&self.shard.app, request).await)
+    }
+
+    fn refuse_body(&self, path: &str, refusal: BodyError) -> Response<Body> {
+        if refusal.is_size() {
+            self.shard.metrics.bodies_too_big.fetch_add(1, Ordering::Relaxed);
+        }
+        let body = if path.starts_with("/v2/rpc/") {
+            code::rpc_error_body(Code::InvalidArgument, refusal.text(), code::RpcFailure::Oversized)
+        } else {
+            code::error_body(Code::InvalidArgument, refusal.text())
+        };
+        respond(HttpResponse { status: Code::InvalidArgument.http_status(), content_type: api::JSON, body })
+    }
+
+    fn client_address(&self, headers: &HeaderMap) -> IpAddr {
+        address::client_address(self.peer, headers, self.shard.config.proxy_count)
+    }
+
+    /// Answers a socket's handshake and leaves the connection to be taken over.
+    fn open_socket(&self, mut request: Request<Incoming>) -> Response<Body> {
+        if self.shard.is_draining() {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping.");
+        }
+        let accept = match handshake::accept_key(request.headers()) {
+            Ok(accept) => accept,
+            Err(text) => return plain(StatusCode::BAD_REQUEST, text),
+        };
+        let authorization = text_header(request.headers(), AUTHORIZATION);
+        let query = request.uri().query().unwrap_or_default();
+        let address = self.client_address(request.headers());
+        let opening = match session::authorise(&self.shard.app, authorization, query, address) {
+            Ok(opening) => opening,
+            Err((status, text)) => return plain(status, text),
+        };
+        let upgrade = hyper::upgrade::on(&mut request);
+        *self.pending.borrow_mut() = Some(PendingSocket { upgrade, opening });
+        let mut response = Response::new(Body::default());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        if let Ok(accept) = HeaderValue::from_str(&accept) {
+            headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        }
+        response
+    }
+
+    /// Adds what every response carries, and compresses what is worth it.
+    async fn finish(&self, mut response: Response<Body>, accepts_gzip: bool) -> Response<Body> {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return response;
+        }
+        if accepts_gzip {
+            response = gzip(response).await;
+        }
+        let headers = response.headers_mut();
+        cors::allow_origin(headers);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
+        headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+        for (name, value) in &self.shard.config.response_headers {
+            headers.insert(name, value.clone());
+        }
+        response
+    }
+}
+
+const FORWARDED_REFUSED: &str = "This is a development server with well-known keys, and this request came through a \
+     proxy. Run `muster serve` for anything that others can reach.";
+
+async fn gzip(response: Response<Body>) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    // The body is one piece that is there already.
+    let Some(Ok(bytes)) =
+        http_body_util::BodyExt::collect(body).now_or_never().map(|done| done.map(|all| all.to_bytes()))
+    else {
+        return Response::from_parts(parts, Body::default());
+    };
+    if bytes.len() < compress::COMPRESS_BYTES_MIN {
+        return Response::from_parts(parts, Body::new(bytes));
+    }
+    let folded = if bytes.len() <= compress::INLINE_BYTES_MAX {
+        compress::gzip(&bytes).ok()
+    } else {
+        let bytes = bytes.clone();
+        tokio::task::spawn_blocking(move || compress::gzip(&bytes).ok()).await.ok().flatten()
+    };
+    let Some(folded) = folded else { return Response::from_parts(parts, Body::new(bytes)) };
+    parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    parts.headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    Response::from_parts(parts, Body::from(folded))
+}
+
+fn text_header(headers: &HeaderMap, name: http::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn preflight() -> Response<Body> {
+    let mut response = Response::new(Body::default());
+    cors::allow_preflight(response.headers_mut());
+    response
+}
+
+fn error(code: Code, message: &str) -> Response<Body> {
+    respond(HttpResponse::error(code, message))
+}
+
+fn respond(answer: HttpResponse) -> Response<Body> {
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

@@ -1,0 +1,75 @@
+//! What the transports count. Plain atomics, read by whoever exports them.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use muster_live::CloseReason;
+
+use crate::ws::connection::Traffic;
+
+/// Counters and gauges of all shards. Counters only grow.
+#[derive(Debug, Default)]
+pub struct GatewayMetrics {
+    /// Connections open now, sockets included.
+    pub connections: AtomicI64,
+    /// Sockets open now.
+    pub sessions: AtomicI64,
+    /// Sockets opened.
+    pub sockets_opened: AtomicU64,
+    /// Sockets closed, by [`CloseReason::index`].
+    pub sockets_closed: [AtomicU64; CloseReason::ALL.len()],
+    /// Messages received over sockets.
+    pub messages_received: AtomicU64,
+    /// Bytes received over sockets.
+    pub socket_bytes_received: AtomicU64,
+    /// Bytes sent over sockets.
+    pub socket_bytes_sent: AtomicU64,
+    /// Times accepting paused because `connections_max` or the system's limit of open files was reached.
+    pub accept_pauses: AtomicU64,
+    /// HTTP connections ended by a timeout.
+    pub http_timeouts: AtomicU64,
+    /// Requests refused for the size of their body, compressed or not.
+    pub bodies_too_big: AtomicU64,
+    /// Requests refused because they came through a proxy in development mode.
+    pub forwarded_refused: AtomicU64,
+    /// Panics caught at a request or session.
+    pub panics: AtomicU64,
+}
+
+impl GatewayMetrics {
+    /// Counts a socket that closed.
+    pub fn socket_closed(&self, reason: CloseReason) {
+        self.sockets_closed[reason.index()].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Traffic for std::sync::Arc<GatewayMetrics> {
+    fn received(&self, messages: u64, bytes: u64) {
+        self.messages_received.fetch_add(messages, Ordering::Relaxed);
+        self.socket_bytes_received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn sent(&self, bytes: u64) {
+        self.socket_bytes_sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn panicked(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts one up now and one down when dropped.
+pub struct GaugeGuard<'a>(&'a AtomicI64);
+
+impl<'a> GaugeGuard<'a> {
+    /// Counts one up.
+    pub fn new(gauge: &'a AtomicI64) -> Self {
+        gauge.fetch_add(1, Ordering::Relaxed);
+        Self(gauge)
+    }
+}
+
+impl Drop for GaugeGuard<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

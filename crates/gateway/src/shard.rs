@@ -1,0 +1,280 @@
+//! A shard: one thread with its connections, their sessions and everything that runs for them.
+//!
+//! Lanes: commands come in through one bounded channel and are handled in order; sockets are woken through their
+//! handles on this thread. Nothing here is locked, and no shard waits for another.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
+use muster_api::App;
+use muster_domain::ports::revocations::Revocation;
+use muster_live::{CloseReason, Registry};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::task::LocalSet;
+use tokio::time::Instant;
+
+use crate::config::GatewayConfig;
+use crate::metrics::{GatewayMetrics, GaugeGuard};
+use crate::ws::connection::{Scratch, SocketShared};
+use crate::ws::handle::SocketHandle;
+
+/// Commands that may wait for one shard; beyond, whoever sends one waits.
+const COMMANDS_MAX: usize = 1_024;
+
+/// What a shard is told from outside its thread.
+pub enum Command {
+    /// A new connection.
+    Connection {
+        /// Not yet known to any runtime.
+        stream: std::net::TcpStream,
+        /// The other end.
+        peer: SocketAddr,
+        /// Given back when the connection closes.
+        permit: OwnedSemaphorePermit,
+    },
+    /// Tokens were revoked: their sockets close.
+    Revoked(Revocation),
+    /// Close everything, then end; `done` is told how many connections outlived the time.
+    Stop {
+        /// How long connections have to end by themselves.
+        within: Duration,
+        /// Told at the end.
+        done: oneshot::Sender<usize>,
+    },
+}
+
+/// Makes the shard's application parts, on the shard's own thread and runtime.
+pub type AppFactory = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> + Send>;
+
+/// A shard as seen from outside.
+#[derive(Clone)]
+pub struct ShardHandle {
+    commands: mpsc::Sender<Command>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl ShardHandle {
+    /// Connections it has now.
+    pub fn load(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Tells it something, waiting while its queue is full.
+    ///
+    /// # Errors
+    /// When the shard has ended.
+    pub async fn send(&self, command: Command) -> io::Result<()> {
+        if matches!(command, Command::Connection { .. }) {
+            // Counted here so that a burst of connections spreads before the shard has seen the first.
+            self.connections.fetch_add(1, Ordering::Relaxed);
+        }
+        self.commands.send(command).await.map_err(|_| io::Error::other("the shard has ended"))
+    }
+}
+
+/// What the connections of a shard share.
+pub struct Shard {
+    /// Operations and what they need.
+    pub app: Rc<App>,
+    /// Limits.
+    pub config: Arc<GatewayConfig>,
+    /// Counters.
+    pub metrics: Arc<GatewayMetrics>,
+    /// The sessions whose sockets are here.
+    pub sessions: RefCell<Registry<Rc<SocketHandle>>>,
+    /// Buffers and limits of sockets.
+    pub sockets: Rc<SocketShared<Arc<GatewayMetrics>>>,
+    draining: Cell<bool>,
+    open: Cell<usize>,
+    closed: Notify,
+    http_wakers: RefCell<HashMap<u64, Waker>>,
+    next_connection: Cell<u64>,
+    load: Arc<AtomicUsize>,
+}
+
+impl Shard {
+    /// Whether the server is stopping: no further request on any connection.
+    pub fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Keeps the waker of an HTTP connection, to be woken when draining begins.
+    pub fn watch_http(&self, connection: u64, waker: &Waker) {
+        self.http_wakers.borrow_mut().entry(connection).or_insert_with(|| waker.clone());
+    }
+
+    /// Forgets an HTTP connection that ended or became a socket.
+    pub fn unwatch_http(&self, connection: u64) {
+        self.http_wakers.borrow_mut().remove(&connection);
+    }
+
+    /// A number for the next HTTP connection.
+    pub fn number_connection(&self) -> u64 {
+        let number = self.next_connection.get();
+        self.next_connection.set(number + 1);
+        number
+    }
+
+    fn accept(self: &Rc<Self>, stream: std::net::TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+        let shard = self.clone();
+        let guard = ConnectionGuard::new(self.clone(), permit);
+        tokio::task::spawn_local(async move {
+            let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+            match stream {
+                Ok(stream) => crate::http::serve(stream, peer, shard).await,
+                Err(error) => tracing::debug!(%error, "connection lost before its shard took it"),
+            }
+            drop(guard);
+        });
+    }
+
+    fn revoke(&self, revocation: &Revocation) {
+        let sessions = self.sessions.borrow();
+        for handle in sessions.revoked(revocation).into_iter().filter_map(|key| sessions.get(key)) {
+            handle.close(CloseReason::TokenRevoked);
+        }
+    }
+
+    async fn drain(&self, within: Duration) -> usize {
+        self.draining.set(true);
+        for handle in self.sessions.borrow().handles() {
+            handle.close(CloseReason::ServerStopping);
+        }
+        for (_, waker) in self.http_wakers.borrow_mut().drain() {
+            waker.wake();
+        }
+        let all_closed = async {
+            while self.open.get() > 0 {
+                self.closed.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(within, all_closed).await;
+        self.open.get()
+    }
+}
+
+/// Counts a connection as open, wherever its task went, until dropped.
+pub struct ConnectionGuard {
+    shard: Rc<Shard>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl ConnectionGuard {
+    fn new(shard: Rc<Shard>, permit: OwnedSemaphorePermit) -> Self {
+        shard.open.set(shard.open.get() + 1);
+        shard.metrics.connections.fetch_add(1, Ordering::Relaxed);
+        Self { shard, _permit: permit }
+    }
+}
+
+impl Drop for ConnectionGuard {
+    fn drop(&mut self) {
+        self.shard.open.set(self.shard.open.get() - 1);
+        self.shard.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+        self.shard.load.fetch_sub(1, Ordering::Relaxed);
+        self.shard.closed.notify_one();
+    }
+}
+
+/// Starts a shard and waits until its application parts stand.
+///
+/// # Errors
+/// What the factory said, or that the thread could not be started.
+pub async fn start(
+    index: usize,
+    config: Arc<GatewayConfig>,
+    metrics: Arc<GatewayMetrics>,
+    factory: AppFactory,
+) -> Result<(ShardHandle, thread::JoinHandle<()>), String> {
+    let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+    let (ready, started) = oneshot::channel();
+    let load = Arc::new(AtomicUsize::new(0));
+    let handle = ShardHandle { commands, connections: load.clone() };
+    let thread = thread::Builder::new()
+        .name(format!("shard-{index}"))
+        .spawn(move || run(config, metrics, factory, load, inbox, ready))
+        .map_err(|error| format!("cannot start the thread of shard {index}: {error}"))?;
+    match started.await {
+        Ok(Ok(())) => Ok((handle, thread)),
+        Ok(Err(reason)) => Err(reason),
+        Err(_) => Err(format!("shard {index} ended while it started")),
+    }
+}
+
+fn run(
+    config: Arc<GatewayConfig>,
+    metrics: Arc<GatewayMetrics>,
+    factory: AppFactory,
+    load: Arc<AtomicUsize>,
+    inbox: mpsc::Receiver<Command>,
+    ready: oneshot::Sender<Result<(), String>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let _ = ready.send(Err(format!("cannot start a runtime: {error}")));
+            return;
+        }
+    };
+    LocalSet::new().block_on(&runtime, async move {
+        let app = match factory().await {
+            Ok(app) => app,
+            Err(reason) => {
+                let _ = ready.send(Err(reason));
+                return;
+            }
+        };
+        let _ = ready.send(Ok(()));
+        let sockets = Rc::new(SocketShared {
+            scratch: RefCell::new(Scratch::new(config.socket.message_bytes_max)),
+            limits: config.socket,
+            traffic: metrics.clone(),
+            started: Instant::now(),
+        });
+        let shard = Rc::new(Shard {
+            app,
+            config,
+            metrics,
+            sessions: RefCell::default(),
+            sockets,
+            draining: Cell::new(false),
+            open: Cell::new(0),
+            closed: Notify::new(),
+            http_wakers: RefCell::default(),
+            next_connection: Cell::new(0),
+            load,
+        });
+        serve_commands(&shard, inbox).await;
+    });
+}
+
+async fn serve_commands(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>) {
+    while let Some(command) = inbox.recv().await {
+        match command {
+            Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
+            Command::Revoked(revocation) => shard.revoke(&revocation),
+            Command::Stop { within, done } => {
+                let left = shard.drain(within).await;
+                let _ = done.send(left);
+                return;
+            }
+        }
+    }
+}
+
+/// A gauge of open sockets around a session's life.
+pub fn count_session(metrics: &GatewayMetrics) -> GaugeGuard<'_> {
+    metrics.sockets_opened.fetch_add(1, Ordering::Relaxed);
+    GaugeGuard::new(&metrics.sessions)
+}
