@@ -1,0 +1,85 @@
+//! Measures sign-ups by device straight on the SQLite store, without a server around it.
+//!
+//! `cargo run --release -p muster-store --example register -- FILE [COUNT] [CONCURRENCY] [v4|v7]`
+
+#![allow(clippy::print_stdout, reason = "it is a command-line tool")]
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use muster_domain::UserId;
+use muster_domain::ports::accounts::{AccountStore, Identifier, NewAccount};
+use muster_domain::time::Timestamp;
+use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
+use uuid::Uuid;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let path = arguments.first().context("name a file for the database")?;
+    let number = |index: usize, or: u64| arguments.get(index).map_or(Ok(or), |text| text.parse());
+    let (count, concurrency) = (number(1, 50_000)?, number(2, 64)?);
+    let ordered = arguments.get(3).is_some_and(|version| version == "v7");
+
+    let metrics = Arc::new(StoreMetrics::default());
+    let store = SqliteStore::open(path.as_ref(), &SqliteOptions::default(), Arc::clone(&metrics))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    for (name, created) in [("register", true), ("authenticate", false)] {
+        let (started, cpu_us) = (Instant::now(), cpu_us()?);
+        let before = metrics.snapshot();
+        runtime.block_on(sign_in_all(&store, count, concurrency, ordered, created))?;
+        let (elapsed, cpu_us) = (started.elapsed().as_secs_f64(), self::cpu_us()? - cpu_us);
+        println!(
+            "{name}: {count} in {elapsed:.2} s, {:.0}/s, {:.1} us CPU each",
+            count as f64 / elapsed,
+            cpu_us / count as f64
+        );
+        for ((name, before), (_, after)) in before.into_iter().zip(metrics.snapshot()) {
+            if after != before {
+                println!("  {name} {}", after.wrapping_sub(before));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn sign_in_all(store: &SqliteStore, count: u64, concurrency: u64, ordered: bool, created: bool) -> Result<()> {
+    let local = tokio::task::LocalSet::new();
+    let next = Rc::new(std::cell::Cell::new(0));
+    let mut tasks = Vec::new();
+    for _ in 0..concurrency {
+        let (store, next) = (store.clone(), Rc::clone(&next));
+        tasks.push(local.spawn_local(async move {
+            loop {
+                let index = next.replace(next.get() + 1);
+                if index >= count {
+                    return Ok::<_, anyhow::Error>(());
+                }
+                // The same numbers in the same order both times, and in no order of their own.
+                let device = Identifier::Device(Uuid::new_v5(&Uuid::NAMESPACE_OID, &index.to_be_bytes()).to_string());
+                let user_id = UserId(if ordered { Uuid::now_v7() } else { Uuid::new_v4() });
+                let username = user_id.0.simple().to_string()[20..].to_owned();
+                let account = NewAccount { user_id, username, now: Timestamp(index as i64) };
+                let login = store.login(&device, Some(&account)).await?.context("neither found nor created")?;
+                anyhow::ensure!(login.created == created, "device {index}: created {}", login.created);
+            }
+        }));
+    }
+    local
+        .run_until(async {
+            for task in tasks {
+                task.await??;
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// CPU time of this process so far, all threads, user and system, microseconds.
+fn cpu_us() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> = stat.rsplit_once(')').context("unknown form")?.1.split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<f64>();
+    Ok((ticks(11)? + ticks(12)?) * 10_000.0)
+}

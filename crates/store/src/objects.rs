@@ -1,0 +1,155 @@
+//! What both databases decide about storage objects: permissions, version rules, numbers of the columns.
+
+use muster_domain::UserId;
+use muster_domain::ports::storage::{
+    Authority, Expected, ObjectAck, ObjectDelete, ObjectId, ObjectWrite, ReadPermission, WritePermission,
+};
+use muster_domain::ports::store::{Rejection, StoreError};
+use muster_domain::time::Timestamp;
+
+/// A stored object without its name and value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) version: String,
+    pub(crate) read: i16,
+    pub(crate) write: i16,
+    pub(crate) create_time: Timestamp,
+    pub(crate) update_time: Timestamp,
+}
+
+/// What an allowed request changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Nothing: all is as requested.
+    Keep,
+    /// The object.
+    Write,
+}
+
+/// Whether `write` may happen with `present` stored, and whether it changes anything.
+///
+/// # Errors
+/// `Rejected(Version | Permission)`.
+pub(crate) fn decide(
+    authority: Authority,
+    write: &ObjectWrite,
+    present: Option<&State>,
+) -> Result<Decision, StoreError> {
+    check_owner(authority, &write.id)?;
+    let Some(present) = present else {
+        return match write.expected {
+            Expected::Any | Expected::Absent => Ok(Decision::Write),
+            Expected::Version(_) => Err(StoreError::Rejected(Rejection::Version)),
+        };
+    };
+    match &write.expected {
+        Expected::Absent => return Err(StoreError::Rejected(Rejection::Version)),
+        Expected::Version(version) if *version != present.version => {
+            return Err(StoreError::Rejected(Rejection::Version));
+        }
+        Expected::Version(_) | Expected::Any => {}
+    }
+    check_writable(authority, present)?;
+    let same = present.version == write.version
+        && present.read == read_code(write.read)
+        && present.write == write_code(write.write);
+    Ok(if same && write.expected == Expected::Any { Decision::Keep } else { Decision::Write })
+}
+
+/// Whether `delete` may happen with `present` stored, and whether there is anything to delete.
+///
+/// # Errors
+/// `Rejected(Version | Permission)`.
+pub(crate) fn decide_delete(
+    authority: Authority,
+    delete: &ObjectDelete,
+    present: Option<&State>,
+) -> Result<Decision, StoreError> {
+    check_owner(authority, &delete.id)?;
+    let Some(present) = present else {
+        return match authority {
+            Authority::Server if delete.version.is_empty() => Ok(Decision::Keep),
+            _ => Err(StoreError::Rejected(Rejection::Version)),
+        };
+    };
+    check_writable(authority, present)?;
+    if !delete.version.is_empty() && delete.version != present.version {
+        return Err(StoreError::Rejected(Rejection::Version));
+    }
+    Ok(Decision::Write)
+}
+
+/// Players write their own objects alone.
+pub(crate) fn check_owner(authority: Authority, id: &ObjectId) -> Result<(), StoreError> {
+    match authority {
+        Authority::Client(caller) if caller != id.user_id => Err(StoreError::Rejected(Rejection::Permission)),
+        Authority::Client(_) | Authority::Server => Ok(()),
+    }
+}
+
+fn check_writable(authority: Authority, present: &State) -> Result<(), StoreError> {
+    match authority {
+        Authority::Client(_) if present.write < write_code(WritePermission::Owner) => {
+            Err(StoreError::Rejected(Rejection::Permission))
+        }
+        Authority::Client(_) | Authority::Server => Ok(()),
+    }
+}
+
+/// The least read permission that lets `authority` see the objects of `owner`, or of everyone.
+pub(crate) fn read_least(authority: Authority, owner: Option<UserId>) -> i16 {
+    read_code(match authority {
+        Authority::Server => ReadPermission::None,
+        Authority::Client(caller) if owner == Some(caller) => ReadPermission::Owner,
+        Authority::Client(_) => ReadPermission::Public,
+    })
+}
+
+/// The answer to a write.
+pub(crate) fn ack(write: &ObjectWrite, create_time: Timestamp, update_time: Timestamp) -> ObjectAck {
+    ObjectAck { id: write.id.clone(), version: write.version.clone(), create_time, update_time }
+}
+
+/// The owner of an object to be written is unknown.
+pub(crate) fn missing_owner() -> StoreError {
+    StoreError::Invalid("The owner of the storage object does not exist.".to_owned())
+}
+
+/// Each name once.
+pub(crate) fn distinct(ids: &[ObjectId]) -> Vec<ObjectId> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// The number in the column.
+pub(crate) fn read_code(permission: ReadPermission) -> i16 {
+    match permission {
+        ReadPermission::None => 0,
+        ReadPermission::Owner => 1,
+        ReadPermission::Public => 2,
+    }
+}
+
+/// The number in the column.
+pub(crate) fn write_code(permission: WritePermission) -> i16 {
+    match permission {
+        WritePermission::None => 0,
+        WritePermission::Owner => 1,
+    }
+}
+
+/// The meaning of the number; an unknown one means what its comparison in SQL means.
+pub(crate) fn read_permission(code: i16) -> ReadPermission {
+    match code {
+        ..=0 => ReadPermission::None,
+        1 => ReadPermission::Owner,
+        2.. => ReadPermission::Public,
+    }
+}
+
+/// See [`read_permission`].
+pub(crate) fn write_permission(code: i16) -> WritePermission {
+    if code <= 0 { WritePermission::None } else { WritePermission::Owner }
+}

@@ -1,0 +1,49 @@
+//! What SQLite's errors mean to the callers of a port.
+
+use muster_domain::ports::store::{Conflict, StoreError};
+use rusqlite::ErrorCode;
+
+/// The store error that says the same.
+pub(super) fn translate(error: rusqlite::Error) -> StoreError {
+    if let Some(conflict) = conflict(&error) {
+        return StoreError::Conflict(conflict);
+    }
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::ReadOnly
+            | ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::OutOfMemory
+            | ErrorCode::OperationInterrupted,
+        ) => StoreError::Unavailable(error.to_string()),
+        Some(ErrorCode::TooBig) => StoreError::Invalid("The value is too large for the database.".to_owned()),
+        _ => StoreError::Internal(error.to_string()),
+    }
+}
+
+/// Which unique value of an account is taken, if that is the error. SQLite names the columns of the index it hit.
+pub(super) fn conflict(error: &rusqlite::Error) -> Option<Conflict> {
+    let rusqlite::Error::SqliteFailure(failure, Some(message)) = error else { return None };
+    if failure.code != ErrorCode::ConstraintViolation {
+        return None;
+    }
+    match message.strip_prefix("UNIQUE constraint failed: ")? {
+        "users.id" => Some(Conflict::User),
+        "users.username" => Some(Conflict::Username),
+        "users.email" => Some(Conflict::Email),
+        "users.custom_id" => Some(Conflict::Custom),
+        "user_device.id" => Some(Conflict::Device),
+        _ => None,
+    }
+}
+
+/// Whether a row names an owner that does not exist.
+pub(super) fn is_missing_owner(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
+    failure.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY
+}

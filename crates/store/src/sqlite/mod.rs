@@ -1,0 +1,247 @@
+//! The store on SQLite: one file, one writer thread with group commit, a few reader threads.
+//!
+//! A [`SqliteStore`] is a handle that every shard clones; its futures wait for a thread's answer and nothing else.
+//! One process at a time owns a file: a lock beside it says so.
+
+mod accounts;
+mod checkpoint;
+mod deletion;
+mod error;
+mod export;
+mod job;
+mod queue;
+mod readers;
+mod revocations;
+mod schema;
+mod sql;
+mod storage;
+mod writer;
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::store::{DatabaseStatus, Store, StoreError};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use self::checkpoint::Checkpointer;
+use self::job::{BoxedJob, job};
+use self::queue::{Queue, Refused};
+use self::readers::Reader;
+use self::writer::Writer;
+use crate::OpenError;
+use crate::metrics::{StoreMetrics, add, subtract};
+
+pub use self::schema::SCHEMA_VERSION;
+
+/// How a file is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// Threads that read, at least 1.
+    pub readers: usize,
+    /// Writes that may wait; beyond it they are refused as unavailable.
+    pub write_queue_len_max: usize,
+    /// Reads that may wait; beyond it they are refused as unavailable.
+    pub read_queue_len_max: usize,
+    /// Page cache of the writer, KiB.
+    pub writer_cache_kb: u32,
+    /// Page cache of each reader, KiB.
+    pub reader_cache_kb: u32,
+    /// A registered file system layer of SQLite to use in place of the system's own.
+    pub vfs: Option<String>,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            readers: 2,
+            write_queue_len_max: 16_384,
+            read_queue_len_max: 16_384,
+            writer_cache_kb: 32 * 1024,
+            reader_cache_kb: 8 * 1024,
+            vfs: None,
+        }
+    }
+}
+
+/// A handle to an open file. Clones share its threads; the last one to go ends them, after what is queued is done.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    writes: Arc<Queue<BoxedJob>>,
+    reads: Arc<Queue<BoxedJob>>,
+    metrics: Arc<StoreMetrics>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held, not read: the file is ours while it is open.
+    _lock: File,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, making or migrating it as needed, and starts the threads. Blocks; call it before the
+    /// shards run. Counts into `metrics`.
+    ///
+    /// # Errors
+    /// When the file is in use by another process, is not Muster's, is newer than this program, or cannot be used.
+    pub fn open(path: &Path, options: &SqliteOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
+        let lock = lock(path)?;
+        let vfs = options.vfs.as_deref();
+        let connect = |cache_kb| {
+            schema::connect(path, vfs, cache_kb)
+                .map_err(OpenError::because(format!("cannot open the database {}", path.display())))
+        };
+        let mut connection = connect(options.writer_cache_kb)?;
+        schema::migrate(&mut connection)?;
+
+        let writes = Arc::new(Queue::new(options.write_queue_len_max));
+        let reads = Arc::new(Queue::new(options.read_queue_len_max));
+        let (checkpointer, checkpoints) = Checkpointer::new(path, vfs, Arc::clone(&metrics))?;
+        report_log_length(&mut connection, &checkpointer)?;
+        let mut inner = Inner { writes, reads, metrics: Arc::clone(&metrics), threads: Vec::new(), _lock: lock };
+        for _ in 0..options.readers.max(1) {
+            let connection = connect(options.reader_cache_kb)?;
+            let reader = Reader { connection, queue: Arc::clone(&inner.reads), metrics: Arc::clone(&metrics) };
+            inner.spawn("muster-db-read", move || reader.run())?;
+        }
+        inner.spawn("muster-db-log", move || checkpoints.run())?;
+        let writer = Writer { connection, queue: Arc::clone(&inner.writes), checkpointer, metrics };
+        inner.spawn("muster-db-write", move || writer.run())?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What this store counts.
+    pub fn metrics(&self) -> &Arc<StoreMetrics> {
+        &self.inner.metrics
+    }
+
+    /// Runs `work` as one durable transaction of the writer. It may be run again after a rollback, see [`writer`].
+    async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (job, answer) = job(work);
+        let metrics = &self.inner.metrics;
+        add(&metrics.write_queue_len, 1);
+        self.inner.writes.push(job).map_err(|refused| {
+            subtract(&metrics.write_queue_len, 1);
+            add(&metrics.write_queue_full, 1);
+            refusal(refused)
+        })?;
+        received(answer).await
+    }
+
+    /// Runs `work` on a snapshot that includes every write acknowledged before.
+    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (job, answer) = job(work);
+        let metrics = &self.inner.metrics;
+        add(&metrics.read_queue_len, 1);
+        self.inner.reads.push(job).map_err(|refused| {
+            subtract(&metrics.read_queue_len, 1);
+            add(&metrics.read_queue_full, 1);
+            refusal(refused)
+        })?;
+        received(answer).await
+    }
+}
+
+async fn received<T>(answer: oneshot::Receiver<Result<T, StoreError>>) -> Result<T, StoreError> {
+    answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the database thread has ended".to_owned())))
+}
+
+fn refusal(refused: Refused) -> StoreError {
+    StoreError::Unavailable(match refused {
+        Refused::Full => "too many requests are waiting for the database".to_owned(),
+        Refused::Closed => "the database is closed".to_owned(),
+    })
+}
+
+impl Store for SqliteStore {
+    fn ping(&self) -> PortFuture<'_, DatabaseStatus> {
+        Box::pin(async move {
+            // Reading alone would not notice a full disk: this writes a row as it is, and syncs.
+            self.write(|connection| {
+                let mut statement = connection
+                    .prepare_cached("UPDATE muster_migration SET name = name WHERE version = ?1")
+                    .map_err(error::translate)?;
+                statement.execute([SCHEMA_VERSION]).map_err(error::translate)
+            })
+            .await?;
+            Ok(DatabaseStatus { engine: "sqlite", adopted: false })
+        })
+    }
+}
+
+impl Inner {
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map_err(OpenError::because("cannot start a database thread"))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.writes.close();
+        self.reads.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a database thread had panicked");
+            }
+        }
+    }
+}
+
+/// The file whose lock says that the database beside it is in use.
+pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+/// Takes the database at `path` for this process, until the file is dropped.
+///
+/// # Errors
+/// When another process has it, or the folder cannot be written.
+pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
+    }
+    let lock_path = lock_path(path);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&lock_path)
+        .map_err(OpenError::because(format!("cannot create {}", lock_path.display())))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::new(format!(
+            "the database {} is in use by another process: stop that server first, or name another data folder",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(OpenError::new(format!("cannot lock {}: {error}", lock_path.display()))),
+    }
+}
+
+/// Has SQLite tell the checkpointer after each commit how long the log has grown.
+fn report_log_length(connection: &mut Connection, checkpointer: &Arc<Checkpointer>) -> Result<(), OpenError> {
+    let checkpointer = Arc::clone(checkpointer);
+    let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+        checkpointer.log_grew(u64::try_from(pages).unwrap_or(0));
+        Ok(())
+    };
+    connection.wal_hook(Some(hook)).map_err(OpenError::because("cannot watch the database's log"))
+}

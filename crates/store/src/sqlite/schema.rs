@@ -1,0 +1,123 @@
+//! Opening connections the same way everywhere, and bringing a file's schema up to date by numbered migrations.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+
+use crate::OpenError;
+
+/// Marks a file as Muster's: the letters MSTR.
+const APPLICATION_ID: i32 = 0x4d53_5452;
+
+/// How long a connection waits for a lock of another process (a backup, a curious shell).
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A numbered step from one schema to the next. Never changed once released.
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "initial", sql: include_str!("../../migrations/sqlite/0001_initial.sql") }];
+
+/// The newest schema this program knows.
+pub const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Opens a connection for reading and writing as all of them are: write-ahead log, full sync, foreign keys enforced.
+/// `vfs` names SQLite's file system layer; `None` is the system's own.
+pub(super) fn connect(path: &Path, vfs: Option<&str>, cache_kb: u32) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,
+        None => Connection::open_with_flags(path, flags)?,
+    };
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // The log is synced at every commit: an acknowledged write survives a power cut.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -i64::from(cache_kb))?;
+    // Checkpoints run on a thread of their own, see `checkpoint`. No memory map: there a failing disk is a signal
+    // that ends the process, not an error that can be answered.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    Ok(connection)
+}
+
+/// Brings the schema up to date, all steps in one transaction. Answers the versions applied now.
+///
+/// # Errors
+/// When the file is not Muster's, or its schema is newer than this program.
+pub(super) fn migrate(connection: &mut Connection) -> Result<Vec<i64>, OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot migrate the database: {error}"));
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(failed)?;
+    let present = schema_version(&transaction)?;
+    let mut applied = Vec::new();
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > present) {
+        transaction.execute_batch(migration.sql).map_err(failed)?;
+        transaction
+            .execute(
+                "INSERT INTO muster_migration (version, name, applied_at) VALUES (?1, ?2, unixepoch() * 1000000)",
+                (migration.version, migration.name),
+            )
+            .map_err(failed)?;
+        applied.push(migration.version);
+    }
+    transaction.commit().map_err(failed)?;
+    Ok(applied)
+}
+
+/// The schema's version, 0 for an empty file, whose `muster_migration` is then made.
+fn schema_version(connection: &Connection) -> Result<i64, OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot read the database: {error}"));
+    let application_id: i32 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+    if application_id == 0 {
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+        if tables > 0 {
+            return Err(not_ours());
+        }
+        connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+        connection
+            .execute_batch(
+                "CREATE TABLE muster_migration (
+                    version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIME INTEGER NOT NULL)",
+            )
+            .map_err(failed)?;
+        return Ok(0);
+    }
+    known_version(connection)
+}
+
+/// The version of a file that must be Muster's and no newer than this program.
+pub(super) fn known_version(connection: &Connection) -> Result<i64, OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot read the database: {error}"));
+    let application_id: i32 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+    if application_id != APPLICATION_ID {
+        return Err(not_ours());
+    }
+    let newest: Option<i64> = connection
+        .query_row("SELECT max(version) FROM muster_migration", [], |row| row.get(0))
+        .optional()
+        .map_err(failed)?
+        .flatten();
+    let version = newest.unwrap_or(0);
+    if version > SCHEMA_VERSION {
+        return Err(OpenError::new(format!(
+            "the database has schema {version}, and this program knows schemas up to {SCHEMA_VERSION}: \
+             run the newer program that made it, or restore a backup from before"
+        )));
+    }
+    Ok(version)
+}
+
+fn not_ours() -> OpenError {
+    OpenError::new("the file is an SQLite database of another program: name another file")
+}

@@ -1,0 +1,127 @@
+//! The one thread that writes, with group commit: all jobs that wait form one transaction with one sync, and are
+//! answered after it. While a sync runs the next batch gathers, so batches grow with the load by themselves.
+//!
+//! A job that fails must not leave a trace nor harm its neighbours. Most failures (a name is taken, a version differs)
+//! show before the job's first change and need nothing. For the rest the batch is rolled back and run again with a
+//! savepoint around each job: rare, and cheaper than savepoints around every job of every batch.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use muster_domain::ports::store::StoreError;
+use rusqlite::Connection;
+
+use super::checkpoint::Checkpointer;
+use super::error::translate;
+use super::job::BoxedJob;
+use super::queue::Queue;
+use crate::metrics::{StoreMetrics, add, micros_since, subtract};
+
+/// Jobs in one transaction at most: bounds the time to the first answer.
+pub(super) const WRITE_BATCH_LEN_MAX: usize = 512;
+
+/// Everything the thread owns or shares.
+pub(super) struct Writer {
+    pub(super) connection: Connection,
+    pub(super) queue: Arc<Queue<BoxedJob>>,
+    pub(super) checkpointer: Arc<Checkpointer>,
+    pub(super) metrics: Arc<StoreMetrics>,
+}
+
+/// How a batch guards its jobs against each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// Not at all, hoping that none fails after a change.
+    None,
+    /// By a savepoint around each.
+    Savepoint,
+}
+
+impl Writer {
+    /// Runs until the queue is closed and empty.
+    pub(super) fn run(mut self) {
+        let mut batch = Vec::with_capacity(WRITE_BATCH_LEN_MAX);
+        while self.queue.take(&mut batch, WRITE_BATCH_LEN_MAX) {
+            self.count_taken(&batch);
+            let fault = self.commit_batch(&mut batch).err();
+            if let Some(fault) = &fault {
+                add(&self.metrics.write_batches_failed, 1);
+                tracing::warn!(jobs = batch.len(), %fault, "a batch of writes was refused");
+                self.roll_back();
+            }
+            for job in batch.drain(..) {
+                job.answer(fault.as_ref());
+            }
+            self.checkpointer.finish_if_asked(&self.connection);
+        }
+    }
+
+    /// Runs all jobs in one transaction and commits it.
+    fn commit_batch(&mut self, batch: &mut [BoxedJob]) -> Result<(), StoreError> {
+        if !self.run_batch(batch, Guard::None)? {
+            add(&self.metrics.write_batches_isolated, 1);
+            self.execute("ROLLBACK")?;
+            self.run_batch(batch, Guard::Savepoint)?;
+        }
+        let started = Instant::now();
+        self.execute("COMMIT")?;
+        add(&self.metrics.write_batches, 1);
+        add(&self.metrics.write_commit_us, micros_since(started));
+        Ok(())
+    }
+
+    /// Begins a transaction and runs all jobs in it. `Ok(false)`: one failed after a change, and unguarded.
+    fn run_batch(&self, batch: &mut [BoxedJob], guard: Guard) -> Result<bool, StoreError> {
+        self.execute("BEGIN IMMEDIATE")?;
+        for job in batch {
+            if guard == Guard::Savepoint {
+                self.execute("SAVEPOINT job")?;
+            }
+            let changes_before = self.connection.total_changes();
+            job.run(&self.connection);
+            let failure = job.failure();
+            if let Some(fault @ StoreError::Unavailable(_)) = failure {
+                return Err(fault.clone());
+            }
+            // SQLite gives up the whole transaction after some errors, and with it the jobs before.
+            if self.connection.is_autocommit() {
+                return Err(StoreError::Unavailable("the database gave up a transaction".to_owned()));
+            }
+            let failed = failure.is_some();
+            if failed && guard == Guard::None && self.connection.total_changes() != changes_before {
+                return Ok(false);
+            }
+            if guard == Guard::Savepoint {
+                if failed {
+                    self.execute("ROLLBACK TO job")?;
+                }
+                self.execute("RELEASE job")?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn execute(&self, sql: &'static str) -> Result<(), StoreError> {
+        self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute([])).map_err(translate)?;
+        Ok(())
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(fault) = self.execute("ROLLBACK")
+        {
+            // The next batch cannot begin then, is refused, and comes here again.
+            tracing::error!(%fault, "cannot roll back");
+        }
+    }
+
+    fn count_taken(&self, batch: &[BoxedJob]) {
+        let len = batch.len() as u64;
+        subtract(&self.metrics.write_queue_len, len);
+        add(&self.metrics.write_jobs, len);
+        self.metrics.write_batch_len_max.fetch_max(len, Ordering::Relaxed);
+        let waited_us = batch.iter().map(|job| micros_since(job.made_at())).sum();
+        add(&self.metrics.write_wait_us, waited_us);
+    }
+}
