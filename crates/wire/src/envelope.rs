@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use crate::code::RealtimeCode;
-use crate::json::{self, JsonError, Mode};
+use crate::json::{self, JsonError, JsonMessage as _, Mode};
 use crate::realtime::envelope::Message;
 use crate::realtime::{Envelope, Error};
 
@@ -85,6 +85,14 @@ pub fn encode(envelope: &Envelope, format: Format) -> Bytes {
     match format {
         Format::Json => Bytes::from(json::to_json(envelope)),
         Format::Protobuf => Bytes::from(envelope.encode_to_vec()),
+    }
+}
+
+/// Appends the frame of an envelope to a buffer, for replies that leave with others.
+pub fn append(envelope: &Envelope, format: Format, out: &mut Vec<u8>) {
+    match format {
+        Format::Json => envelope.write_json(out),
+        Format::Protobuf => envelope.encode_raw(out),
     }
 }
 

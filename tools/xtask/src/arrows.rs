@@ -26,7 +26,7 @@ const RINGS: &[Ring] = &[
     ring("domain", &[], &[]),
     ring("live", &["domain"], &[]),
     ring("store", &["domain"], &["testenv"]),
-    ring("api", &["wire", "domain", "live"], &[]),
+    ring("api", &["wire", "domain", "live"], &["store"]),
     ring("gateway", &["api", "live", "domain", "wire"], &["client"]),
     ring("server", &["wire", "domain", "live", "store", "api", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),
