@@ -17,6 +17,9 @@ use crate::{repository, run};
 /// Names the server program for the end-to-end tests.
 const BINARY_VARIABLE: &str = "MUSTER_BIN";
 
+/// A file of end-to-end tests that takes longer hangs: it is stopped and has failed.
+const FILE_LIMIT_MS: u32 = 600_000;
+
 /// Which tests to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
@@ -87,8 +90,9 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
     let folder = repository::root().join("tests/e2e");
     install_packages(&folder)?;
     let binary = build_server()?;
+    // The client leaves timers behind that would keep a test process for half a minute: hence the forced exit.
     let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter=spec", "--test-force-exit"])
+    node.args(["--test", "--test-reporter=spec", "--test-force-exit", &format!("--test-timeout={FILE_LIMIT_MS}")])
         .args(if files.is_empty() { test_files(&folder)? } else { files.to_vec() })
         .current_dir(&folder)
         .env(BINARY_VARIABLE, binary)
