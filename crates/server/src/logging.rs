@@ -12,13 +12,7 @@ use std::{
 };
 
 use tracing::{Subscriber, level_filters::LevelFilter, subscriber::SetGlobalDefaultError};
-use tracing_subscriber::{
-    Layer, Registry,
-    filter::Targets,
-    fmt,
-    layer::SubscriberExt as _,
-    registry::LookupSpan,
-};
+use tracing_subscriber::{Layer, Registry, filter::Targets, fmt, layer::SubscriberExt as _, registry::LookupSpan};
 
 use crate::config::{LogFormat, LogLevel, Logger};
 

@@ -8,7 +8,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use super::secret::Secret;
 
 /// What an address must look like, for messages.
-pub(crate) const EXPECTED: &str = "sqlite:PATH, postgres://user:password@host:port/name or user:password@host:port/name";
+pub(crate) const EXPECTED: &str =
+    "sqlite:PATH, postgres://user:password@host:port/name or user:password@host:port/name";
 
 /// User, port and name of the database where an address has none: the original's first and last, PostgreSQL's port.
 const DEFAULT_USER: &str = "root";
@@ -96,7 +97,9 @@ fn bare(text: &str) -> Result<&str, AddressError> {
         text.starts_with(['/', '.']) || [".db", ".sqlite", ".sqlite3"].iter().any(|end| text.ends_with(end));
     match text {
         "" => Err(AddressError::Form("")),
-        _ if looks_like_a_file && !text.contains('@') => Err(AddressError::Form("; for a file, write sqlite: before it")),
+        _ if looks_like_a_file && !text.contains('@') => {
+            Err(AddressError::Form("; for a file, write sqlite: before it"))
+        }
         _ => Ok(text),
     }
 }
@@ -185,11 +188,13 @@ fn parameters(query: &str) -> Result<Vec<(String, String)>, AddressError> {
 
 fn decode(part: &'static str, text: &str) -> Result<String, AddressError> {
     let bytes = text.as_bytes();
-    let two_digits = |at: usize| {
-        bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    };
+    let two_digits =
+        |at: usize| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     if bytes.iter().enumerate().any(|(at, byte)| *byte == b'%' && !two_digits(at)) {
-        return Err(AddressError::Part { part, fault: "has a % that no two hexadecimal digits follow; write it as %25" });
+        return Err(AddressError::Part {
+            part,
+            fault: "has a % that no two hexadecimal digits follow; write it as %25",
+        });
     }
     match percent_decode_str(text).decode_utf8() {
         Ok(decoded) => Ok(decoded.into_owned()),

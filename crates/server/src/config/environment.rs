@@ -15,7 +15,7 @@ use super::{
 const PREFIX: &str = "MUSTER_";
 
 /// Variables of the tests and of the bench; the server does not read them.
-const RESERVED_PREFIXES: [&str; 2] = ["MUSTER_TEST_", "MUSTER_BENCH_"];
+const RESERVED_PREFIXES: [&str; 3] = ["MUSTER_TEST_", "MUSTER_BENCH_", "MUSTER_BIN"];
 
 /// The settings among the variables. Those that begin with the prefix and name no key are faults.
 pub(crate) fn read(

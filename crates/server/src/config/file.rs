@@ -81,7 +81,9 @@ impl Flat<'_> {
             Value::List(items) if key.kind.is_list() => self.items(key, items),
             Value::Map(pairs) if matches!(key.kind, Kind::Pairs { .. }) => self.pairs(key, pairs),
             Value::List(_) => return self.fault(line, format!("`{}` takes one value, not a list", key.name)),
-            Value::Map(_) => return self.fault(line, format!("`{}` takes {}, not a map", key.name, key.kind.expected())),
+            Value::Map(_) => {
+                return self.fault(line, format!("`{}` takes {}, not a map", key.name, key.kind.expected()));
+            }
         };
         self.settings.push(Setting { key, entries });
     }
@@ -102,7 +104,9 @@ impl Flat<'_> {
         let mut entries = Vec::new();
         for Pair { name, line, node } in pairs {
             match node.value {
-                Value::Scalar(text) => entries.push(Entry { text: format!("{name}={text}"), source: self.source(line) }),
+                Value::Scalar(text) => {
+                    entries.push(Entry { text: format!("{name}={text}"), source: self.source(line) })
+                }
                 Value::Null => entries.push(Entry { text: format!("{name}="), source: self.source(line) }),
                 _ => self.fault(line, format!("`{name}` of `{}` must be a text", key.name)),
             }

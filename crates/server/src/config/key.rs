@@ -160,9 +160,7 @@ impl Kind {
         let fits = match self {
             Kind::Text | Kind::Secret | Kind::Path | Kind::List => !text.contains('\0'),
             Kind::Flag => super::read::flag(text).is_some(),
-            Kind::Number { min, max } => {
-                super::read::whole_number(text).is_some_and(|n| (min..=max).contains(&n))
-            }
+            Kind::Number { min, max } => super::read::whole_number(text).is_some_and(|n| (min..=max).contains(&n)),
             Kind::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Kind::Interface => super::read::interface(text).is_some(),
             Kind::Pairs { .. } => text.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty()),

@@ -29,6 +29,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
         let whole = strsim::jaro_winkler(name, key.name);
         if last_part(key.name) == wanted { whole.max(LEAST_LIKENESS) + 0.1 } else { whole }
     };
-    let best = all().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    // The first of equals: the table begins with what is set most often.
+    let best = all().min_by(|a, b| likeness(b).total_cmp(&likeness(a)))?;
     (likeness(&best) >= LEAST_LIKENESS).then_some(best.name)
 }

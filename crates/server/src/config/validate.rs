@@ -15,7 +15,9 @@ const SHORT_SECRET_BYTES: usize = 16;
 pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
     let mut problems = Vec::new();
     for generated in &GENERATED {
-        let Some(setting) = settings.get(generated.name).filter(|setting| setting.source().is_given()) else { continue };
+        let Some(setting) = settings.get(generated.name).filter(|setting| setting.source().is_given()) else {
+            continue;
+        };
         let text = settings.text(generated.name);
         let why = if text.is_empty() {
             "it may not be empty; leave it out to have one generated".to_owned()
@@ -68,7 +70,10 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
             || config.failures.address_lockout_first_sec > config.failures.address_lockout_max_sec,
         "under `account.failures`, a first lock-out is longer than the longest: change one",
     );
-    fault(mixed(&config.database.address), "`database.address` may be repeated for PostgreSQL servers only: give one SQLite file, or none");
+    fault(
+        mixed(&config.database.address),
+        "`database.address` may be repeated for PostgreSQL servers only: give one SQLite file, or none",
+    );
     fault(
         is_on(settings, "session.single_match") && !session.single_socket,
         "`session.single_match` needs `session.single_socket`: set both or none",

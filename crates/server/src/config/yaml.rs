@@ -52,7 +52,9 @@ pub(crate) fn read_map(text: &str) -> Result<Vec<Pair>, YamlError> {
     match root.value {
         Value::Map(pairs) => Ok(pairs),
         Value::Null => Ok(Vec::new()),
-        _ => Err(YamlError { line: root.line, message: "expected keys with values, such as `name: muster`".to_owned() }),
+        _ => {
+            Err(YamlError { line: root.line, message: "expected keys with values, such as `name: muster`".to_owned() })
+        }
     }
 }
 

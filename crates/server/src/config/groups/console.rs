@@ -16,8 +16,20 @@ pub const OTHERS: &[Key] = &[
         "IP address of the interface for the console; empty for all. `muster dev` chooses 127.0.0.1 unless this is set.",
     ),
     Key::not_yet("console.max_message_size_bytes", at_least(1), "4194304", FEATURE, "Longest request body, in bytes."),
-    Key::not_yet("console.read_timeout_ms", at_least(1), "10000", FEATURE, "Longest time to read a request, in milliseconds."),
-    Key::not_yet("console.write_timeout_ms", at_least(1), "60000", FEATURE, "Longest time to write an answer, in milliseconds."),
+    Key::not_yet(
+        "console.read_timeout_ms",
+        at_least(1),
+        "10000",
+        FEATURE,
+        "Longest time to read a request, in milliseconds.",
+    ),
+    Key::not_yet(
+        "console.write_timeout_ms",
+        at_least(1),
+        "60000",
+        FEATURE,
+        "Longest time to write an answer, in milliseconds.",
+    ),
     Key::not_yet(
         "console.idle_timeout_ms",
         at_least(1),
@@ -27,8 +39,18 @@ pub const OTHERS: &[Key] = &[
     ),
     Key::not_yet("console.username", Kind::Text, "admin", FEATURE, "Name of the first administrator."),
     generated("console.password", "password", "Password of the first administrator. Generated at first start."),
-    generated("console.signing_key", "defaultsigningkey", "Key that signs the console's tokens. Generated at first start."),
-    Key::not_yet("console.token_expiry_sec", at_least(1), "86400", FEATURE, "Life of the console's tokens, in seconds."),
+    generated(
+        "console.signing_key",
+        "defaultsigningkey",
+        "Key that signs the console's tokens. Generated at first start.",
+    ),
+    Key::not_yet(
+        "console.token_expiry_sec",
+        at_least(1),
+        "86400",
+        FEATURE,
+        "Life of the console's tokens, in seconds.",
+    ),
     Key::not_yet(
         "console.disable_display_name_search",
         Kind::Flag,
@@ -57,7 +79,13 @@ pub const OTHERS: &[Key] = &[
         FEATURE,
         "Key, 32 bytes, under which second factors are stored.",
     ),
-    Key::not_yet("mfa.admin_account_enabled", Kind::Flag, "false", FEATURE, "The first administrator needs a second factor."),
+    Key::not_yet(
+        "mfa.admin_account_enabled",
+        Kind::Flag,
+        "false",
+        FEATURE,
+        "The first administrator needs a second factor.",
+    ),
 ];
 
 /// A key without a default of its own, because the original's is published.

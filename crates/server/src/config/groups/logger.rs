@@ -55,7 +55,13 @@ const ROTATION: &str = "log rotation; rotate the file by the system's own means"
 pub const OTHERS: &[Key] = &[
     Key::not_yet("logger.rotation", Kind::Flag, "false", ROTATION, "Rotate the log file."),
     Key::not_yet("logger.max_size", at_least(0), "100", ROTATION, "Size at which the file is rotated, in megabytes."),
-    Key::not_yet("logger.max_age", at_least(0), "0", ROTATION, "Age at which old files are removed, in days; 0 for never."),
+    Key::not_yet(
+        "logger.max_age",
+        at_least(0),
+        "0",
+        ROTATION,
+        "Age at which old files are removed, in days; 0 for never.",
+    ),
     Key::not_yet("logger.max_backups", at_least(0), "0", ROTATION, "Most old files that are kept; 0 for all."),
     Key::not_yet("logger.local_time", Kind::Flag, "false", ROTATION, "Name old files by local time instead of UTC."),
     Key::not_yet("logger.compress", Kind::Flag, "false", ROTATION, "Compress old files."),

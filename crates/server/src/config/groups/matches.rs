@@ -6,10 +6,22 @@ const FEATURE: &str = "authoritative matches";
 
 /// Rows of this group.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet("match.input_queue_size", at_least(1), "128", FEATURE, "Most messages that may wait for a match's next tick."),
+    Key::not_yet(
+        "match.input_queue_size",
+        at_least(1),
+        "128",
+        FEATURE,
+        "Most messages that may wait for a match's next tick.",
+    ),
     Key::not_yet("match.call_queue_size", at_least(1), "128", FEATURE, "Most calls that may wait for a match."),
     Key::not_yet("match.signal_queue_size", at_least(1), "10", FEATURE, "Most signals that may wait for a match."),
-    Key::not_yet("match.join_attempt_queue_size", at_least(1), "128", FEATURE, "Most joins that a match may be deciding at a time."),
+    Key::not_yet(
+        "match.join_attempt_queue_size",
+        at_least(1),
+        "128",
+        FEATURE,
+        "Most joins that a match may be deciding at a time.",
+    ),
     Key::not_yet(
         "match.deferred_queue_size",
         at_least(1),

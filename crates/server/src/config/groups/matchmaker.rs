@@ -6,7 +6,13 @@ const FEATURE: &str = "matchmaker";
 
 /// Rows of this group.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet("matchmaker.max_tickets", at_least(1), "3", FEATURE, "Most tickets of one session or party at a time."),
+    Key::not_yet(
+        "matchmaker.max_tickets",
+        at_least(1),
+        "3",
+        FEATURE,
+        "Most tickets of one session or party at a time.",
+    ),
     Key::not_yet("matchmaker.interval_sec", at_least(1), "15", FEATURE, "Time between two passes, in seconds."),
     Key::not_yet(
         "matchmaker.max_intervals",

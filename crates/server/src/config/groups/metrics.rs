@@ -23,7 +23,13 @@ pub const OTHERS: &[Key] = &[
         "metrics are counted when they are read",
         "How often metrics are gathered, in seconds.",
     ),
-    Key::not_yet("metrics.custom_prefix", Kind::Text, "custom", "game code", "Prefix of the metrics that game code makes."),
+    Key::not_yet(
+        "metrics.custom_prefix",
+        Kind::Text,
+        "custom",
+        "game code",
+        "Prefix of the metrics that game code makes.",
+    ),
     Key::not_yet(
         "metrics.custom_scope_limit",
         at_least(0),

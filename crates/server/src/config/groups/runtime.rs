@@ -17,7 +17,13 @@ const FEATURE: &str = "game code";
 
 /// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet("runtime.path", Kind::Path, "", FEATURE, "Folder of the modules; without one it is `modules` in `data_dir`."),
+    Key::not_yet(
+        "runtime.path",
+        Kind::Path,
+        "",
+        FEATURE,
+        "Folder of the modules; without one it is `modules` in `data_dir`.",
+    ),
     Key::not_yet(
         "runtime.env",
         Kind::Pairs { secret: true },
@@ -25,17 +31,47 @@ pub const OTHERS: &[Key] = &[
         FEATURE,
         "Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.",
     ),
-    Key::not_yet("runtime.js_entrypoint", Kind::Text, "", FEATURE, "The JavaScript file to load, relative to `runtime.path`."),
+    Key::not_yet(
+        "runtime.js_entrypoint",
+        Kind::Text,
+        "",
+        FEATURE,
+        "The JavaScript file to load, relative to `runtime.path`.",
+    ),
     Key::not_yet("runtime.lua_min_count", at_least(0), "16", FEATURE, "Lua machines made at start."),
     Key::not_yet("runtime.lua_max_count", at_least(1), "48", FEATURE, "Most Lua machines; further calls wait."),
     Key::not_yet("runtime.lua_call_stack_size", at_least(1), "128", FEATURE, "Most nested calls in a Lua machine."),
     Key::not_yet("runtime.js_min_count", at_least(0), "16", FEATURE, "JavaScript machines made at start."),
     Key::not_yet("runtime.js_max_count", at_least(1), "32", FEATURE, "Most JavaScript machines; further calls wait."),
-    Key::not_yet("runtime.lua_read_only_globals", Kind::Flag, "true", FEATURE, "Lua's global tables cannot be changed."),
-    Key::not_yet("runtime.js_read_only_globals", Kind::Flag, "true", FEATURE, "JavaScript's global objects cannot be changed."),
-    Key::not_yet("runtime.lua_api_stacktrace", Kind::Flag, "false", FEATURE, "Errors that clients see hold Lua's stack trace."),
+    Key::not_yet(
+        "runtime.lua_read_only_globals",
+        Kind::Flag,
+        "true",
+        FEATURE,
+        "Lua's global tables cannot be changed.",
+    ),
+    Key::not_yet(
+        "runtime.js_read_only_globals",
+        Kind::Flag,
+        "true",
+        FEATURE,
+        "JavaScript's global objects cannot be changed.",
+    ),
+    Key::not_yet(
+        "runtime.lua_api_stacktrace",
+        Kind::Flag,
+        "false",
+        FEATURE,
+        "Errors that clients see hold Lua's stack trace.",
+    ),
     Key::not_yet("runtime.event_queue_size", at_least(1), "65536", FEATURE, "Most events that may wait for game code."),
-    Key::not_yet("runtime.event_queue_workers", number(1, 1024), "8", FEATURE, "Events that game code handles at a time."),
+    Key::not_yet(
+        "runtime.event_queue_workers",
+        number(1, 1024),
+        "8",
+        FEATURE,
+        "Events that game code handles at a time.",
+    ),
     Key::no_meaning(
         "runtime.lua_registry_size",
         at_least(128),
@@ -47,5 +83,11 @@ pub const OTHERS: &[Key] = &[
     Key::not_yet("runtime.max_count", at_least(0), "0", FEATURE, "Old name of `runtime.lua_max_count`."),
     Key::not_yet("runtime.call_stack_size", at_least(0), "0", FEATURE, "Old name of `runtime.lua_call_stack_size`."),
     Key::not_yet("runtime.registry_size", at_least(0), "0", FEATURE, "Old name of `runtime.lua_registry_size`."),
-    Key::not_yet("runtime.read_only_globals", Kind::Flag, "true", FEATURE, "Old name of `runtime.lua_read_only_globals`."),
+    Key::not_yet(
+        "runtime.read_only_globals",
+        Kind::Flag,
+        "true",
+        FEATURE,
+        "Old name of `runtime.lua_read_only_globals`.",
+    ),
 ];

@@ -13,8 +13,20 @@ pub const OTHERS: &[Key] = &[
     Key::no_meaning("satori.server_key", Kind::Secret, "", WHY, "Server key of the service."),
     Key::no_meaning("satori.cache_enabled", Kind::Flag, "false", WHY, "Old form of `satori.cache_disabled`."),
     Key::no_meaning("satori.cache_disabled", Kind::Flag, "false", WHY, "Ask the service every time."),
-    Key::no_meaning("satori.cache_mode", Kind::Choice(&["context", "time"]), "context", WHY, "How long answers are kept."),
+    Key::no_meaning(
+        "satori.cache_mode",
+        Kind::Choice(&["context", "time"]),
+        "context",
+        WHY,
+        "How long answers are kept.",
+    ),
     Key::no_meaning("satori.cache_ttl_sec", at_least(1), "300", WHY, "Life of a kept answer, in seconds."),
-    Key::no_meaning("satori.http_timeout_ms", at_least(1), "10000", WHY, "Longest wait for an answer, in milliseconds."),
+    Key::no_meaning(
+        "satori.http_timeout_ms",
+        at_least(1),
+        "10000",
+        WHY,
+        "Longest wait for an answer, in milliseconds.",
+    ),
     Key::no_meaning("satori.retry_count", number(0, 3), "0", WHY, "How often a failed request is repeated."),
 ];

@@ -1,0 +1,108 @@
+//! Every kind of wrong value, and what its message says.
+
+use super::Case;
+
+#[track_caller]
+fn check(name: &str, text: &str, expected: &str) {
+    assert_eq!(Case::new().flag(name, text).faults(), format!("command line: {expected}"));
+}
+
+#[test]
+fn values_that_do_not_fit_their_type() {
+    check("socket.port", "http", "`socket.port` cannot be `http`: expected a whole number from 0 to 65535");
+    check("socket.port", "65536", "`socket.port` cannot be `65536`: expected a whole number from 0 to 65535");
+    check("socket.port", "0123", "`socket.port` cannot be `0123`: expected a whole number from 0 to 65535");
+    check("socket.port", "", "`socket.port` cannot be ``: expected a whole number from 0 to 65535");
+    check(
+        "session.token_expiry_sec",
+        "0",
+        "`session.token_expiry_sec` cannot be `0`: expected a whole number of at least 1",
+    );
+    check("session.single_socket", "maybe", "`session.single_socket` cannot be `maybe`: expected true or false");
+    check("socket.protocol", "udp", "`socket.protocol` cannot be `udp`: expected one of tcp, tcp4, tcp6");
+    check("logger.level", "loud", "`logger.level` cannot be `loud`: expected one of info, debug, warn, error");
+    check(
+        "socket.address",
+        "eth0",
+        "`socket.address` cannot be `eth0`: expected an IP address, localhost, or nothing for all interfaces",
+    );
+    check("socket.response_headers", "X", "`socket.response_headers` cannot be `X`: expected NAME=value pairs");
+    check(
+        "database.address",
+        "mysql://u:hidden@db/game",
+        "`database.address` cannot be `mysql://u:(secret)@db/game`: expected sqlite:PATH, \
+         postgres://user:password@host:port/name or user:password@host:port/name; this one has another scheme",
+    );
+    // Checked although nothing uses it yet: what is wrong now would surprise later.
+    check(
+        "match.input_queue_size",
+        "0",
+        "`match.input_queue_size` cannot be `0`: expected a whole number of at least 1",
+    );
+    check("satori.retry_count", "4", "`satori.retry_count` cannot be `4`: expected a whole number from 0 to 3");
+}
+
+#[test]
+fn numbers_and_flags_as_go_and_yaml_write_them() {
+    let case =
+        Case::new().flag("socket.port", "0x1F90").flag("session.single_socket", "T").flag("logger.stdout", "off");
+    let config = case.loaded().config;
+    assert_eq!(config.socket.port, 8080);
+    assert!(config.session.single_socket);
+    assert!(!config.logger.stdout);
+}
+
+#[test]
+fn a_fault_names_where_it_comes_from() {
+    let case = Case::new().file("game.yml", "name: ok\nsocket:\n  port: x\n").variable("MUSTER_LIVE__SHARDS", "-1");
+    assert_eq!(
+        case.faults(),
+        "environment variable MUSTER_LIVE__SHARDS: `live.shards` cannot be `-1`: expected a whole number from 0 to 1024\n\
+         game.yml:3: `socket.port` cannot be `x`: expected a whole number from 0 to 65535"
+    );
+}
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest_name() {
+    check("socket.prot", "1", "there is no key `socket.prot`; did you mean `socket.port`?");
+    check("sockets.port", "1", "there is no key `sockets.port`; did you mean `socket.port`?");
+    check("token_expiry_sec", "1", "there is no key `token_expiry_sec`; did you mean `session.token_expiry_sec`?");
+    check("zzz", "1", "there is no key `zzz`; `muster check --keys` lists all keys");
+    assert_eq!(
+        Case::new().file("game.yml", "socket:\n  prot: 1\n").faults(),
+        "game.yml:2: there is no key `socket.prot`; did you mean `socket.port`?"
+    );
+    assert_eq!(
+        Case::new().variable("MUSTER_SOCKET_PORT", "1").faults(),
+        "environment variable MUSTER_SOCKET_PORT: there is no key `socket_port`; did you mean MUSTER_SOCKET__PORT?"
+    );
+}
+
+#[test]
+fn variables_of_container_platforms_are_no_keys() {
+    let case = Case::new()
+        .variable("MUSTER_SERVICE_HOST", "10.0.0.1")
+        .variable("MUSTER_SERVICE_PORT_HTTP", "7350")
+        .variable("MUSTER_PORT", "tcp://10.0.0.1:7350")
+        .variable("MUSTER_PORT_7350_TCP_ADDR", "10.0.0.1")
+        .variable("MUSTER_CONSOLE_PORT", "tcp://10.0.0.1:7351")
+        .variable("PATH", "/bin");
+    assert_eq!(case.loaded().notices, []);
+}
+
+#[test]
+fn contradictions_between_keys() {
+    let fault = |case: Case| case.faults();
+    let ping = fault(Case::new().flag("socket.ping_period_ms", "25000"));
+    assert!(ping.starts_with("`socket.ping_period_ms` must be less than `socket.pong_wait_ms`"), "{ping}");
+    let tls = fault(Case::new().flag("socket.ssl_certificate", "a.pem"));
+    assert!(tls.starts_with("`socket.ssl_certificate` and `socket.ssl_private_key` belong together"), "{tls}");
+    let name = fault(Case::new().flag("name", "longer than sixteen"));
+    assert_eq!(name, "`name` must have 1 to 16 characters, and it has 19");
+    let single = fault(Case::new().flag("session.single_match", "true"));
+    assert_eq!(single, "`session.single_match` needs `session.single_socket`: set both or none");
+    let mixed = fault(Case::new().flag("database.address", "sqlite:a.db").flag("database.address", "root@db"));
+    assert!(mixed.starts_with("`database.address` may be repeated for PostgreSQL servers only"), "{mixed}");
+    let port = fault(Case::new().flag("metrics.prometheus_port", "7350"));
+    assert_eq!(port, "`metrics.prometheus_port` is also `socket.port`: change one");
+}

@@ -1,0 +1,94 @@
+//! Secrets: never shown, and never the published ones under `serve`.
+
+use super::{
+    super::{Mode, check::check, from_pairs},
+    Case,
+};
+use crate::keys::GENERATED;
+
+/// Every key that is secret, with a value that must not turn up anywhere.
+fn secretive() -> Case {
+    super::super::keys::all()
+        .filter(|key| key.secret())
+        .fold(Case::new(), |case, key| case.flag(key.name, &format!("HIDDEN={}", key.name)))
+}
+
+#[test]
+fn no_output_shows_a_secret() {
+    let case =
+        secretive().flag("database.address", "u:HIDDEN@db/game?sslpassword=HIDDEN").flag("runtime.env", "TOKEN=HIDDEN");
+    let flags = from_pairs(case.flags.iter().map(|(name, text)| (name.as_str(), text.as_str()))).expect("known keys");
+    let report = check(Mode::Serve, &flags, []);
+    assert!(report.ok, "{}", report.text);
+    let debug = format!("{:?} {:?} {flags:?}", case.loaded(), report);
+    assert!(
+        !report.text.contains("HIDDEN") && !debug.contains("=HIDDEN") && !debug.contains("HIDDEN@"),
+        "{}",
+        report.text
+    );
+    assert!(report.text.contains("session.encryption_key = (secret)  [command line]"), "{}", report.text);
+    assert!(report.text.contains("database.address = u:(secret)@db/game?sslpassword=(secret)"), "{}", report.text);
+}
+
+#[test]
+fn no_fault_shows_a_secret() {
+    let case = Case::new().flag("session.encryption_key", "HIDDEN\0").flag("database.address", "u:HIDDEN%@db");
+    assert!(!case.faults().contains("HIDDEN"), "{}", case.faults());
+    let equal = Case::new().flag("session.encryption_key", "HIDDEN1").flag("session.refresh_encryption_key", "HIDDEN1");
+    assert!(equal.faults().contains("are equal") && !equal.faults().contains("HIDDEN"), "{}", equal.faults());
+}
+
+#[test]
+fn serve_refuses_published_keys_and_dev_uses_them() {
+    for generated in &GENERATED {
+        let faults = Case::new().flag(generated.name, generated.well_known).faults();
+        let expected = format!("command line: `{}` is refused: this value is published", generated.name);
+        assert!(faults.starts_with(&expected), "{faults}");
+        let swapped = Case::new().flag(generated.name, "defaultkey").faults();
+        assert!(swapped.starts_with(&expected), "{swapped}");
+        Case::new().dev().flag(generated.name, generated.well_known).loaded();
+    }
+    let case = Case::new().dev();
+    let config = case.loaded().config;
+    assert_eq!(config.socket.server_key.expose(), "defaultkey");
+    assert_eq!(config.session.refresh_encryption_key.expose(), "defaultrefreshencryptionkey");
+    assert!(!case.folder.path().join("data").exists(), "dev generates nothing");
+}
+
+#[test]
+fn empty_secrets_are_refused() {
+    let faults = Case::new().flag("socket.server_key", "").faults();
+    assert_eq!(
+        faults,
+        "command line: `socket.server_key` is refused: it may not be empty; leave it out to have one generated"
+    );
+}
+
+#[test]
+fn check_changes_nothing() {
+    let case = Case::new();
+    let flags = from_pairs(case.flags.iter().map(|(name, text)| (name.as_str(), text.as_str()))).expect("known keys");
+    let report = check(Mode::Serve, &flags, []);
+    assert!(report.ok);
+    assert!(report.text.contains("socket.server_key = (generated at first start)  [default]"), "{}", report.text);
+    assert!(report.text.contains("socket.port = 7350  [default]"), "{}", report.text);
+    assert!(!case.folder.path().join("data").exists());
+}
+
+#[test]
+fn check_tells_what_is_not_honoured_and_what_is_wrong() {
+    let report = |pairs: &[(&str, &str)]| {
+        let flags = from_pairs(pairs.iter().copied()).expect("known keys");
+        check(Mode::Dev, &flags, [])
+    };
+    let told = report(&[("match.max_empty_sec", "5"), ("satori.url", "x")]);
+    assert!(told.ok);
+    assert!(
+        told.text.contains("match.max_empty_sec [command line]: set but not honoured yet: authoritative matches\n")
+    );
+    assert!(told.text.contains("satori.url [command line]: set but without meaning here: "), "{}", told.text);
+    let wrong = report(&[("socket.port", "x"), ("live.shards", "x")]);
+    assert!(!wrong.ok);
+    assert!(wrong.text.starts_with("error: command line: `live.shards`"), "{}", wrong.text);
+    assert!(wrong.text.ends_with("\n2 errors in the configuration\n"), "{}", wrong.text);
+}
