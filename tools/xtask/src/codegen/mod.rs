@@ -20,7 +20,7 @@ use prost_types::FileDescriptorSet;
 const PROTO_FILES: [&str; 3] = ["api.proto", "realtime.proto", "service.proto"];
 const PROTO_DIR: &str = "crates/wire/proto";
 const GENERATED_DIR: &str = "crates/wire/src/generated";
-const ARBITRARY_FILE: &str = "crates/wire/tests/support/generated.rs";
+const ARBITRARY_FILE: &str = "crates/wire/tests/wire/generated.rs";
 const OPERATIONS_PAGE: &str = "docs/reference/operations.md";
 
 /// First lines of every generated Rust file.
@@ -61,7 +61,7 @@ fn rust_files(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
     let model = model::Model::read(&set)?;
     let mut files = BTreeMap::new();
     let mut add = |path: String, text: &str| -> anyhow::Result<()> {
-        files.insert(PathBuf::from(path), rustfmt(&format!("{HEADER}{text}"))?);
+        files.insert(PathBuf::from(path), rustfmt(root, &format!("{HEADER}{text}"))?);
         Ok(())
     };
     for (module, text) in prost_files(set)? {
@@ -129,9 +129,11 @@ fn apply(root: &Path, path: &Path, text: &str, check: bool, stale: &mut Vec<Stri
     std::fs::write(&full, text).with_context(|| format!("write {}", full.display()))
 }
 
-fn rustfmt(text: &str) -> anyhow::Result<String> {
+/// Formats by the configuration in `root`, wherever the command was started.
+fn rustfmt(root: &Path, text: &str) -> anyhow::Result<String> {
     let mut child = Command::new("rustfmt")
         .args(["--edition", "2024", "--emit", "stdout"])
+        .current_dir(root)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
