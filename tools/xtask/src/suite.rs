@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use muster_testenv::{Postgres, Programs, URL_VARIABLE};
 use serde_json::Value;
 
@@ -191,9 +191,8 @@ impl Counts {
 
     fn verdict(&self, succeeded: bool) -> Result<Outcome> {
         let Self { passed, failed, skipped } = self;
-        if !succeeded || *failed > 0 {
-            bail!("{passed} passed, {failed} failed");
-        }
+        ensure!(succeeded || *passed > 0 || *failed > 0, "the tests could not be built or started");
+        ensure!(succeeded && *failed == 0, "{passed} passed, {failed} failed");
         ensure!(*passed > 0, "no test ran");
         ensure!(*skipped == 0, "{skipped} tests were skipped: a test runs or goes");
         Ok(Outcome::Passed(format!("{passed} tests")))
