@@ -1,6 +1,13 @@
-//! A whole Muster server as a library: configuration, command line, keys and logs. The program `muster` is a thin main over it.
+//! A whole Muster server as a library: configuration, wiring, command line. The program `muster` is a thin main over it.
 
 pub mod cli;
+pub mod commands;
 pub mod config;
+pub mod database;
 pub mod keys;
+pub mod limits;
 pub mod logging;
+pub mod passwords;
+pub mod system;
+pub mod telemetry;
+pub mod wiring;

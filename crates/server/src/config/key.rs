@@ -145,7 +145,6 @@ impl Kind {
             Kind::Text | Kind::Secret => "a text".to_owned(),
             Kind::Path => "a path".to_owned(),
             Kind::Flag => "true or false".to_owned(),
-            Kind::Number { min, max } if max >= i64::from(u32::MAX) => format!("a whole number of at least {min}"),
             Kind::Number { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Interface => "an IP address, localhost, or nothing for all interfaces".to_owned(),

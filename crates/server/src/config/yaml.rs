@@ -114,14 +114,12 @@ impl<'t> Builder<'t> {
         self.count(1, at)?;
         let (anchor, value) = match event {
             Event::Alias(id) => return self.alias(id, at),
-            Event::Scalar(text, style, anchor, tag) => {
-                if tag.is_some_and(|tag| !tag.is_yaml_core_schema()) {
-                    return Err(fault(at, "tags are not used here"));
-                }
-                (anchor, scalar(&text, style))
+            Event::Scalar(_, _, _, Some(_)) | Event::SequenceStart(_, Some(_)) | Event::MappingStart(_, Some(_)) => {
+                return Err(fault(at, "tags are not used here: every value is read as its key needs it"));
             }
-            Event::SequenceStart(anchor, _) => (anchor, Value::List(self.list(depth)?)),
-            Event::MappingStart(anchor, _) => (anchor, Value::Map(self.map(depth)?)),
+            Event::Scalar(text, style, anchor, None) => (anchor, scalar(&text, style)),
+            Event::SequenceStart(anchor, None) => (anchor, Value::List(self.list(depth)?)),
+            Event::MappingStart(anchor, None) => (anchor, Value::Map(self.map(depth)?)),
             _ => return Err(fault(at, "a value is missing")),
         };
         let node = Node { line: at.line(), value };

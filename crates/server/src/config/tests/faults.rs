@@ -16,7 +16,12 @@ fn values_that_do_not_fit_their_type() {
     check(
         "session.token_expiry_sec",
         "0",
-        "`session.token_expiry_sec` cannot be `0`: expected a whole number of at least 1",
+        "`session.token_expiry_sec` cannot be `0`: expected a whole number from 1 to 4294967295",
+    );
+    check(
+        "socket.max_connections",
+        "5000000000",
+        "`socket.max_connections` cannot be `5000000000`: expected a whole number from 0 to 4294967295",
     );
     check("session.single_socket", "maybe", "`session.single_socket` cannot be `maybe`: expected true or false");
     check("socket.protocol", "udp", "`socket.protocol` cannot be `udp`: expected one of tcp, tcp4, tcp6");
@@ -37,7 +42,7 @@ fn values_that_do_not_fit_their_type() {
     check(
         "match.input_queue_size",
         "0",
-        "`match.input_queue_size` cannot be `0`: expected a whole number of at least 1",
+        "`match.input_queue_size` cannot be `0`: expected a whole number from 1 to 4294967295",
     );
     check("satori.retry_count", "4", "`satori.retry_count` cannot be `4`: expected a whole number from 0 to 3");
 }

@@ -42,6 +42,7 @@ fn nothing_written_leaves_the_default() {
     assert_eq!(read("# only a comment\n"), "");
     assert_eq!(read("socket:\nname: ~\n"), "");
     assert_eq!(read("metrics.prefix: ''\n"), "metrics.prefix =  (f:1)");
+    assert_eq!(read("\u{feff}name: a\r\n"), "name = a (f:1)", "as some editors begin and end lines");
 }
 
 #[test]
@@ -70,7 +71,9 @@ fn shapes_that_do_not_fit() {
     assert_eq!(read("config: other.yml"), "error f:1: `config` cannot stand in a file: give further files by --config");
     assert_eq!(read("- a"), "error f:1: expected keys with values, such as `name: muster`");
     assert_eq!(read("name: a\n---\nname: b\n"), "error f:2: a second document; a configuration file has one");
-    assert_eq!(read("name: !shout a"), "error f:1: tags are not used here");
+    for tagged in ["name: !shout a", "name: !!str a", "database.address: !!seq [a]", "runtime.env: !!map {a: b}"] {
+        assert_eq!(read(tagged), "error f:1: tags are not used here: every value is read as its key needs it");
+    }
     assert!(read("name: [a").starts_with("error f:"), "{}", read("name: [a"));
     assert!(read("name: *nobody").starts_with("error f:1: this is no valid YAML"), "{}", read("name: *nobody"));
 }
@@ -93,4 +96,35 @@ fn bombs_are_refused() {
 fn a_missing_file_is_a_fault() {
     let case = Case::new().flag("config", "/nowhere/game.yml");
     assert!(case.faults().starts_with("cannot read the configuration file /nowhere/game.yml: "), "{}", case.faults());
+}
+
+/// Each text with bytes replaced, removed and doubled, always the same ones: nothing may panic, hang or grow without bound.
+#[test]
+fn mutilated_texts_are_read_or_refused() {
+    const TEXTS: [&str; 4] = [
+        "x-a: &a {port: 1, address: ''}\nsocket: {<<: *a, response_headers: [A=b, 'c=d']}\n",
+        "name: >-\n  folded\n  text\nruntime:\n  env:\n    A: \"\\u0041\"\n",
+        "? name\n: a\n---\n...\n# end\n",
+        "database.address: postgres://u:%41@[::1]:5432/n?sslmode=require\n",
+    ];
+    const CHARACTERS: &[u8] = b"{}[]&*:-?|>'\"#%@!,\n\t ~<x0\\";
+    let mut state = 1u32;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    for round in 0..4_000 {
+        let mut bytes = TEXTS[round % TEXTS.len()].as_bytes().to_vec();
+        for _ in 0..=random(4) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => bytes[at] = CHARACTERS[random(CHARACTERS.len())],
+                1 => bytes.truncate(at.max(1)),
+                _ => bytes.insert(at, CHARACTERS[random(CHARACTERS.len())]),
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(read(&text).len() < 10_000, "for {text:?}");
+        let _ = text.parse::<super::super::DatabaseAddress>();
+    }
 }

@@ -1,0 +1,133 @@
+//! The commands of the program, each from its arguments to its exit status.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
+
+use crate::cli::{self, Command};
+use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
+use crate::logging;
+use crate::wiring::{self, Running};
+
+/// A command that failed: a sentence for the terminal.
+type Outcome = Result<ExitCode, String>;
+
+/// Runs a command.
+pub fn run(command: Command) -> ExitCode {
+    let outcome = match command {
+        Command::Start { mode, flags } => start(mode, &flags),
+        Command::Print(text) => print(&text),
+        Command::Check { mode, flags } => check(mode, &flags),
+        Command::Bench { arguments } => Err(cli::bench::replace_process(&arguments).to_string()),
+        Command::Migrate { .. }
+        | Command::Backup { .. }
+        | Command::Restore { .. }
+        | Command::Healthcheck { .. }
+        | Command::AccountExport { .. } => Err("this command is not available yet".to_owned()),
+    };
+    outcome.unwrap_or_else(|text| {
+        complain(&text);
+        ExitCode::FAILURE
+    })
+}
+
+/// Writes to standard error; there is nowhere to complain about its absence.
+pub fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "muster: {text}");
+}
+
+fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    // A reader that has seen enough closes the pipe.
+    let _ = writeln!(out, "{}", text.trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(mode: Mode, flags: &[Setting]) -> Outcome {
+    let report = config::check::check(mode, flags, std::env::vars_os());
+    print(&report.text)?;
+    Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn start(mode: Mode, flags: &[Setting]) -> Outcome {
+    let loaded = config::load(mode, KeyFile::Create, flags, std::env::vars_os()).map_err(|error| error.to_string())?;
+    let _logs = logging::start(&loaded.config.logger).map_err(|error| error.to_string())?;
+    for notice in &loaded.notices {
+        tracing::warn!(key = notice.key, source = %notice.source, "{}", notice.text);
+    }
+    let runtime = runtime()?;
+    LocalSet::new().block_on(&runtime, serve(&loaded))
+}
+
+fn runtime() -> Result<Runtime, String> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| format!("cannot start a runtime: {error}"))
+}
+
+async fn serve(loaded: &Loaded) -> Outcome {
+    let config = &loaded.config;
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
+    let running = wiring::start(config).await.map_err(|error| error.to_string())?;
+    announce(loaded, &running);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping; a second signal ends at once");
+    let stop = running.stop();
+    tokio::select! {
+        left = stop => tracing::info!(connections_cut = left, "stopped"),
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn announce(loaded: &Loaded, running: &Running) {
+    let config = &loaded.config;
+    tracing::info!(
+        address = %running.address,
+        shards = running.shard_count,
+        metrics = ?running.metrics_address,
+        "muster serves"
+    );
+    let text = if config.dev { development_page(config, running) } else { production_page(loaded, running) };
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+fn development_page(config: &Config, running: &Running) -> String {
+    let port = running.address.port();
+    let (red, plain) = if std::io::stdout().is_terminal() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
+    format!(
+        "\n  Muster is ready at http://{address}\n\n  \
+         {red}Development server: its keys are known to everyone. Use `muster serve` for players.{plain}\n\n  \
+         server key   {server_key}\n  http key     {http_key}\n  data folder  {data}\n\n  Try:\n    \
+         curl -u {server_key}: 'http://127.0.0.1:{port}/v2/account/authenticate/device?create=true' \
+         -d '{{\"id\":\"my-first-device\"}}'\n\n  Connect:\n    \
+         new Client(\"{server_key}\", \"127.0.0.1\", \"{port}\")   // @heroiclabs/nakama-js, unmodified\n",
+        address = running.address,
+        server_key = config.socket.server_key.expose(),
+        http_key = config.runtime.http_key.expose(),
+        data = config.general.data_dir.display(),
+    )
+}
+
+fn production_page(loaded: &Loaded, running: &Running) -> String {
+    let config = &loaded.config;
+    let keys_file = config.general.data_dir.join(crate::keys::FILE_NAME);
+    let mut text = format!("muster serves at {}\n", running.address);
+    if loaded.keys_created {
+        // Shown once, by the start that made it: this is the line that goes into the game's client.
+        text.push_str(&format!(
+            "keys were generated into {}\nfor your client: new Client(\"{}\", \"<host>\", \"{}\")\n",
+            keys_file.display(),
+            config.socket.server_key.expose(),
+            running.address.port(),
+        ));
+    }
+    text
+}

@@ -1,0 +1,134 @@
+//! Password hashing on a bounded pool of low-priority threads.
+//!
+//! A sign-in storm with passwords fills this queue and nothing else: sockets and other requests go on. When the
+//! queue is full the caller is told to try again, and a counter says so.
+
+mod schemes;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, PasswordQueueFull, Passwords};
+use tokio::sync::oneshot;
+
+pub use schemes::Scheme;
+
+/// Niceness of the hashing threads: they yield to everything that answers players at once.
+const NICENESS: i32 = 10;
+
+/// What the pool counts.
+#[derive(Debug, Default)]
+pub struct PasswordMetrics {
+    /// Passwords waiting or being hashed now.
+    pub queued: AtomicI64,
+    /// Passwords hashed or checked.
+    pub done: AtomicU64,
+    /// Refused because the queue was full.
+    pub refused: AtomicU64,
+}
+
+enum Job {
+    Hash { password: String, answer: oneshot::Sender<Vec<u8>> },
+    Check { password: String, hash: Option<Vec<u8>>, answer: oneshot::Sender<PasswordCheck> },
+}
+
+/// The pool. Cloning shares it; its threads end with the last clone.
+#[derive(Clone)]
+pub struct PasswordPool {
+    jobs: Sender<Job>,
+    metrics: Arc<PasswordMetrics>,
+}
+
+impl PasswordPool {
+    /// Starts `workers` threads that hash in `scheme`, with `queue_size_max` passwords waiting at most.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(
+        scheme: Scheme,
+        workers: usize,
+        queue_size_max: usize,
+        metrics: Arc<PasswordMetrics>,
+    ) -> std::io::Result<Self> {
+        let (jobs, inbox) = bounded(queue_size_max);
+        for index in 0..workers.max(1) {
+            let inbox = inbox.clone();
+            let metrics = metrics.clone();
+            thread::Builder::new().name(format!("password-{index}")).spawn(move || work(scheme, &inbox, &metrics))?;
+        }
+        Ok(Self { jobs, metrics })
+    }
+
+    async fn submit<T>(&self, job: Job, answer: oneshot::Receiver<T>) -> Result<T, PasswordQueueFull> {
+        if self.jobs.try_send(job).is_err() {
+            self.metrics.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(PasswordQueueFull);
+        }
+        self.metrics.queued.fetch_add(1, Ordering::Relaxed);
+        // Only a worker that panicked drops the answer; the caller may try again.
+        answer.await.map_err(|_| PasswordQueueFull)
+    }
+}
+
+impl Passwords for PasswordPool {
+    fn hash<'a>(&'a self, password: &'a str) -> PasswordFuture<'a, Vec<u8>> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            self.submit(Job::Hash { password: password.to_owned(), answer }, answered).await
+        })
+    }
+
+    fn check<'a>(&'a self, password: &'a str, hash: Option<&'a [u8]>) -> PasswordFuture<'a, PasswordCheck> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let job = Job::Check { password: password.to_owned(), hash: hash.map(<[u8]>::to_vec), answer };
+            self.submit(job, answered).await
+        })
+    }
+}
+
+fn work(scheme: Scheme, inbox: &Receiver<Job>, metrics: &PasswordMetrics) {
+    // Where the system refuses, the threads run at ordinary priority: slower for others, not wrong.
+    let _ = rustix::process::nice(NICENESS);
+    let mut hasher = schemes::Hasher::new(scheme);
+    while let Ok(job) = inbox.recv() {
+        match job {
+            // A caller that left meanwhile costs nothing.
+            Job::Hash { answer, .. } if answer.is_closed() => {}
+            Job::Check { answer, .. } if answer.is_closed() => {}
+            Job::Hash { password, answer } => {
+                if let Some(hash) = hasher.hash(&password) {
+                    let _ = answer.send(hash);
+                }
+            }
+            Job::Check { password, hash, answer } => {
+                let _ = answer.send(hasher.check(&password, hash.as_deref()));
+            }
+        }
+        metrics.queued.fetch_sub(1, Ordering::Relaxed);
+        metrics.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_refuses_and_counts() {
+        // No worker takes from this queue.
+        let (jobs, _inbox) = bounded(1);
+        let metrics = Arc::new(PasswordMetrics::default());
+        let pool = PasswordPool { jobs, metrics: metrics.clone() };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut waiting = Box::pin(pool.hash("first password"));
+            assert!(futures_util::poll!(&mut waiting).is_pending());
+            assert_eq!(pool.hash("second password").await, Err(PasswordQueueFull));
+        });
+        assert_eq!(metrics.refused.load(Ordering::Relaxed), 1);
+        assert_eq!(metrics.queued.load(Ordering::Relaxed), 1);
+    }
+}

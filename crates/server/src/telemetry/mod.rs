@@ -1,0 +1,189 @@
+//! Metrics of every part, gathered under the original's names where it has them and our own beside.
+
+pub mod exposition;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Instant;
+
+use muster_api::metrics::{LATENCY_BOUNDS_US, LATENCY_BUCKETS, Metrics as ApiMetrics, OperationTotals};
+use muster_domain::guessing::SharedGuessing;
+use muster_domain::revocations::Revocations;
+use muster_gateway::metrics::GatewayMetrics;
+use muster_live::CloseReason;
+use muster_store::StoreMetrics;
+use muster_wire::operations::OPERATIONS;
+use muster_wire::realtime_variants::VARIANTS;
+
+use self::exposition::Exposition;
+use crate::passwords::PasswordMetrics;
+
+/// Everything that counts, and what each sample is labelled with.
+pub struct Telemetry {
+    /// `metrics.prefix`.
+    pub prefix: String,
+    /// `name`.
+    pub node_name: String,
+    /// `metrics.namespace`.
+    pub namespace: String,
+    /// When the server started.
+    pub started: Instant,
+    /// One per shard.
+    pub api: Vec<Arc<ApiMetrics>>,
+    /// Of all shards.
+    pub gateway: Arc<GatewayMetrics>,
+    /// Of all stores.
+    pub store: Arc<StoreMetrics>,
+    /// The hashing pool.
+    pub passwords: Arc<PasswordMetrics>,
+    /// Password guessing.
+    pub guessing: Arc<SharedGuessing>,
+    /// Void tokens.
+    pub revocations: Arc<Revocations>,
+}
+
+impl Telemetry {
+    /// The page that a Prometheus server reads.
+    pub fn render(&self) -> String {
+        let labels = [("node_name", self.node_name.as_str()), ("namespace", self.namespace.as_str())];
+        let mut page = Exposition::new(&self.prefix, &labels);
+        page.gauge("uptime_seconds", "Time since the server started.", self.started.elapsed().as_secs_f64());
+        self.render_operations(&mut page);
+        self.render_messages(&mut page);
+        self.render_gateway(&mut page);
+        self.render_accounts(&mut page);
+        for (name, value) in self.store.snapshot() {
+            page.gauge(&format!("db_{name}"), "Of the database; see the reference.", value as f64);
+        }
+        page.finish()
+    }
+
+    fn render_operations(&self, page: &mut Exposition) {
+        let mut overall = Totals::default();
+        for row in &OPERATIONS {
+            let mut totals = Totals::default();
+            for shard in &self.api {
+                totals.add(shard.operation(row.operation));
+            }
+            if totals.count > 0 {
+                totals.render(page, row.name, row.name, "latency_ms");
+                overall.merge(&totals);
+            }
+        }
+        overall.render(page, "overall_request", "overall", "latency_ms");
+        let unauthenticated = self.sum(|metrics| &metrics.unauthenticated);
+        page.counter("unauthenticated_count", "Requests without a valid key or token.", unauthenticated);
+    }
+
+    fn render_messages(&self, page: &mut Exposition) {
+        let total = |pick: fn(&muster_api::metrics::MessageTotals) -> &AtomicU64, index: usize| -> u64 {
+            self.api.iter().filter_map(|metrics| metrics.messages().get(index)).map(|totals| read(pick(totals))).sum()
+        };
+        let by_kind =
+            |pick| VARIANTS.iter().enumerate().map(move |(index, variant)| (variant.name, total(pick, index)));
+        let seen = |pick| by_kind(pick).filter(|(_, count)| *count > 0);
+        page.counters("message_count", "Socket messages received, by kind.", "message", seen(|totals| &totals.count));
+        page.counters(
+            "message_errors",
+            "Socket messages answered with an error.",
+            "message",
+            seen(|totals| &totals.errors),
+        );
+        let sum = |pick| by_kind(pick).map(|(_, count)| count).sum();
+        page.counter("overall_message_count", "Socket messages received.", sum(|totals| &totals.count));
+        page.counter("overall_message_errors", "Socket messages answered with an error.", sum(|totals| &totals.errors));
+        page.counter("overall_message_recv_bytes", "Bytes of socket messages.", sum(|totals| &totals.recv_bytes));
+        page.counter("overall_message_sent_bytes", "Bytes of socket replies.", sum(|totals| &totals.sent_bytes));
+        let malformed = self.sum(|metrics| &metrics.malformed_messages);
+        page.counter("malformed_message_count", "Socket messages that were no envelope.", malformed);
+    }
+
+    fn render_gateway(&self, page: &mut Exposition) {
+        let gateway = &self.gateway;
+        let gauge = |value: &AtomicI64| value.load(Ordering::Relaxed) as f64;
+        page.gauge("connections", "Connections open, sockets included.", gauge(&gateway.connections));
+        page.gauge("sessions", "Sockets open.", gauge(&gateway.sessions));
+        page.counter("socket_ws_opened", "Sockets opened.", read(&gateway.sockets_opened));
+        let closed: u64 = gateway.sockets_closed.iter().map(read).sum();
+        page.counter("socket_ws_closed", "Sockets closed.", closed);
+        let by_reason = CloseReason::ALL.map(|reason| (reason.name(), read(&gateway.sockets_closed[reason.index()])));
+        page.counters("socket_close_count", "Sockets closed, by reason.", "reason", by_reason);
+        page.counter("overall_recv_bytes", "Bytes received over sockets.", read(&gateway.socket_bytes_received));
+        page.counter("overall_sent_bytes", "Bytes sent over sockets.", read(&gateway.socket_bytes_sent));
+        page.counter("accept_pause_count", "Times accepting rested at a limit.", read(&gateway.accept_pauses));
+        page.counter("http_timeout_count", "HTTP connections ended by a timeout.", read(&gateway.http_timeouts));
+        page.counter("body_too_big_count", "Requests refused for their size.", read(&gateway.bodies_too_big));
+        page.counter(
+            "forwarded_refused_count",
+            "Requests refused because a proxy passed them to a development server.",
+            read(&gateway.forwarded_refused),
+        );
+        page.counter("panic_count", "Panics caught at a request or session.", read(&gateway.panics));
+    }
+
+    fn render_accounts(&self, page: &mut Exposition) {
+        let queued = self.passwords.queued.load(Ordering::Relaxed) as f64;
+        page.gauge("password_queue", "Passwords waiting or being hashed.", queued);
+        page.counter("password_count", "Passwords hashed or checked.", read(&self.passwords.done));
+        page.counter("password_refused_count", "Refused, the queue being full.", read(&self.passwords.refused));
+        page.gauge("revocation_users", "Users with void tokens.", self.revocations.len() as f64);
+        let guessing = self.guessing.lock().counters();
+        for (name, help, value) in guessing.named() {
+            page.counter(name, help, value);
+        }
+    }
+
+    fn sum(&self, pick: fn(&ApiMetrics) -> &AtomicU64) -> u64 {
+        self.api.iter().map(|metrics| read(pick(metrics))).sum()
+    }
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+/// One operation's totals over all shards.
+#[derive(Default)]
+struct Totals {
+    count: u64,
+    errors: u64,
+    recv_bytes: u64,
+    sent_bytes: u64,
+    latency_us_sum: u64,
+    latency_buckets: [u64; LATENCY_BUCKETS],
+}
+
+impl Totals {
+    fn add(&mut self, totals: &OperationTotals) {
+        self.merge(&Self {
+            count: read(&totals.count),
+            errors: read(&totals.errors),
+            recv_bytes: read(&totals.recv_bytes),
+            sent_bytes: read(&totals.sent_bytes),
+            latency_us_sum: read(&totals.latency_us_sum),
+            latency_buckets: std::array::from_fn(|index| read(&totals.latency_buckets[index])),
+        });
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.recv_bytes += other.recv_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.latency_us_sum += other.latency_us_sum;
+        for (mine, theirs) in self.latency_buckets.iter_mut().zip(other.latency_buckets) {
+            *mine += theirs;
+        }
+    }
+
+    fn render(&self, page: &mut Exposition, name: &str, latency_prefix: &str, latency_suffix: &str) {
+        page.counter(&format!("{name}_count"), "Requests answered.", self.count);
+        page.counter(&format!("{name}_errors"), "Requests answered with an error.", self.errors);
+        page.counter(&format!("{name}_recv_bytes"), "Bytes of request bodies.", self.recv_bytes);
+        page.counter(&format!("{name}_sent_bytes"), "Bytes of responses.", self.sent_bytes);
+        let bounds = LATENCY_BOUNDS_US.map(|bound| bound as f64 / 1_000.0);
+        let sum_ms = self.latency_us_sum as f64 / 1_000.0;
+        let latency = format!("{latency_prefix}_{latency_suffix}");
+        page.histogram(&latency, "Milliseconds from request to response.", &bounds, &self.latency_buckets, sum_ms);
+    }
+}

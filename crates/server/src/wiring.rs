@@ -1,0 +1,402 @@
+//! From a configuration to a running server: one named step per part, joined here and nowhere else.
+
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, available_parallelism};
+use std::time::{Duration, Instant};
+
+use http::{HeaderName, HeaderValue};
+use muster_api::App;
+use muster_api::hooks::NoHooks;
+use muster_api::keys::{KeyTexts, Keys};
+use muster_api::metrics::Metrics as ApiMetrics;
+use muster_domain::guessing::{GuessLimit, GuessingConfig, SharedGuessing};
+use muster_domain::ports::revocations::Revocation;
+use muster_domain::revocations::Revocations;
+use muster_domain::sessions::SessionRules;
+use muster_gateway::metrics::GatewayMetrics;
+use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
+use muster_gateway::ws::connection::SocketLimits;
+use muster_gateway::{GatewayConfig, HttpLimits, listener, text_page, tls};
+use muster_live::{KeepAliveConfig, OutboxLimits};
+use muster_store::StoreMetrics;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+
+use crate::config::{Config, Protocol};
+use crate::database::Database;
+use crate::limits;
+use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
+use crate::system::System;
+use crate::telemetry::Telemetry;
+
+/// How often what other servers of the same database revoked is read.
+const REVOCATION_POLL: Duration = Duration::from_millis(500);
+/// How often expired revocations are removed.
+const REVOCATION_PRUNE: Duration = Duration::from_secs(3_600);
+/// The content type of the Prometheus text format.
+const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Why a server did not start: a sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(String);
+
+impl StartError {
+    fn because<E: std::fmt::Display>(action: impl std::fmt::Display) -> impl FnOnce(E) -> Self {
+        move |cause| Self(format!("{action}: {cause}"))
+    }
+}
+
+/// A server that runs. Dropping it does not stop it: call [`Running::stop`].
+pub struct Running {
+    /// Where it accepts players.
+    pub address: SocketAddr,
+    /// Where it shows metrics, if it does.
+    pub metrics_address: Option<SocketAddr>,
+    /// How many shards it runs.
+    pub shard_count: usize,
+    shards: Arc<[ShardHandle]>,
+    threads: Vec<JoinHandle<()>>,
+    tasks: JoinSet<()>,
+    drain: Duration,
+}
+
+/// What all shards share.
+#[derive(Clone)]
+struct Shared {
+    config: Config,
+    database: Database,
+    passwords: PasswordPool,
+    keys: Arc<Keys>,
+    revocations: Arc<Revocations>,
+    guessing: Arc<SharedGuessing>,
+}
+
+/// Starts a server on the calling runtime, which must drive a `LocalSet`.
+///
+/// # Errors
+/// Anything that keeps it from serving: a port in use, a database that cannot be opened, keys that clash.
+pub async fn start(config: &Config) -> Result<Running, StartError> {
+    let connections_max = limits::connections_max(config);
+    let store_metrics = Arc::new(StoreMetrics::default());
+    let database = Database::open(config, store_metrics.clone()).await.map_err(|error| StartError(error.0))?;
+    let password_metrics = Arc::new(PasswordMetrics::default());
+    let mailbox = Arc::new(Mailbox::default());
+    let shared = Shared {
+        config: config.clone(),
+        passwords: start_passwords(config, &database, password_metrics.clone()).await?,
+        keys: Arc::new(keys(config)?),
+        revocations: Arc::new(Revocations::new(mailbox.observer())),
+        guessing: Arc::new(SharedGuessing::new(guessing(config))),
+        database,
+    };
+    read_revocations(&shared).await?;
+
+    let gateway_metrics = Arc::new(GatewayMetrics::default());
+    let gateway = Arc::new(gateway_config(config, connections_max)?);
+    let shard_count = shard_count(config);
+    let api_metrics: Vec<_> = (0..shard_count).map(|_| Arc::new(ApiMetrics::default())).collect();
+    let (shards, threads) = start_shards(&shared, &gateway, &gateway_metrics, &api_metrics).await?;
+
+    let listener = listen(config).await?;
+    let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
+    let mut tasks = JoinSet::new();
+    let telemetry = Telemetry {
+        prefix: config.metrics.prefix.clone(),
+        node_name: config.general.name.clone(),
+        namespace: config.metrics.namespace.clone(),
+        started: Instant::now(),
+        api: api_metrics,
+        gateway: gateway_metrics.clone(),
+        store: store_metrics,
+        passwords: password_metrics,
+        guessing: shared.guessing.clone(),
+        revocations: shared.revocations.clone(),
+    };
+    let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
+    let accepting = listener::accept(listener, connections_max, shards.clone(), gateway_metrics);
+    tasks.spawn(async move {
+        if let Err(error) = accepting.await {
+            tracing::error!(%error, "accepting ended");
+        }
+    });
+    tasks.spawn(mailbox.deliver(shards.clone()));
+    tasks.spawn_local(follow_revocations(shared));
+    let drain = Duration::from_secs(config.general.shutdown_drain_sec);
+    Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain })
+}
+
+impl Running {
+    /// Stops: no new connections, sockets closed with their reason, requests under way finished, all within
+    /// `shutdown_drain_sec`. Answers how many connections had to be cut.
+    pub async fn stop(mut self) -> usize {
+        self.tasks.shutdown().await;
+        let mut answers = Vec::new();
+        for shard in self.shards.iter() {
+            let (done, answer) = oneshot::channel();
+            if shard.send(Command::Stop { within: self.drain, done }).await.is_ok() {
+                answers.push(answer);
+            }
+        }
+        let mut left = 0;
+        for answer in answers {
+            left += answer.await.unwrap_or(0);
+        }
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a shard ended by a panic");
+            }
+        }
+        left
+    }
+}
+
+async fn start_passwords(
+    config: &Config,
+    database: &Database,
+    metrics: Arc<PasswordMetrics>,
+) -> Result<PasswordPool, StartError> {
+    let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
+    let status = store.ping().await.map_err(StartError::because("cannot use the database"))?;
+    // The original must be able to read what is written into its own database, so that going back locks nobody out.
+    let scheme = if status.adopted { Scheme::Bcrypt } else { Scheme::Argon2id };
+    let workers = match config.account.password_workers {
+        0 => cores().div_ceil(2),
+        workers => workers,
+    };
+    PasswordPool::start(scheme, workers, config.account.password_queue_size, metrics)
+        .map_err(StartError::because("cannot start the threads that hash passwords"))
+}
+
+fn keys(config: &Config) -> Result<Keys, StartError> {
+    let texts = KeyTexts {
+        server_key: config.socket.server_key.expose(),
+        http_key: config.runtime.http_key.expose(),
+        session: config.session.encryption_key.expose(),
+        refresh: config.session.refresh_encryption_key.expose(),
+    };
+    Keys::new(texts).map_err(|error| StartError(error.to_string()))
+}
+
+fn session_rules(config: &Config) -> SessionRules {
+    SessionRules {
+        token_life_sec: seconds(config.session.token_expiry_sec),
+        refresh_life_sec: seconds(config.session.refresh_token_expiry_sec),
+        single_session: config.session.single_session,
+    }
+}
+
+fn guessing(config: &Config) -> GuessingConfig {
+    let failures = &config.failures;
+    GuessingConfig {
+        account: GuessLimit {
+            failures_max: failures.account_attempts,
+            window_sec: seconds(failures.account_window_sec),
+            lockout_first_sec: seconds(failures.account_lockout_first_sec),
+            lockout_max_sec: seconds(failures.account_lockout_max_sec),
+        },
+        address: GuessLimit {
+            failures_max: failures.address_attempts,
+            window_sec: seconds(failures.address_window_sec),
+            lockout_first_sec: seconds(failures.address_lockout_first_sec),
+            lockout_max_sec: seconds(failures.address_lockout_max_sec),
+        },
+        entries_max: failures.max_tracked,
+    }
+}
+
+fn seconds(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConfig, StartError> {
+    let socket = &config.socket;
+    let keep_alive = KeepAliveConfig {
+        ping_period_ms: socket.ping_period_ms,
+        pong_wait_ms: socket.pong_wait_ms,
+        ping_backoff_threshold: socket.ping_backoff_threshold,
+        write_wait_ms: socket.write_wait_ms,
+    };
+    let tls = match (&socket.ssl_certificate, &socket.ssl_private_key) {
+        (Some(certificate), Some(key)) => {
+            Some(tls::server_config(certificate, key).map_err(|error| StartError(error.to_string()))?)
+        }
+        _ => None,
+    };
+    Ok(GatewayConfig {
+        socket: SocketLimits {
+            message_bytes_max: socket.max_message_size_bytes,
+            backlog_bytes_max: socket.outgoing_queue_bytes,
+            close_ack_wait_ms: socket.close_ack_wait_ms,
+            keep_alive,
+        },
+        outbox: OutboxLimits { bytes_max: socket.outgoing_queue_bytes, frames_max: socket.outgoing_queue_size },
+        http: HttpLimits {
+            body_bytes_max: socket.max_request_size_bytes,
+            decompressed_bytes_max: socket.decompressed_request_size_bytes,
+            read_timeout_ms: socket.read_timeout_ms,
+            write_timeout_ms: socket.write_timeout_ms,
+            idle_timeout_ms: socket.idle_timeout_ms,
+        },
+        connections_max,
+        proxy_count: socket.proxy_count,
+        refuse_forwarded: config.dev,
+        response_headers: response_headers(config)?,
+        tls,
+    })
+}
+
+fn response_headers(config: &Config) -> Result<Vec<(HeaderName, HeaderValue)>, StartError> {
+    let headers = config.socket.response_headers.iter().map(|(name, value)| {
+        let parsed = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::try_from(value.as_str()).ok());
+        parsed
+            .ok_or_else(|| StartError(format!("socket.response_headers: {name} is no HTTP header with a valid value")))
+    });
+    headers.collect()
+}
+
+fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+fn shard_count(config: &Config) -> usize {
+    match config.live.shards {
+        0 => cores(),
+        count => count,
+    }
+}
+
+async fn start_shards(
+    shared: &Shared,
+    gateway: &Arc<GatewayConfig>,
+    gateway_metrics: &Arc<GatewayMetrics>,
+    api_metrics: &[Arc<ApiMetrics>],
+) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
+    let mut handles = Vec::new();
+    let mut threads = Vec::new();
+    for (index, metrics) in api_metrics.iter().enumerate() {
+        let factory = app_factory(shared.clone(), metrics.clone());
+        let started = shard::start(index, gateway.clone(), gateway_metrics.clone(), factory).await;
+        let (handle, thread) = started.map_err(StartError)?;
+        handles.push(handle);
+        threads.push(thread);
+    }
+    Ok((handles.into(), threads))
+}
+
+fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
+    Box::new(move || -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
+        Box::pin(async move {
+            let store = shared.database.store().await.map_err(|error| error.to_string())?;
+            Ok(Rc::new(App {
+                store,
+                passwords: Rc::new(shared.passwords),
+                clock: Rc::new(System),
+                entropy: Rc::new(System),
+                hooks: Rc::new(NoHooks),
+                keys: shared.keys,
+                sessions: session_rules(&shared.config),
+                revocations: shared.revocations,
+                guessing: shared.guessing,
+                metrics,
+            }))
+        })
+    })
+}
+
+async fn listen(config: &Config) -> Result<TcpListener, StartError> {
+    let address = config.socket.listen_address();
+    let bound = TcpListener::bind(address).await;
+    let bound = match bound {
+        // A machine without IPv6 still has all of IPv4.
+        Err(_) if config.socket.address.is_none() && config.socket.protocol == Protocol::Tcp => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, config.socket.port)).await
+        }
+        bound => bound,
+    };
+    let hint = "another server may be running there: choose a free port with --socket.port";
+    bound.map_err(StartError::because(format!("cannot listen on {address} ({hint})")))
+}
+
+async fn serve_metrics(
+    config: &Config,
+    telemetry: Telemetry,
+    tasks: &mut JoinSet<()>,
+) -> Result<Option<SocketAddr>, StartError> {
+    if config.metrics.prometheus_port == 0 {
+        return Ok(None);
+    }
+    let address = SocketAddr::new(config.socket.listen_address().ip(), config.metrics.prometheus_port);
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(StartError::because(format!("cannot listen on {address} for metrics (metrics.prometheus_port)")))?;
+    let bound = listener.local_addr().map_err(StartError::because("cannot tell the address of metrics"))?;
+    tasks.spawn(text_page::serve(listener, METRICS_CONTENT_TYPE, Arc::new(move || telemetry.render())));
+    Ok(Some(bound))
+}
+
+async fn read_revocations(shared: &Shared) -> Result<(), StartError> {
+    let store = shared.database.store().await.map_err(StartError::because("cannot reach the database"))?;
+    let read = shared.revocations.refresh(&*store, &System).await;
+    read.map(drop).map_err(StartError::because("cannot read which tokens are revoked"))
+}
+
+/// Applies what other servers of the same database revoke, and forgets what has expired.
+async fn follow_revocations(shared: Shared) {
+    let Ok(store) = shared.database.store().await else { return };
+    let mut poll = tokio::time::interval(REVOCATION_POLL);
+    let mut pruned = Instant::now();
+    let mut is_failing = false;
+    loop {
+        poll.tick().await;
+        let outcome = shared.revocations.refresh(&*store, &System).await;
+        match &outcome {
+            Err(error) if !is_failing => tracing::warn!(%error, "cannot read revocations; trying again"),
+            Ok(_) if is_failing => tracing::info!("reading revocations again"),
+            _ => {}
+        }
+        is_failing = outcome.is_err();
+        if pruned.elapsed() >= REVOCATION_PRUNE && shared.revocations.prune(&*store, &System).await.is_ok() {
+            pruned = Instant::now();
+        }
+    }
+}
+
+/// Revocations on their way from whichever thread applied them to every shard.
+///
+/// Bounded by the requests under way: each one that revokes waits for its own to be applied. Lock: held to push or
+/// to take, never across an await.
+#[derive(Default)]
+struct Mailbox {
+    waiting: Mutex<Vec<Revocation>>,
+    news: Notify,
+}
+
+impl Mailbox {
+    fn observer(self: &Arc<Self>) -> Box<dyn Fn(&Revocation) + Send + Sync> {
+        let mailbox = self.clone();
+        Box::new(move |revocation| {
+            mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(*revocation);
+            mailbox.news.notify_one();
+        })
+    }
+
+    async fn deliver(self: Arc<Self>, shards: Arc<[ShardHandle]>) {
+        loop {
+            let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            for revocation in revocations {
+                for shard in shards.iter() {
+                    if shard.send(Command::Revoked(revocation)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+}
