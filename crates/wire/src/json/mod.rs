@@ -6,6 +6,7 @@
 mod error;
 mod field;
 mod number;
+mod plain;
 mod reader;
 mod text;
 mod writer;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::error::{JsonError, JsonProblem, shorten};
+use super::plain::plain_len;
 
 /// How deep objects and arrays may nest, in what is read and in what is skipped.
 pub const NESTING_DEPTH_MAX: u32 = 100;
@@ -258,14 +259,12 @@ impl<'a> Reader<'a> {
     /// Where the run of plain characters from `start` ends: at a quote or a backslash.
     fn plain_end(&self, start: usize) -> Result<usize, JsonError> {
         let bytes = self.text.as_bytes();
-        for (index, &byte) in bytes.iter().enumerate().skip(start) {
-            match byte {
-                b'"' | b'\\' => return Ok(index),
-                0..=0x1f => return Err(JsonError::new(JsonProblem::Expected("no control character"), index)),
-                _ => {}
-            }
+        let end = start + plain_len(&bytes[start..]);
+        match bytes.get(end) {
+            Some(b'"' | b'\\') => Ok(end),
+            Some(_) => Err(JsonError::new(JsonProblem::Expected("no control character"), end)),
+            None => Err(JsonError::new(JsonProblem::Expected("the end of the string"), end)),
         }
-        Err(JsonError::new(JsonProblem::Expected("the end of the string"), bytes.len()))
     }
 
     /// Continues at a backslash behind `plain`.

@@ -2,6 +2,7 @@
 //!
 //! It never looks back further than one byte: after `{` or `[` no comma is due, after anything else one is.
 
+use super::plain::plain_len;
 use super::{Field, JsonMessage};
 
 /// The style of the output. The default is the wire's.
@@ -94,17 +95,14 @@ impl<'a> Writer<'a> {
     /// Writes a string with its quotes.
     pub fn string(&mut self, text: &str) {
         self.out.push(b'"');
-        let bytes = text.as_bytes();
-        let mut copied = 0;
-        for (index, &byte) in bytes.iter().enumerate() {
-            if byte >= b' ' && byte != b'"' && byte != b'\\' {
-                continue;
-            }
-            self.out.extend_from_slice(&bytes[copied..index]);
+        let mut rest = text.as_bytes();
+        loop {
+            let (plain, special) = rest.split_at(plain_len(rest));
+            self.out.extend_from_slice(plain);
+            let Some((&byte, after)) = special.split_first() else { break };
             self.escape(byte);
-            copied = index + 1;
+            rest = after;
         }
-        self.out.extend_from_slice(&bytes[copied..]);
         self.out.push(b'"');
     }
 
