@@ -165,7 +165,7 @@ fn host_and_port(text: &str) -> Result<(String, u16), AddressError> {
         return Err(host_fault("may not contain spaces"));
     }
     if host.contains(',') {
-        return Err(host_fault("must be one; give further servers as further addresses"));
+        return Err(host_fault("must be one server"));
     }
     let port = match port {
         None => DEFAULT_PORT,
@@ -253,7 +253,7 @@ mod tests {
         check("u:p@db:0/game", "port must be a number from 1 to 65535");
         check("u:p@db:x/game", "port must be a number from 1 to 65535");
         check("u:p@[::1/game", "host has a bracket without its counterpart");
-        check("u:p@a,b/game", "host must be one; give further servers as further addresses");
+        check("u:p@a,b/game", "host must be one server");
         check("u:100%@db/game", "password has a % that no two hexadecimal digits follow; write it as %25");
         check("u:%ff@db/game", "password is no UTF-8 once decoded");
         check("u:p@db/a/b", "database name may not contain a slash");

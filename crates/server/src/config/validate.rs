@@ -1,7 +1,7 @@
 //! What no single key can tell: contradictions between keys, published secrets, and what to warn of.
 
 use super::{
-    Config, DatabaseAddress, LogFormat, Mode, Notice, Problem, Status,
+    Config, LogFormat, Mode, Notice, Problem, Status,
     setting::{Setting, Settings},
 };
 use crate::keys::{GENERATED, is_well_known};
@@ -71,10 +71,6 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         "under `account.failures`, a first lock-out is longer than the longest: change one",
     );
     fault(
-        mixed(&config.database.address),
-        "`database.address` may be repeated for PostgreSQL servers only: give one SQLite file, or none",
-    );
-    fault(
         is_on(settings, "session.single_match") && !session.single_socket,
         "`session.single_match` needs `session.single_socket`: set both or none",
     );
@@ -87,10 +83,6 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
 
 fn is_on(settings: &Settings, name: &str) -> bool {
     super::read::flag(settings.text(name)) == Some(true)
-}
-
-fn mixed(addresses: &[DatabaseAddress]) -> bool {
-    addresses.len() > 1 && addresses.iter().any(|address| matches!(address, DatabaseAddress::Sqlite { .. }))
 }
 
 /// What was set and is not honoured, and what is honoured but unwise.
@@ -110,6 +102,11 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",
         "TLS ends in this process: certificates are read at start only, and a proxy in front does it better",
+    );
+    warn(
+        config.database.address.len() > 1,
+        "database.address",
+        "several addresses are set and only the first is used; to reach another server when one fails, let a name or a proxy lead to it",
     );
     for name in ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key"] {
         let given = settings.get(name).is_some_and(|setting| setting.source().is_given());

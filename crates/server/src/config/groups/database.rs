@@ -8,7 +8,7 @@ use super::super::{
 honoured! {
     /// The database.
     pub struct Database in "database." {
-        /// Where the data is: `sqlite:PATH`, `postgres://user:password@host:port/name`, or the same without a scheme. A PostgreSQL address may be repeated for servers to fall back to. Without one it is the file `muster.db` in `data_dir`.
+        /// Where the data is: `sqlite:PATH`, `postgres://user:password@host:port/name`, or the same without a scheme. Of several only the first is used. Without one it is the file `muster.db` in `data_dir`.
         address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
         /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
         conn_max_lifetime_ms: u64 = "3600000", at_least(0);

@@ -13,12 +13,16 @@ honoured! {
         data_dir: PathBuf = "data", Kind::Path;
         /// Configuration files (YAML), read in order; what a later one says counts. Given as a flag or by the environment, never inside a file.
         config: Vec<String> = "", Kind::List;
-        /// How long running matches may go on after a request to stop, in seconds. 0 ends them at once.
-        shutdown_grace_sec: u64 = "0", at_least(0);
-        /// How long, after that, open requests and sockets may take to end in good order, in seconds; then they are cut.
+        /// How long, after a request to stop, open requests and sockets may take to end in good order, in seconds; then they are cut.
         shutdown_drain_sec: u64 = "10", at_least(0), Origin::Ours;
     }
 }
 
-/// None: every key without a group is honoured.
-pub const OTHERS: &[Key] = &[];
+/// Rows of this group that are not honoured.
+pub const OTHERS: &[Key] = &[Key::not_yet(
+    "shutdown_grace_sec",
+    at_least(0),
+    "0",
+    "authoritative matches",
+    "How long running matches may go on after a request to stop, in seconds. 0 ends them at once.",
+)];

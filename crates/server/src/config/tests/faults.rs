@@ -106,8 +106,6 @@ fn contradictions_between_keys() {
     assert_eq!(name, "`name` must have 1 to 16 characters, and it has 19");
     let single = fault(Case::new().flag("session.single_match", "true"));
     assert_eq!(single, "`session.single_match` needs `session.single_socket`: set both or none");
-    let mixed = fault(Case::new().flag("database.address", "sqlite:a.db").flag("database.address", "root@db"));
-    assert!(mixed.starts_with("`database.address` may be repeated for PostgreSQL servers only"), "{mixed}");
     let port = fault(Case::new().flag("metrics.prometheus_port", "7350"));
     assert_eq!(port, "`metrics.prometheus_port` is also `socket.port`: change one");
 }

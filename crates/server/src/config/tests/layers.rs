@@ -47,8 +47,10 @@ fn lists_are_replaced_and_repeated_flags_add() {
         .file("a.yml", "database.address: [root@one, root@two]")
         .flag("database.address", "root@three")
         .flag("database.address", "root@four");
-    let hosts: Vec<String> = case.loaded().config.database.address.iter().map(host).collect();
+    let loaded = case.loaded();
+    let hosts: Vec<String> = loaded.config.database.address.iter().map(host).collect();
     assert_eq!(hosts, ["three", "four"]);
+    assert!(loaded.notices.iter().any(|notice| notice.text.contains("only the first is used")));
 }
 
 fn host(address: &DatabaseAddress) -> String {
