@@ -57,9 +57,10 @@ async fn sign_in_all(store: &SqliteStore, count: u64, concurrency: u64, ordered:
                     return Ok::<_, anyhow::Error>(());
                 }
                 // The same numbers in the same order both times, and in no order of their own.
-                let device = Identifier::Device(Uuid::new_v5(&Uuid::NAMESPACE_OID, &index.to_be_bytes()).to_string());
-                let user_id = UserId(if ordered { Uuid::now_v7() } else { Uuid::new_v4() });
-                let username = user_id.0.simple().to_string()[20..].to_owned();
+                let device_text = Uuid::new_v5(&Uuid::NAMESPACE_OID, &index.to_be_bytes()).to_string();
+                let device = Identifier::Device(device_text.clone());
+                let user_id = id(index, ordered);
+                let username = format!("player{}", &device_text[..13]);
                 let account = NewAccount { user_id, username, now: Timestamp(index as i64) };
                 let login = store.login(&device, Some(&account)).await?.context("neither found nor created")?;
                 anyhow::ensure!(login.created == created, "device {index}: created {}", login.created);
@@ -74,6 +75,12 @@ async fn sign_in_all(store: &SqliteStore, count: u64, concurrency: u64, ordered:
             Ok(())
         })
         .await
+}
+
+/// An id that is random, or random behind a time.
+fn id(index: u64, ordered: bool) -> UserId {
+    let random = Uuid::new_v5(&Uuid::NAMESPACE_URL, &index.to_be_bytes()).as_u128();
+    UserId(Uuid::from_u128(if ordered { u128::from(index) << 64 | (random >> 64) } else { random }))
 }
 
 /// CPU time of this process so far, all threads, user and system, microseconds.

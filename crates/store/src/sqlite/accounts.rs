@@ -11,7 +11,7 @@ use muster_domain::ports::store::{Conflict, Rejection, StoreError};
 use muster_domain::time::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::error::{conflict, translate};
+use super::error::translate;
 use super::sql::{Result, execute, exists, one, statement};
 use super::{SqliteStore, deletion, export, revocations};
 use crate::limits;
@@ -27,7 +27,7 @@ const INSERT_CUSTOM_USER: &str =
     "INSERT INTO users (id, username, create_time, update_time, custom_id) VALUES (?1, ?2, ?3, ?3, ?4)";
 const INSERT_EMAIL_USER: &str =
     "INSERT INTO users (id, username, create_time, update_time, email, password) VALUES (?1, ?2, ?3, ?3, ?4, ?5)";
-const INSERT_DEVICE: &str = "INSERT INTO user_device (id, user_id) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING";
+const INSERT_DEVICE: &str = "INSERT INTO user_device (id, user_id) VALUES (?1, ?2)";
 const USER_COLUMNS: &str = "id, username, display_name, avatar_url, lang_tag, location, timezone, metadata, \
                             facebook_id, facebook_instant_game_id, google_id, gamecenter_id, steam_id, apple_id, \
                             edge_count, create_time, update_time";
@@ -57,13 +57,26 @@ impl AccountStore for SqliteStore {
     ) -> PortFuture<'a, Option<Login>> {
         Box::pin(async move {
             limits::identifier(identifier)?;
-            // Signing in is a read, and most sign-ins are of known players: they never wait for a sync.
-            let wanted = identifier.clone();
-            let found = self.read(move |connection| find(connection, &wanted)).await?;
-            let Some(create) = create.filter(|_| found.is_none()) else { return Ok(found) };
-            limits::username(&create.username)?;
-            let (identifier, create) = (identifier.clone(), create.clone());
-            self.write(move |connection| find_or_create(connection, &identifier, &create).map(Some)).await
+            let found = match create {
+                // Most sign-ins are of known players: that is a read, which never waits for a sync.
+                Some(_) if self.inner.newcomers.prevail() => None,
+                _ => {
+                    let wanted = identifier.clone();
+                    self.read(move |connection| find(connection, &wanted)).await?
+                }
+            };
+            let login = match (found, create) {
+                (None, Some(create)) => {
+                    limits::username(&create.username)?;
+                    let (identifier, create) = (identifier.clone(), create.clone());
+                    Some(self.write(move |connection| find_or_create(connection, &identifier, &create)).await?)
+                }
+                (found, _) => found,
+            };
+            if let (Some(login), Some(_)) = (&login, create) {
+                self.inner.newcomers.note(login.created);
+            }
+            Ok(login)
         })
     }
 
@@ -245,24 +258,19 @@ fn find(connection: &Connection, identifier: &Identifier) -> Result<Option<Login
 }
 
 fn find_or_create(connection: &Connection, identifier: &Identifier, create: &NewAccount) -> Result<Login> {
-    let (user_id, username, now) = (create.user_id.0, &create.username, create.now.0);
-    let inserted = match identifier {
-        Identifier::Device(_) => statement(connection, INSERT_USER)?.execute((user_id, username, now)),
-        Identifier::Custom(id) => statement(connection, INSERT_CUSTOM_USER)?.execute((user_id, username, now, id)),
-    };
-    if let Err(error) = inserted {
-        // Whoever was quicker with this identifier may have chosen the same name: then it is a sign-in.
-        return match (conflict(&error), find(connection, identifier)?) {
-            (Some(_), Some(found)) => Ok(found),
-            _ => Err(translate(error)),
-        };
+    // Somebody may have been quicker since it was looked for, if it was.
+    if let Some(found) = find(connection, identifier)? {
+        return Ok(found);
     }
-    if let Identifier::Device(id) = identifier
-        && execute(connection, INSERT_DEVICE, (id, user_id))? == 0
-    {
-        execute(connection, "DELETE FROM users WHERE id = ?1", [user_id])?;
-        return find(connection, identifier)?
-            .ok_or_else(|| StoreError::Internal("a device is linked to nobody".to_owned()));
+    let (user_id, username, now) = (create.user_id.0, &create.username, create.now.0);
+    match identifier {
+        Identifier::Device(id) => {
+            execute(connection, INSERT_USER, (user_id, username, now))?;
+            execute(connection, INSERT_DEVICE, (id, user_id))?;
+        }
+        Identifier::Custom(id) => {
+            execute(connection, INSERT_CUSTOM_USER, (user_id, username, now, id))?;
+        }
     }
     Ok(created(create))
 }

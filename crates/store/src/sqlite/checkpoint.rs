@@ -1,13 +1,16 @@
 //! Moves the log's pages into the database so that the log can start over, without holding the writer up for long.
 //!
-//! A checkpoint can finish only while nobody writes, and under load the writer always writes. So a thread of its own
-//! copies the bulk beside the writer, with its own syncs, and then asks the writer to copy what was added meanwhile:
-//! few pages, between two batches. The writer's next transaction then starts the log over.
+//! A checkpoint can finish only while nobody writes and no reader looks at an older state, and under load there is no
+//! such moment. So a thread of its own copies the bulk beside the writer, with its own syncs, and then asks the writer
+//! to copy what was added meanwhile: few pages, between two batches, with the readers held at the gate. The writer's
+//! next transaction then starts the log over.
+//!
+//! The gate: readers hold it shared during a snapshot, the writer alone takes it exclusively, and only to finish.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use rusqlite::Connection;
@@ -16,9 +19,12 @@ use super::schema;
 use crate::OpenError;
 use crate::metrics::{StoreMetrics, add, micros_since};
 
-/// The log is checkpointed beyond this many pages (32 MiB). Larger means fewer copies of pages that change often, and a
+/// The log is checkpointed beyond this many pages (64 MiB). Larger means fewer copies of pages that change often, and a
 /// longer recovery after a crash.
-const WAL_PAGES_MAX: u64 = 8192;
+const WAL_PAGES_MAX: u64 = 16_384;
+
+/// When readers kept the log from starting over, it is tried again after this many pages more.
+const WAL_PAGES_RETRY: u64 = WAL_PAGES_MAX / 4;
 
 /// The checkpointing thread changes nothing, so it needs next to no cache.
 const CACHE_KB: u32 = 64;
@@ -26,8 +32,14 @@ const CACHE_KB: u32 = 64;
 /// The writer's side.
 pub(super) struct Checkpointer {
     start: SyncSender<()>,
-    wal_pages: AtomicU64,
+    /// The length of the log that starts the next checkpoint. Written by the writer's thread alone.
+    threshold_pages: AtomicU64,
+    /// A checkpoint has been started and not yet finished. Written by the writer's thread alone.
+    under_way: AtomicBool,
+    /// The thread has copied the bulk.
     finish: AtomicBool,
+    /// See the module.
+    gate: Arc<RwLock<()>>,
     metrics: Arc<StoreMetrics>,
 }
 
@@ -44,6 +56,7 @@ impl Checkpointer {
     pub(super) fn new(
         path: &Path,
         vfs: Option<&str>,
+        gate: Arc<RwLock<()>>,
         metrics: Arc<StoreMetrics>,
     ) -> Result<(Arc<Self>, CheckpointThread), OpenError> {
         let connection =
@@ -51,30 +64,38 @@ impl Checkpointer {
         let (start, started) = sync_channel(1);
         let checkpointer = Arc::new(Self {
             start,
-            wal_pages: AtomicU64::new(0),
+            threshold_pages: AtomicU64::new(WAL_PAGES_MAX),
+            under_way: AtomicBool::new(false),
             finish: AtomicBool::new(false),
+            gate,
             metrics: Arc::clone(&metrics),
         });
         let shared = Arc::downgrade(&checkpointer);
         Ok((checkpointer, CheckpointThread { connection, started, shared, metrics }))
     }
 
-    /// Called by SQLite after each commit with the length of the log.
+    /// Called by SQLite after each commit, on the writer's thread, with the length of the log.
     pub(super) fn log_grew(&self, pages: u64) {
-        self.wal_pages.store(pages, Ordering::Relaxed);
         self.metrics.wal_pages.store(pages, Ordering::Relaxed);
-        if pages >= WAL_PAGES_MAX {
-            // Full means that the thread knows already.
-            let _ = self.start.try_send(());
+        if pages < WAL_PAGES_MAX {
+            self.threshold_pages.store(WAL_PAGES_MAX, Ordering::Relaxed);
+        } else if pages >= self.threshold_pages.load(Ordering::Relaxed) && !self.under_way.load(Ordering::Relaxed) {
+            self.threshold_pages.store(pages + WAL_PAGES_RETRY, Ordering::Relaxed);
+            // The channel has room: nothing else is under way.
+            self.under_way.store(self.start.try_send(()).is_ok(), Ordering::Relaxed);
         }
     }
 
-    /// Called by the writer between batches: copies the last pages if the thread has copied the bulk.
+    /// Called by the writer between batches: copies the last pages if the thread has copied the bulk. Waits for the
+    /// readers' present snapshots, which are short.
     pub(super) fn finish_if_asked(&self, connection: &Connection) {
         if self.finish.swap(false, Ordering::Acquire) {
             let started = Instant::now();
+            let held = self.gate.write().unwrap_or_else(PoisonError::into_inner);
             checkpoint(connection);
+            drop(held);
             add(&self.metrics.checkpoint_stall_us, micros_since(started));
+            self.under_way.store(false, Ordering::Relaxed);
         }
     }
 }

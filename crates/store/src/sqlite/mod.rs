@@ -9,6 +9,7 @@ mod deletion;
 mod error;
 mod export;
 mod job;
+mod newcomers;
 mod queue;
 mod readers;
 mod revocations;
@@ -19,7 +20,7 @@ mod writer;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 
 use muster_domain::ports::PortFuture;
@@ -29,6 +30,7 @@ use tokio::sync::oneshot;
 
 use self::checkpoint::Checkpointer;
 use self::job::{BoxedJob, job};
+use self::newcomers::Newcomers;
 use self::queue::{Queue, Refused};
 use self::readers::Reader;
 use self::writer::Writer;
@@ -77,6 +79,7 @@ struct Inner {
     writes: Arc<Queue<BoxedJob>>,
     reads: Arc<Queue<BoxedJob>>,
     metrics: Arc<StoreMetrics>,
+    newcomers: Newcomers,
     threads: Vec<JoinHandle<()>>,
     /// Held, not read: the file is ours while it is open.
     _lock: File,
@@ -100,12 +103,21 @@ impl SqliteStore {
 
         let writes = Arc::new(Queue::new(options.write_queue_len_max));
         let reads = Arc::new(Queue::new(options.read_queue_len_max));
-        let (checkpointer, checkpoints) = Checkpointer::new(path, vfs, Arc::clone(&metrics))?;
+        let gate = Arc::new(RwLock::new(()));
+        let (checkpointer, checkpoints) = Checkpointer::new(path, vfs, Arc::clone(&gate), Arc::clone(&metrics))?;
         report_log_length(&mut connection, &checkpointer)?;
-        let mut inner = Inner { writes, reads, metrics: Arc::clone(&metrics), threads: Vec::new(), _lock: lock };
+        let mut inner = Inner {
+            writes,
+            reads,
+            metrics: Arc::clone(&metrics),
+            newcomers: Newcomers::default(),
+            threads: Vec::new(),
+            _lock: lock,
+        };
         for _ in 0..options.readers.max(1) {
             let connection = connect(options.reader_cache_kb)?;
-            let reader = Reader { connection, queue: Arc::clone(&inner.reads), metrics: Arc::clone(&metrics) };
+            let (queue, gate, metrics) = (Arc::clone(&inner.reads), Arc::clone(&gate), Arc::clone(&metrics));
+            let reader = Reader { connection, queue, gate, metrics };
             inner.spawn("muster-db-read", move || reader.run())?;
         }
         inner.spawn("muster-db-log", move || checkpoints.run())?;

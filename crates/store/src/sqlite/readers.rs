@@ -1,7 +1,7 @@
 //! The threads that read. Each takes a few jobs at a time and runs them on one snapshot, taken after the jobs were
 //! queued: a read sees every write that was acknowledged before it was asked for.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use muster_domain::ports::store::StoreError;
 use rusqlite::Connection;
@@ -18,6 +18,8 @@ pub(super) const READ_BATCH_LEN_MAX: usize = 32;
 pub(super) struct Reader {
     pub(super) connection: Connection,
     pub(super) queue: Arc<Queue<BoxedJob>>,
+    /// Held shared during a snapshot, see [`super::checkpoint`].
+    pub(super) gate: Arc<RwLock<()>>,
     pub(super) metrics: Arc<StoreMetrics>,
 }
 
@@ -27,6 +29,7 @@ impl Reader {
         let mut batch = Vec::with_capacity(READ_BATCH_LEN_MAX);
         while self.queue.take(&mut batch, READ_BATCH_LEN_MAX) {
             self.count_taken(&batch);
+            let passed = self.gate.read().unwrap_or_else(PoisonError::into_inner);
             let fault = self.execute("BEGIN").err();
             for mut job in batch.drain(..) {
                 if fault.is_none() {
@@ -39,6 +42,7 @@ impl Reader {
             {
                 tracing::warn!(%fault, "a reader could not end its snapshot");
             }
+            drop(passed);
         }
     }
 

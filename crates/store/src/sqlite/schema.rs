@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::OpenError;
@@ -12,6 +13,9 @@ const APPLICATION_ID: i32 = 0x4d53_5452;
 
 /// How long a connection waits for a lock of another process (a backup, a curious shell).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Prepared statements that each connection keeps; more than there are.
+const STATEMENTS_MAX: usize = 128;
 
 /// A numbered step from one schema to the next. Never changed once released.
 struct Migration {
@@ -35,7 +39,9 @@ pub(super) fn connect(path: &Path, vfs: Option<&str>, cache_kb: u32) -> rusqlite
         None => Connection::open_with_flags(path, flags)?,
     };
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.set_prepared_statement_cache_capacity(128);
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Without this a query over a table with partial indexes is compiled again for each new value of a parameter.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // The log is synced at every commit: an acknowledged write survives a power cut.
     connection.pragma_update(None, "synchronous", "full")?;
