@@ -71,7 +71,7 @@ impl Signer {
         Self { keyed: Hmac::new_from_slice(key).expect("a key of any length") }
     }
 
-    /// Makes a token.
+    /// Makes a token. The caller bounds the session variables: a token over [`TOKEN_LEN_MAX`] would not be accepted.
     #[must_use]
     pub fn sign(&self, claims: &Claims) -> String {
         self.sign_payload(&claims.to_json())

@@ -7,6 +7,7 @@
 
 /// An Apple identity token.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct AccountApple {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -31,6 +32,7 @@ pub struct AccountDevice {
 }
 /// An address and its password.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct AccountEmail {
     #[prost(string, tag = "1")]
     pub email: ::prost::alloc::string::String,
@@ -41,6 +43,7 @@ pub struct AccountEmail {
 }
 /// A Facebook access token.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct AccountFacebook {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -75,6 +78,7 @@ pub struct AccountGameCenter {
 }
 /// A Google identity token.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct AccountGoogle {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -83,6 +87,7 @@ pub struct AccountGoogle {
 }
 /// A Steam session ticket.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct AccountSteam {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -91,6 +96,7 @@ pub struct AccountSteam {
 }
 /// A refresh token with replacement session variables; no operation uses it, the name is taken.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct AccountRefresh {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -195,6 +201,7 @@ pub struct AuthenticateSteamRequest {
 }
 /// Exchange a refresh token for a new pair; `vars` replaces the session variables if given.
 #[derive(Clone, PartialEq, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct SessionRefreshRequest {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -203,6 +210,7 @@ pub struct SessionRefreshRequest {
 }
 /// Revoke one pair of tokens, or all of the caller's when both are empty.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct SessionLogoutRequest {
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
@@ -211,6 +219,7 @@ pub struct SessionLogoutRequest {
 }
 /// A session token and the refresh token that renews it; `created` marks a new account.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct Session {
     #[prost(bool, tag = "1")]
     pub created: bool,
@@ -1488,6 +1497,7 @@ pub struct SubscriptionList {
 
 /// A call of a game function, or its result; `payload` is whatever the game agreed on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct Rpc {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,

@@ -48,6 +48,11 @@ impl SetField for AccountApple {
         }
     }
 }
+impl std::fmt::Debug for AccountApple {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AccountApple").field("token", &format_args!("..")).field("vars", &self.vars).finish()
+    }
+}
 impl JsonMessage for AccountCustom {
     fn write_fields(&self, writer: &mut Writer<'_>) {
         writer.field("\"id\":", &self.id);
@@ -139,6 +144,16 @@ impl SetField for AccountEmail {
         }
     }
 }
+impl std::fmt::Debug for AccountEmail {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("AccountEmail")
+            .field("email", &self.email)
+            .field("password", &format_args!(".."))
+            .field("vars", &self.vars)
+            .finish()
+    }
+}
 impl JsonMessage for AccountFacebook {
     fn write_fields(&self, writer: &mut Writer<'_>) {
         writer.field("\"token\":", &self.token);
@@ -166,6 +181,11 @@ impl SetField for AccountFacebook {
             2 => json::set(&mut self.vars, path, text),
             _ => Ok(()),
         }
+    }
+}
+impl std::fmt::Debug for AccountFacebook {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AccountFacebook").field("token", &format_args!("..")).field("vars", &self.vars).finish()
     }
 }
 impl JsonMessage for AccountFacebookInstantGame {
@@ -275,6 +295,11 @@ impl SetField for AccountGoogle {
         }
     }
 }
+impl std::fmt::Debug for AccountGoogle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AccountGoogle").field("token", &format_args!("..")).field("vars", &self.vars).finish()
+    }
+}
 impl JsonMessage for AccountSteam {
     fn write_fields(&self, writer: &mut Writer<'_>) {
         writer.field("\"token\":", &self.token);
@@ -304,6 +329,11 @@ impl SetField for AccountSteam {
         }
     }
 }
+impl std::fmt::Debug for AccountSteam {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AccountSteam").field("token", &format_args!("..")).field("vars", &self.vars).finish()
+    }
+}
 impl JsonMessage for AccountRefresh {
     fn write_fields(&self, writer: &mut Writer<'_>) {
         writer.field("\"token\":", &self.token);
@@ -331,6 +361,11 @@ impl SetField for AccountRefresh {
             2 => json::set(&mut self.vars, path, text),
             _ => Ok(()),
         }
+    }
+}
+impl std::fmt::Debug for AccountRefresh {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AccountRefresh").field("token", &format_args!("..")).field("vars", &self.vars).finish()
     }
 }
 impl JsonMessage for AuthenticateAppleRequest {
@@ -667,6 +702,15 @@ impl SetField for SessionRefreshRequest {
         }
     }
 }
+impl std::fmt::Debug for SessionRefreshRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("SessionRefreshRequest")
+            .field("token", &format_args!(".."))
+            .field("vars", &self.vars)
+            .finish()
+    }
+}
 impl JsonMessage for SessionLogoutRequest {
     fn write_fields(&self, writer: &mut Writer<'_>) {
         writer.field("\"token\":", &self.token);
@@ -694,6 +738,15 @@ impl SetField for SessionLogoutRequest {
             2 => json::set(&mut self.refresh_token, path, text),
             _ => Ok(()),
         }
+    }
+}
+impl std::fmt::Debug for SessionLogoutRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("SessionLogoutRequest")
+            .field("token", &format_args!(".."))
+            .field("refresh_token", &format_args!(".."))
+            .finish()
     }
 }
 impl JsonMessage for Session {
@@ -727,6 +780,16 @@ impl SetField for Session {
             3 => json::set(&mut self.refresh_token, path, text),
             _ => Ok(()),
         }
+    }
+}
+impl std::fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Session")
+            .field("created", &self.created)
+            .field("token", &format_args!(".."))
+            .field("refresh_token", &format_args!(".."))
+            .finish()
     }
 }
 impl JsonMessage for Account {
@@ -4306,6 +4369,16 @@ impl SetField for Rpc {
             3 => json::set(&mut self.http_key, path, text),
             _ => Ok(()),
         }
+    }
+}
+impl std::fmt::Debug for Rpc {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Rpc")
+            .field("id", &self.id)
+            .field("payload", &self.payload)
+            .field("http_key", &format_args!(".."))
+            .finish()
     }
 }
 impl JsonMessage for Event {

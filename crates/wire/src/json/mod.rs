@@ -8,6 +8,7 @@ mod field;
 mod number;
 mod plain;
 mod reader;
+mod scalar;
 mod text;
 mod writer;
 

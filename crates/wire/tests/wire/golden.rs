@@ -129,3 +129,13 @@ fn the_style_of_consoles_and_scripts() {
     let written: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(written, json!({"groupUsers": [{"user": null, "state": null}], "cursor": ""}));
 }
+
+#[test]
+fn secrets_do_not_show_in_logs() {
+    let account = api::AccountEmail { email: "a@b.c".into(), password: "hunter22".into(), ..Default::default() };
+    let request = api::AuthenticateEmailRequest { account: Some(account), ..Default::default() };
+    let session = api::Session { token: "hunter22".into(), refresh_token: "hunter22".into(), created: true };
+    let rpc = api::Rpc { http_key: "hunter22".into(), ..Default::default() };
+    let text = format!("{request:?} {session:?} {rpc:?}");
+    assert!(!text.contains("hunter22") && text.contains("a@b.c"), "{text}");
+}

@@ -20,6 +20,9 @@ pub fn render(model: &Model, module: &str) -> String {
     for message in model.messages.iter().filter(|message| message.module == module) {
         render_json(&mut out, message);
         render_set_field(&mut out, message);
+        if message.has_secret() {
+            render_debug(&mut out, message);
+        }
     }
     out
 }
@@ -134,4 +137,22 @@ fn render_set_field(out: &mut String, message: &Message) {
         let _ = writeln!(out, "{} => {expression},", field.number);
     }
     out.push_str("_ => Ok(()), } } }\n");
+}
+
+/// Debug output without the secrets.
+fn render_debug(out: &mut String, message: &Message) {
+    let name = &message.path;
+    let _ = writeln!(
+        out,
+        "impl std::fmt::Debug for {name} {{ fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{"
+    );
+    let _ = write!(out, "formatter.debug_struct({name:?})");
+    for field in &message.fields {
+        if field.is_secret() {
+            let _ = write!(out, ".field({:?}, &format_args!(\"..\"))", field.name);
+        } else {
+            let _ = write!(out, ".field({:?}, &self.{})", field.name, field.rust_name);
+        }
+    }
+    out.push_str(".finish() } }\n");
 }

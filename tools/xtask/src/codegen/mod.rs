@@ -64,7 +64,7 @@ fn rust_files(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
         files.insert(PathBuf::from(path), rustfmt(root, &format!("{HEADER}{text}"))?);
         Ok(())
     };
-    for (module, text) in prost_files(set)? {
+    for (module, text) in prost_files(set, &model)? {
         let doc = format!("//! Protobuf messages of package `nakama.{module}`.\n\n{text}");
         add(format!("{GENERATED_DIR}/{module}.rs"), &doc)?;
         add(format!("{GENERATED_DIR}/{module}_fields.rs"), &messages::render(&model, &module))?;
@@ -75,10 +75,12 @@ fn rust_files(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
 }
 
 /// The structs and enums, by module name (the last part of the package).
-fn prost_files(set: FileDescriptorSet) -> anyhow::Result<BTreeMap<String, String>> {
+fn prost_files(set: FileDescriptorSet, model: &model::Model) -> anyhow::Result<BTreeMap<String, String>> {
     let out_dir = std::env::temp_dir().join(format!("muster-codegen-{}", std::process::id()));
     std::fs::create_dir_all(&out_dir)?;
+    let secret = model.messages.iter().filter(|message| message.has_secret());
     let result = prost_build::Config::new()
+        .skip_debug(secret.map(|message| format!(".nakama.{}.{}", message.module, message.path)))
         .btree_map(["."])
         .bytes(["."])
         .extern_path(".google.protobuf.Timestamp", "crate::Timestamp")
@@ -103,7 +105,7 @@ fn read_modules(out_dir: &Path) -> anyhow::Result<BTreeMap<String, String>> {
 }
 
 fn operations_page(root: &Path) -> anyhow::Result<String> {
-    let output = Command::new(env!("CARGO"))
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["run", "--quiet", "--package", "muster-wire", "--example", "operations_page"])
         .current_dir(root)
         .stderr(Stdio::inherit())

@@ -11,6 +11,9 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 /// Field numbers above this do not fit the bit set that finds duplicate members.
 const FIELD_NUMBER_MAX: i32 = 63;
 
+/// Fields that never show in debug output, and so never in a log.
+const SECRET_FIELDS: [&str; 4] = ["http_key", "password", "refresh_token", "token"];
+
 pub struct Model {
     pub messages: Vec<Message>,
     /// Enums that some field has as its type.
@@ -40,6 +43,20 @@ pub enum Shape {
     Enum(EnumPath),
     /// One arm of a oneof: the field that holds it, and the path of the arm below the module.
     Arm { holder: String, arm: String },
+}
+
+impl Message {
+    /// Whether some field is secret, so that prost must not derive `Debug`. Alternatives of a oneof are not: what
+    /// stands there are ids and single-use tickets.
+    pub fn has_secret(&self) -> bool {
+        self.fields.iter().any(Field::is_secret)
+    }
+}
+
+impl Field {
+    pub fn is_secret(&self) -> bool {
+        matches!(self.shape, Shape::Plain) && SECRET_FIELDS.contains(&self.name.as_str())
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
