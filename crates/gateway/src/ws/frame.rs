@@ -128,7 +128,8 @@ pub fn unmask(payload: &mut [u8], mask: [u8; 4]) {
             *bytes = (u64::from_ne_bytes(*bytes) ^ wide).to_ne_bytes();
         }
     }
-    for (byte, key) in chunks.into_remainder().iter_mut().zip(mask) {
+    // Up to seven bytes are left: more than the mask has.
+    for (byte, key) in chunks.into_remainder().iter_mut().zip(mask.into_iter().cycle()) {
         *byte ^= key;
     }
 }
@@ -233,6 +234,16 @@ mod tests {
         assert_eq!(parse_close(&[3, 232, b'b', b'y', b'e']), Ok(Some(1000)));
         for bad in [&[3][..], &[3, 237], &[3, 238], &[0, 0], &[3, 232, 0xFF]] {
             assert_eq!(parse_close(bad), Err(FrameError::Protocol), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn every_length_is_unmasked_to_its_end() {
+        let mask = [1, 2, 3, 4];
+        for len in 0..40 {
+            let mut payload: Vec<u8> = (0..len).map(|at| b'a' ^ mask[at % mask.len()]).collect();
+            unmask(&mut payload, mask);
+            assert_eq!(payload, vec![b'a'; len], "{len} bytes");
         }
     }
 }
