@@ -54,7 +54,10 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
         let call = Call { operation, authorization, address, now, codec: HttpCodec(request) };
         match dispatch(app, &call).await {
             Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
-            Err(error) => HttpResponse::error(code(error.kind), &error.message),
+            Err(error) => {
+                report(operation, &error);
+                HttpResponse::error(code(error.kind), &error.message)
+            }
         }
     };
     let measured = Measured {
@@ -95,6 +98,16 @@ impl Codec for HttpCodec<'_> {
 
     fn response<T: TypedOperation>(&self, response: &T::Response) -> Vec<u8> {
         json::to_json(response)
+    }
+}
+
+/// Logs what is not the caller's fault. A database that is away is reported where it is watched, not per request.
+fn report(operation: Operation, error: &Error) {
+    let (operation, cause) = (operation.name(), error.cause.as_deref().unwrap_or_default());
+    match error.kind {
+        ErrorKind::Internal => tracing::error!(operation, cause, told = %error.message, "request failed"),
+        ErrorKind::Unavailable => tracing::debug!(operation, cause, "request refused for now"),
+        _ => {}
     }
 }
 

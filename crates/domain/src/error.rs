@@ -40,12 +40,19 @@ pub struct Error {
     pub kind: ErrorKind,
     /// What is wrong and what to do, for the caller's eyes.
     pub message: Cow<'static, str>,
+    /// What the environment said, for the log's eyes.
+    pub cause: Option<String>,
 }
 
 impl Error {
     /// A refusal of `kind`, explained by `message`.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), cause: None }
+    }
+
+    /// The same refusal with what the environment said.
+    pub fn because(self, cause: String) -> Self {
+        Self { cause: Some(cause), ..self }
     }
 
     /// The request can never succeed as it is.
@@ -59,13 +66,14 @@ impl From<StoreError> for Error {
     /// is the environment's fault or ours.
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) => {
+            StoreError::Unavailable(cause) => {
                 Self::new(ErrorKind::Unavailable, "The database is not available right now. Please try again.")
+                    .because(cause)
             }
             StoreError::Conflict(_) => Self::new(ErrorKind::AlreadyExists, "That identifier is already in use."),
             StoreError::Rejected(_) => Self::invalid("The write was rejected."),
             StoreError::Invalid(message) => Self::invalid(message),
-            StoreError::Internal(_) => Self::new(ErrorKind::Internal, "An internal error occurred."),
+            StoreError::Internal(cause) => Self::new(ErrorKind::Internal, "An internal error occurred.").because(cause),
         }
     }
 }

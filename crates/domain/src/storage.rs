@@ -47,7 +47,7 @@ pub async fn write(
         return Ok(Vec::new());
     }
     let writes = requests.into_iter().map(|request| check_write(request, owner)).collect::<Result<Vec<_>>>()?;
-    store.write_objects(authority, &writes, now).await.map_err(|error| rejected(error, "write"))
+    store.write_objects(authority, &writes, now).await.map_err(write_rejected)
 }
 
 fn check_write(request: WriteRequest, owner: UserId) -> Result<ObjectWrite> {
@@ -128,7 +128,7 @@ pub async fn delete(
         Ok(ObjectDelete { id: ObjectId { collection, key, user_id: owner }, version })
     };
     let deletes = requests.into_iter().map(check).collect::<Result<Vec<_>>>()?;
-    store.delete_objects(authority, &deletes).await.map_err(|error| rejected(error, "delete"))
+    store.delete_objects(authority, &deletes).await.map_err(delete_rejected)
 }
 
 /// A page of a listing, and where the next one starts, if there is one. An empty `owner` means everyone's public
@@ -170,13 +170,21 @@ fn check_present(collection: &str, key: &str) -> Result<()> {
     Ok(())
 }
 
-fn rejected(error: StoreError, verb: &str) -> Error {
+fn write_rejected(error: StoreError) -> Error {
     match error {
         StoreError::Rejected(Rejection::Version) => {
-            Error::invalid(format!("Storage {verb} rejected: the object's version is not the expected one."))
+            Error::invalid("Storage write rejected: the object's version is not the expected one.")
         }
+        StoreError::Rejected(_) => Error::invalid("Storage write rejected: the object may not be changed."),
+        other => other.into(),
+    }
+}
+
+/// One sentence for all reasons: a player need not learn whether another's object exists.
+fn delete_rejected(error: StoreError) -> Error {
+    match error {
         StoreError::Rejected(_) => {
-            Error::invalid(format!("Storage {verb} rejected: the object is missing or may not be changed."))
+            Error::invalid("Storage delete rejected: an object is missing, has another version, or may not be deleted.")
         }
         other => other.into(),
     }

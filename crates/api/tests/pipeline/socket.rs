@@ -1,0 +1,118 @@
+//! What a socket's messages are answered with, in both formats.
+
+use muster_api::{Outcome, SocketSession};
+use muster_live::CloseReason;
+use muster_wire::envelope::{self, Format};
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{Envelope, Ping};
+use muster_wire::realtime_variants::{Direction, VARIANTS};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+
+use crate::world::World;
+
+struct Socket {
+    world: World,
+    session: SocketSession,
+}
+
+fn socket(format: Format) -> Socket {
+    let world = World::new();
+    let player = world.device("0123456789");
+    let claims = muster_api::authorise::session_token(&world.app, &player.token, world.app.clock.now()).unwrap();
+    let session = SocketSession::new(world.app.clone(), format, claims);
+    Socket { world, session }
+}
+
+impl Socket {
+    /// Sends a text; answers the reply and why the socket closes, if it does.
+    fn send(&mut self, text: &str) -> (Option<Value>, Option<CloseReason>) {
+        let mut reply = Vec::new();
+        let close = match self.session.message(text.as_bytes(), &mut reply) {
+            Outcome::Done => None,
+            Outcome::Close(reason) => Some(reason),
+        };
+        let reply = (!reply.is_empty()).then(|| serde_json::from_slice(&reply).unwrap());
+        (reply, close)
+    }
+}
+
+#[test]
+fn pings_are_answered_and_pongs_are_not() {
+    let mut socket = socket(Format::Json);
+    assert_eq!(socket.send(r#"{"cid":"7","ping":{}}"#), (Some(json!({ "cid": "7", "pong": {} })), None));
+    assert_eq!(socket.send(r#"{"ping":{}}"#), (Some(json!({ "pong": {} })), None));
+    assert_eq!(socket.send(r#"{"cid":"8","pong":{}}"#), (None, None));
+    let totals = &socket.world.app.metrics.messages()[30];
+    let [count, errors] = [&totals.count, &totals.errors].map(|total| total.load(Ordering::Relaxed));
+    assert_eq!((count, errors), (2, 0));
+}
+
+#[test]
+fn the_binary_format_says_the_same() {
+    let mut socket = socket(Format::Protobuf);
+    let ping = envelope::encode(&Envelope::reply("7", Message::Ping(Ping {})), Format::Protobuf);
+    let mut reply = b"before".to_vec();
+    assert!(matches!(socket.session.message(&ping, &mut reply), Outcome::Done));
+    let pong = envelope::decode(reply.strip_prefix(b"before").unwrap(), Format::Protobuf).unwrap();
+    assert!(matches!(pong, Envelope { cid, message: Some(Message::Pong(_)) } if cid == "7"));
+    let mut reply = Vec::new();
+    let outcome = socket.session.message(&[0xff], &mut reply);
+    assert!(matches!(outcome, Outcome::Close(CloseReason::InvalidPayload)) && reply.is_empty());
+}
+
+#[test]
+fn every_variant_has_an_answer() {
+    for variant in &VARIANTS {
+        let mut socket = socket(Format::Json);
+        let (reply, close) = socket.send(&json!({ "cid": "1", variant.name: {} }).to_string());
+        let error = |code: i32, message: String| {
+            // Zero is a default, and defaults are omitted.
+            let error =
+                if code == 0 { json!({ "message": message }) } else { json!({ "code": code, "message": message }) };
+            Some(json!({ "cid": "1", "error": error }))
+        };
+        let name = variant.name;
+        let expect = match (name, variant.direction) {
+            ("ping", _) => (Some(json!({ "cid": "1", "pong": {} })), None),
+            ("pong", _) => (None, None),
+            ("rpc", _) => (error(3, "The id of a function is required.".into()), None),
+            ("match_data_send", _) => {
+                let text = "match_data_send is not available on this server yet.";
+                (Some(json!({ "error": { "message": text } })), None)
+            }
+            (_, Direction::Server) => {
+                (error(1, format!("{name} is not accepted from clients.")), Some(CloseReason::UnexpectedMessage))
+            }
+            _ => (error(0, format!("{name} is not available on this server yet.")), None),
+        };
+        assert_eq!((reply, close), expect, "{name}");
+    }
+}
+
+#[test]
+fn game_functions_are_unknown_yet() {
+    let mut socket = socket(Format::Json);
+    let expect = json!({ "cid": "1", "error": { "code": 6, "message": "The game has no function of this id." } });
+    assert_eq!(socket.send(r#"{"cid":"1","rpc":{"id":"echo"}}"#), (Some(expect), None));
+}
+
+#[test]
+fn what_is_no_envelope_closes_the_socket() {
+    let mut socket = socket(Format::Json);
+    let missing = json!({ "cid": "1", "error": { "code": 2, "message": "The envelope holds no message." } });
+    assert_eq!(socket.send(r#"{"cid":"1"}"#), (Some(missing), Some(CloseReason::UnexpectedMessage)));
+    for malformed in [
+        "",
+        "ping",
+        "{",
+        "[]",
+        r#"{"ping":{}} x"#,
+        r#"{"ping":{"x":1}}"#,
+        r#"{"nothing":{}}"#,
+        r#"{"cid":1,"ping":{}}"#,
+    ] {
+        assert_eq!(socket.send(malformed), (None, Some(CloseReason::InvalidPayload)), "{malformed}");
+    }
+    assert_eq!(socket.world.app.metrics.malformed_messages.load(Ordering::Relaxed), 9);
+}
