@@ -36,17 +36,17 @@ export class Server {
   static async start({ database = "sqlite", shards = 1, flags = {} } = {}) {
     const server = new Server();
     server.folder = await mkdtemp(join(tmpdir(), "muster-e2e-"));
-    server.port = await freePort();
-    server.flags = {
-      data_dir: server.folder,
-      "socket.port": server.port,
-      "console.port": await freePort(),
-      "live.shards": shards,
-      "session.token_expiry_sec": 7200,
-      ...(database === "postgres" ? { "database.address": await createDatabase(server) } : {}),
-      ...flags,
-    };
     try {
+      server.port = await freePort();
+      server.flags = {
+        data_dir: server.folder,
+        "socket.port": server.port,
+        "console.port": await freePort(),
+        "live.shards": shards,
+        "session.token_expiry_sec": 7200,
+        ...(database === "postgres" ? { "database.address": await createDatabase(server.port) } : {}),
+        ...flags,
+      };
       await server.start();
     } catch (error) {
       await server.dispose();
@@ -144,12 +144,12 @@ async function freePort() {
 }
 
 /** A new, empty database on the server that the whole run shares, and goes with that. */
-async function createDatabase(server) {
+async function createDatabase(unique) {
   const address = process.env.MUSTER_TEST_POSTGRES;
   if (!address) {
     throw new Error("MUSTER_TEST_POSTGRES names no server; `cargo xtask test --e2e` starts one and runs these tests");
   }
-  const name = `muster_e2e_${process.pid}_${server.port}_${Date.now()}`;
+  const name = `muster_e2e_${process.pid}_${unique}_${Date.now()}`;
   await promisify(execFile)("createdb", ["--template=template0", "--maintenance-db", address, name]);
   const url = new URL(address);
   url.pathname = `/${name}`;
