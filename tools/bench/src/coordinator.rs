@@ -18,6 +18,8 @@ use crate::report::{Outcome, Report};
 const HEAD_START: Duration = Duration::from_millis(50);
 /// A worker that says nothing for this long, beside what its plan allows, has hung.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Events not yet looked at; a worker that says more waits.
+const EVENTS_LEN_MAX: usize = 1024;
 const TICK: Duration = Duration::from_millis(100);
 
 /// One whole run. An error is the machine's or our own; what the server does wrong stands in the report.
@@ -45,7 +47,7 @@ struct Crew {
 impl Crew {
     fn start(plans: &[Plan]) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find this program to start workers")?;
-        let (sender, events) = mpsc::channel();
+        let (sender, events) = mpsc::sync_channel(EVENTS_LEN_MAX);
         let mut crew = Self { workers: Vec::new(), inputs: Vec::new(), events };
         for (index, plan) in plans.iter().enumerate() {
             let mut command = Command::new(&program);
@@ -156,7 +158,7 @@ fn say(input: &mut ChildStdin, word: &impl Serialize) -> anyhow::Result<()> {
     input.write_all(&line).context("a worker ended early")
 }
 
-fn forward_events(index: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Event)>) {
+fn forward_events(index: usize, output: ChildStdout, sender: &mpsc::SyncSender<(usize, Event)>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         let event = serde_json::from_str(&line)
             .unwrap_or_else(|error| Event::Failed(format!("a worker said something unknown: {error}")));

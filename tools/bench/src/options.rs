@@ -110,8 +110,7 @@ impl Options {
         ensure!(processes <= connections, "{processes} processes need at least as many --connections");
         ensure!(self.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "--rate must be above zero");
         ensure!(self.connect_rate() > 0.0, "--connect-rate must be above zero");
-        for (name, seconds) in
-            [("--duration", self.duration), ("--warmup", self.warmup), ("--patience", self.patience)]
+        for (name, seconds) in [("--duration", self.duration), ("--warmup", self.warmup), ("--patience", self.patience)]
         {
             ensure!((0.0..=86_400.0).contains(&seconds), "{name} must be between 0 and 86400 seconds");
         }

@@ -90,7 +90,10 @@ impl PreciseTimer {
     pub fn new() -> std::io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        Ok(Self(AsyncFd::new(timer)?))
+        // SAFETY: an owned descriptor names the same open file for as long as it lives, and it lives in the `AsyncFd`.
+        #[expect(unsafe_code, reason = "the only way to wait for a kernel timer that is not deprecated")]
+        let timer = unsafe { AsyncFd::register(timer) }?;
+        Ok(Self(timer))
     }
 
     /// Waits until `deadline`; false if it has passed already.

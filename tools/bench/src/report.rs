@@ -193,7 +193,8 @@ impl Report {
         let mut row = |name: &str, value: String| {
             let _ = writeln!(table, "  {name:<34} {value:>14}");
         };
-        let figure = |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| format!("{value:.3} {unit}"));
+        let figure =
+            |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| format!("{value:.3} {unit}"));
         row("loop", self.r#loop.to_owned());
         row("connections", self.connections.to_string());
         row("measured", format!("{:.1} s", self.duration_s));
@@ -251,14 +252,14 @@ fn more_figures(scenario: Scenario, tally: &Tally) -> BTreeMap<String, f64> {
     }
     for (name, latencies) in &tally.others {
         more.insert(format!("{name}_count"), latencies.count() as f64);
-        let figures: [(&str, fn(&Latencies) -> Option<f64>); 4] = [
-            ("mean", Latencies::mean_ms),
-            ("p50", |latencies| latencies.percentile_ms(50.0)),
-            ("p99", |latencies| latencies.percentile_ms(99.0)),
-            ("max", Latencies::max_ms),
+        let figures = [
+            ("mean", latencies.mean_ms()),
+            ("p50", latencies.percentile_ms(50.0)),
+            ("p99", latencies.percentile_ms(99.0)),
+            ("max", latencies.max_ms()),
         ];
         for (figure, value) in figures {
-            value(latencies).map(|value| more.insert(format!("{name}_{figure}_ms"), rounded(value)));
+            value.map(|value| more.insert(format!("{name}_{figure}_ms"), rounded(value)));
         }
     }
     if scenario == Scenario::Passwords {

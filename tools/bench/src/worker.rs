@@ -56,11 +56,13 @@ impl Worker {
         }
     }
 
-    /// Waits for the word to begin, which comes once all workers are ready.
+    /// Waits until the run begins, which is once all workers are ready.
     pub async fn wait_for_go(&self) -> Window {
         let mut go = self.go.clone();
         loop {
-            if let Some(window) = *go.borrow_and_update() {
+            let window = *go.borrow_and_update();
+            if let Some(window) = window {
+                tokio::time::sleep_until(window.begin.into()).await;
                 return window;
             }
             if go.changed().await.is_err() {

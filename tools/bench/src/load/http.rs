@@ -174,7 +174,10 @@ mod tests {
         assert_eq!(read_head(head).unwrap(), Some(expected));
         assert!(read_head(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
         assert!(read_head(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n").is_err());
-        assert_eq!(read_head(b"HTTP/1.1 101 Switching Protocols\r\n\r\n").unwrap().unwrap().length, BodyLength::Known(0));
+        assert_eq!(
+            read_head(b"HTTP/1.1 101 Switching Protocols\r\n\r\n").unwrap().unwrap().length,
+            BodyLength::Known(0)
+        );
     }
 
     #[test]

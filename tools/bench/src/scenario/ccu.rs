@@ -4,11 +4,10 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::{Connections, names};
 use super::sockets::{self, Player};
+use super::{Connections, names};
 use crate::plan::Event;
 use crate::worker::{Worker, say};
-
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     say(&Event::Ready)?;

@@ -21,7 +21,6 @@ use crate::pacing::{Arrivals, run_arrivals};
 use crate::plan::Event;
 use crate::worker::{Worker, say};
 
-
 /// Pings per second and socket unless the command gives a rate for all.
 const PINGS_PER_SOCKET: f64 = 1.0;
 const PASSWORD: &str = "correct-horse-battery";

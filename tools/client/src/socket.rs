@@ -1,0 +1,183 @@
+//! The realtime socket: envelopes in JSON or protobuf, answers found by cid.
+//!
+//! There is no task behind it: messages arrive, and the server's keep-alive is answered, while the caller waits in one
+//! of the methods. A socket that nobody reads is closed by the server in time.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::Uri;
+use muster_wire::envelope::{self, Format};
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{Envelope, Ping};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::net::TcpStream;
+use tokio_websockets::{ClientBuilder, CloseCode, Limits, Message as WebSocketMessage, WebSocketStream};
+
+use crate::ClientError;
+use crate::http::connect_tcp;
+
+/// Longest message taken from the server.
+const MESSAGE_LEN_MAX: usize = 16 << 20;
+/// Pushes kept while an answer is waited for; a server that pushes more without answering is at fault.
+const PUSHES_LEN_MAX: usize = 100_000;
+/// RFC 6455: the close frame held no code.
+const NO_CODE: u16 = 1005;
+/// RFC 6455: the connection ended without a close frame.
+const ABNORMAL: u16 = 1006;
+
+/// How to open a socket.
+#[derive(Debug, Clone, Default)]
+pub struct SocketOptions {
+    pub format: Format,
+    /// Appear online with an empty status.
+    pub status: bool,
+    /// Language tag; empty leaves the server's default.
+    pub lang: String,
+}
+
+/// A message as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    Text(String),
+    Binary(Bytes),
+}
+
+/// How a socket ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// 1006 if the connection ended without a close frame.
+    pub code: u16,
+    pub reason: String,
+}
+
+/// An open socket.
+pub struct Socket {
+    stream: WebSocketStream<TcpStream>,
+    format: Format,
+    next_cid: u64,
+    /// Messages that arrived while an answer was waited for, oldest first.
+    waiting: VecDeque<Envelope>,
+}
+
+impl Socket {
+    /// Opens a socket with a session token. `address` is `host:port`.
+    pub async fn open(address: &str, token: &str, options: &SocketOptions) -> Result<Self, ClientError> {
+        let token = utf8_percent_encode(token, NON_ALPHANUMERIC);
+        let (format, status) = (options.format.name(), options.status);
+        let mut target = format!("ws://{address}/ws?format={format}&status={status}&token={token}");
+        if !options.lang.is_empty() {
+            target.push_str("&lang=");
+            target.extend(utf8_percent_encode(&options.lang, NON_ALPHANUMERIC));
+        }
+        let uri = Uri::try_from(target).map_err(|error| ClientError::Request(error.to_string()))?;
+        let stream = connect_tcp(address).await?;
+        let limits = Limits::default().max_payload_len(Some(MESSAGE_LEN_MAX));
+        let (stream, _) = ClientBuilder::from_uri(uri).limits(limits).connect_on(stream).await?;
+        Ok(Self { stream, format: options.format, next_cid: 1, waiting: VecDeque::new() })
+    }
+
+    /// Asks with a cid of its own and waits for the answer; other messages wait for [`Socket::receive`].
+    ///
+    /// `None` is the bare acknowledgement of requests that have no answer.
+    pub async fn request(&mut self, message: Message) -> Result<Option<Message>, ClientError> {
+        let cid = self.next_cid.to_string();
+        self.next_cid += 1;
+        self.send(&Envelope { cid: cid.clone(), message: Some(message) }).await?;
+        loop {
+            let envelope = self.receive_new().await?;
+            match envelope.message {
+                Some(Message::Error(error)) if envelope.cid == cid => {
+                    return Err(ClientError::Realtime { code: error.code, message: error.message });
+                }
+                message if envelope.cid == cid => return Ok(message),
+                _ if self.waiting.len() >= PUSHES_LEN_MAX => {
+                    return Err(ClientError::Malformed(format!("{PUSHES_LEN_MAX} pushes and no answer")));
+                }
+                message => self.waiting.push_back(Envelope { cid: envelope.cid, message }),
+            }
+        }
+    }
+
+    /// Pings and waits for the pong.
+    pub async fn ping(&mut self) -> Result<(), ClientError> {
+        match self.request(Message::Ping(Ping {})).await? {
+            Some(Message::Pong(_)) => Ok(()),
+            answer => Err(ClientError::Malformed(format!("expected a pong, got {answer:?}"))),
+        }
+    }
+
+    /// Sends an envelope as it stands.
+    pub async fn send(&mut self, envelope: &Envelope) -> Result<(), ClientError> {
+        let bytes = envelope::encode(envelope, self.format);
+        let message = match self.format {
+            Format::Json => WebSocketMessage::text(bytes),
+            Format::Protobuf => WebSocketMessage::binary(bytes),
+        };
+        Ok(self.stream.send(message).await?)
+    }
+
+    /// Sends a frame as it stands, right or wrong.
+    pub async fn send_frame(&mut self, frame: Frame) -> Result<(), ClientError> {
+        let message = match frame {
+            Frame::Text(text) => WebSocketMessage::text(text),
+            Frame::Binary(bytes) => WebSocketMessage::binary(bytes),
+        };
+        Ok(self.stream.send(message).await?)
+    }
+
+    /// The next message: one that waited, else the next to arrive. Cancelling it loses nothing.
+    pub async fn receive(&mut self) -> Result<Envelope, ClientError> {
+        match self.waiting.pop_front() {
+            Some(envelope) => Ok(envelope),
+            None => self.receive_new().await,
+        }
+    }
+
+    async fn receive_new(&mut self) -> Result<Envelope, ClientError> {
+        let malformed = |error: envelope::FrameError| ClientError::Malformed(error.to_string());
+        match (self.receive_frame().await?, self.format) {
+            (Frame::Text(text), Format::Json) => envelope::decode(text.as_bytes(), Format::Json).map_err(malformed),
+            (Frame::Binary(bytes), Format::Protobuf) => envelope::decode(&bytes, Format::Protobuf).map_err(malformed),
+            (frame, _) => Err(ClientError::Malformed(format!("frame does not fit the format: {frame:?}"))),
+        }
+    }
+
+    /// The next frame with a message, undecoded. Cancelling it loses nothing.
+    pub async fn receive_frame(&mut self) -> Result<Frame, ClientError> {
+        loop {
+            let Some(message) = self.stream.next().await else {
+                return Err(ClientError::SocketClosed { code: ABNORMAL, reason: String::new() });
+            };
+            let message = message?;
+            if let Some(text) = message.as_text() {
+                return Ok(Frame::Text(text.to_owned()));
+            }
+            if message.is_binary() {
+                return Ok(Frame::Binary(Bytes::copy_from_slice(message.as_payload())));
+            }
+            if let Some((code, reason)) = message.as_close() {
+                let code = if message.as_payload().is_empty() { NO_CODE } else { u16::from(code) };
+                return Err(ClientError::SocketClosed { code, reason: reason.to_owned() });
+            }
+        }
+    }
+
+    /// Reads until the server ends the socket, and says how it did. Messages on the way are dropped.
+    pub async fn wait_closed(&mut self) -> Closed {
+        loop {
+            match self.receive_frame().await {
+                Ok(_) => {}
+                Err(ClientError::SocketClosed { code, reason }) => return Closed { code, reason },
+                Err(error) => return Closed { code: ABNORMAL, reason: error.to_string() },
+            }
+        }
+    }
+
+    /// Says goodbye and waits for the server to do so too.
+    pub async fn close(mut self) -> Result<Closed, ClientError> {
+        self.stream.send(WebSocketMessage::close(Some(CloseCode::NORMAL_CLOSURE), "")).await?;
+        Ok(self.wait_closed().await)
+    }
+}
