@@ -56,4 +56,4 @@ pub const REVOKED_TOKENS_PER_USER_MAX: usize = 1024;
 /// Added to the life of a revocation, for clocks that disagree between servers.
 pub const REVOCATION_MARGIN_SEC: i64 = 3600;
 /// How far back the revocation feed is read again, for rows that became visible late.
-pub const REVOCATION_OVERLAP_SEC: i64 = 30;
+pub const REVOCATION_OVERLAP_SEC: i64 = 10;

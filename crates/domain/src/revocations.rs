@@ -17,10 +17,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Subject, TokenId};
 use crate::limits::REVOCATION_OVERLAP_SEC;
 use crate::ports::clock::Clock;
-use crate::ports::revocations::{Revocation, RevocationRow, RevokedTokens};
-use crate::ports::store::Store;
+use crate::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
 use crate::sessions::Claims;
 use crate::time::Timestamp;
+
+const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Told of each revocation once, when this process has applied it: to close open sockets.
 pub type Observer = Box<dyn Fn(&Revocation) + Send + Sync>;
@@ -105,13 +106,27 @@ impl Revocations {
     }
 
     /// Stores revocations and answers once this process has applied them.
-    pub async fn revoke(&self, store: &dyn Store, clock: &dyn Clock, rows: &[Revocation]) -> Result<()> {
+    pub async fn revoke(&self, store: &dyn RevocationStore, clock: &dyn Clock, rows: &[Revocation]) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
         store.revoke(rows).await?;
-        self.refresh(store, clock).await?;
-        if rows.iter().all(|row| self.holds(row)) {
+        self.catch_up(store, clock, rows).await
+    }
+
+    /// Reads the feed until it has shown these rows, which the store has acknowledged.
+    async fn catch_up(&self, store: &dyn RevocationStore, clock: &dyn Clock, rows: &[Revocation]) -> Result<()> {
+        let hold = || rows.iter().all(|row| self.holds(row));
+        // Only what is new: when every sign-in revokes, reading seconds' worth each time would cost more than
+        // signing in.
+        if !hold() {
+            self.read_feed(store, clock, clock.now().plus_seconds(SECONDS_PER_DAY)).await?;
+        }
+        // A row may have a lower place than one that was read before it became visible.
+        if !hold() {
+            self.refresh(store, clock).await?;
+        }
+        if hold() {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Unavailable, "The database did not show the change yet. Please try again."))
@@ -119,14 +134,19 @@ impl Revocations {
 
     /// Reads what is new in the feed, applies it and tells the observer; answers how many rows were new. To be
     /// called once before serving and then about every second, for what other servers revoke.
-    pub async fn refresh(&self, store: &dyn Store, clock: &dyn Clock) -> Result<usize> {
+    pub async fn refresh(&self, store: &dyn RevocationStore, clock: &dyn Clock) -> Result<usize> {
         let since = clock.now().plus_seconds(-REVOCATION_OVERLAP_SEC);
+        let fresh = self.read_feed(store, clock, since).await?;
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner).seen.retain(|_, revoked_at| *revoked_at > since);
+        Ok(fresh)
+    }
+
+    /// Applies the rows that are new by their place, or revoked after `since`; answers how many were new.
+    async fn read_feed(&self, store: &dyn RevocationStore, clock: &dyn Clock, since: Timestamp) -> Result<usize> {
         let sequence = self.feed.lock().unwrap_or_else(PoisonError::into_inner).last_sequence;
         let rows = store.revocations_after(sequence, since).await?;
         let now = clock.now();
-        let fresh = rows.iter().filter(|row| self.apply(row, now)).count();
-        self.feed.lock().unwrap_or_else(PoisonError::into_inner).seen.retain(|_, revoked_at| *revoked_at > since);
-        Ok(fresh)
+        Ok(rows.iter().filter(|row| self.apply(row, now)).count())
     }
 
     /// Applies a row of the feed; answers whether it was new. Applying one twice changes nothing.
@@ -149,7 +169,7 @@ impl Revocations {
     }
 
     /// Forgets what has expired, here and in the store; answers how many rows the store removed.
-    pub async fn prune(&self, store: &dyn Store, clock: &dyn Clock) -> Result<u64> {
+    pub async fn prune(&self, store: &dyn RevocationStore, clock: &dyn Clock) -> Result<u64> {
         let now = clock.now();
         {
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,15 @@
 //! Which tokens are void after which rows, in every order.
 
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use uuid::Uuid;
+
 use super::*;
 use crate::ids::UserId;
-use uuid::Uuid;
+use crate::ports::PortFuture;
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
 const LATER: Timestamp = Timestamp(1_700_000_000_000_000 + 3_600_000_000);
@@ -130,4 +137,79 @@ fn tokens_that_a_moment_covers_are_not_listed() {
     assert_eq!(entry.tokens.len(), 100);
     entry.apply(&row(100, 100, RevokedTokens::AllBut(None)).revocation);
     assert!(entry.tokens.is_empty());
+}
+
+/// A feed whose rows become visible in an order of its own.
+#[derive(Default)]
+struct FakeFeed {
+    visible: RefCell<Vec<RevocationRow>>,
+    /// What `revoke` makes visible; nothing when the database lags behind its acknowledgement.
+    next: RefCell<Vec<RevocationRow>>,
+    reads: Cell<u32>,
+}
+
+impl RevocationStore for FakeFeed {
+    fn revoke<'a>(&'a self, _revocations: &'a [Revocation]) -> PortFuture<'a, ()> {
+        self.visible.borrow_mut().append(&mut self.next.borrow_mut());
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn revocations_after(&self, sequence: i64, since: Timestamp) -> PortFuture<'_, Vec<RevocationRow>> {
+        self.reads.set(self.reads.get() + 1);
+        let is_asked_for = |row: &&RevocationRow| row.sequence > sequence || row.revocation.revoked_at > since;
+        let rows = self.visible.borrow().iter().filter(is_asked_for).copied().collect();
+        Box::pin(std::future::ready(Ok(rows)))
+    }
+
+    fn prune_revocations(&self, _now: Timestamp) -> PortFuture<'_, u64> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
+}
+
+impl Clock for Timestamp {
+    fn now(&self) -> Timestamp {
+        *self
+    }
+}
+
+/// The result of a future that waits for nothing.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+#[test]
+fn a_row_that_became_visible_late_is_read_again_and_told_of_once() {
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let observer = Arc::clone(&told);
+    let revocations = Revocations::new(Box::new(move |row| observer.lock().unwrap().push(row.tokens)));
+    let feed = FakeFeed::default();
+    let [third, fifth] = [3, 5].map(|place| row(place, place, RevokedTokens::Token(token(place))));
+    feed.visible.borrow_mut().push(fifth);
+    assert_eq!(ready(revocations.refresh(&feed, &NOW)), Ok(1));
+    feed.visible.borrow_mut().push(third);
+    assert_eq!(ready(revocations.refresh(&feed, &NOW)), Ok(1));
+    assert_eq!(ready(revocations.refresh(&feed, &NOW)), Ok(0));
+    assert!(revocations.is_revoked(&claims(token(3))) && revocations.is_revoked(&claims(token(5))));
+    assert_eq!(*told.lock().unwrap(), [fifth, third].map(|row| row.revocation.tokens));
+}
+
+#[test]
+fn a_revocation_is_answered_once_it_was_read_back() {
+    let revocations = Revocations::new(Box::new(|_| {}));
+    let feed = FakeFeed::default();
+    let [first, third, fifth] = [1, 3, 5].map(|place| row(place, place, RevokedTokens::Token(token(place))));
+    feed.next.borrow_mut().push(fifth);
+    assert_eq!(ready(revocations.revoke(&feed, &NOW, &[fifth.revocation])), Ok(()));
+    assert_eq!(feed.reads.get(), 1, "only what is new was read");
+    // It lands behind one that was read already.
+    feed.next.borrow_mut().push(third);
+    assert_eq!(ready(revocations.revoke(&feed, &NOW, &[third.revocation])), Ok(()));
+    assert_eq!(feed.reads.get(), 3);
+    // It was stored, but the feed does not show it.
+    let refusal = ready(revocations.revoke(&feed, &NOW, &[first.revocation])).unwrap_err();
+    assert_eq!(refusal.kind, ErrorKind::Unavailable);
+    assert!(!revocations.is_revoked(&claims(token(1))));
 }
