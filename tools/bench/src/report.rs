@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::options::Options;
 use crate::plan::{Plan, Scenario, WorkerReport};
 use crate::scenario::names;
-use crate::tally::{Latencies, Tally};
+use crate::tally::Tally;
 
 /// A generator busier than this share of a core measures itself.
 const GENERATOR_CPU_SHARE_MAX: f64 = 0.9;

@@ -28,6 +28,8 @@ pub enum Manner {
     LiesAboutCid,
     /// The operation of this number is answered this much later, and everything behind it too.
     StallsOnce(u64, Duration),
+    /// Takes this long for every sign-in with a password.
+    HashesSlowly(Duration),
     /// Never answers a ping.
     SilentOnSockets,
     /// Closes the connection instead of answering every operation whose number divides by this.
@@ -87,6 +89,10 @@ impl Stub {
             Manner::Truncates => {
                 write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{session}", session.len() + 1)?;
                 return Ok(false);
+            }
+            Manner::HashesSlowly(pause) if head.contains("/email") => {
+                stall(pause);
+                respond(stream, 200, &session)?;
             }
             Manner::HonestInOtherWords => {
                 let (first, second) = session.split_at(10);
