@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use muster_domain::account::parse_user_id;
 use muster_domain::sessions::{Claims, Issued};
-use muster_domain::{Timestamp, TokenId};
+use muster_domain::{Timestamp, TokenId, UserId};
 use muster_wire::api::Session;
 use muster_wire::token::{self, Signer, TokenError};
 
@@ -113,10 +113,15 @@ fn to_wire(claims: Claims) -> token::Claims {
     }
 }
 
+/// Ids that are none are refused, and so is the system user, whom nobody can be.
 fn from_wire(claims: token::Claims) -> Result<Claims, TokenError> {
+    let user_id = parse_user_id(&claims.user_id).map_err(|_| TokenError::Malformed)?;
+    if user_id == UserId::SYSTEM {
+        return Err(TokenError::Malformed);
+    }
     Ok(Claims {
         token_id: claims.token_id.parse::<TokenId>().map_err(|_| TokenError::Malformed)?,
-        user_id: parse_user_id(&claims.user_id).map_err(|_| TokenError::Malformed)?,
+        user_id,
         username: claims.username,
         vars: claims.vars,
         issued_at_sec: claims.issued_at_sec,

@@ -86,6 +86,38 @@ fn every_operation_said_to_be_built_is() {
 }
 
 #[test]
+fn no_malformed_request_is_the_servers_fault() {
+    let world = World::new();
+    let player = world.device("0123456789");
+    let deep = "[".repeat(100_000);
+    let bodies: [&[u8]; 9] = [
+        b"{",
+        b"[]",
+        b"null",
+        b"\"x\"",
+        b"{\"id\":1}",
+        b"\xff\xfe",
+        b"{\"vars\":[]}",
+        b"{\"account\":{}}",
+        deep.as_bytes(),
+    ];
+    let queries = ["", "?create=maybe", "?%", "?limit=x&cursor=%ff", "?ids", "?=&&==", "?username=%00"];
+    for row in OPERATIONS.iter().filter(|row| row.implemented && row.name != "DeleteAccount") {
+        let authorization = if row.audience == Audience::ServerKey { SERVER_KEY.to_owned() } else { player.bearer() };
+        for (body, query) in bodies.iter().flat_map(|body| queries.map(|query| (body, query))) {
+            let target = format!("{}{query}", target(row));
+            // Logging out ends the session that the others need.
+            let authorization = match row.name {
+                "SessionLogout" => world.device("9876543210").bearer(),
+                _ => authorization.clone(),
+            };
+            let response = world.send(row.bindings[0].method.name(), &target, Some(&authorization), body);
+            assert!(response.status < 500, "{target}: {}", String::from_utf8_lossy(&response.body));
+        }
+    }
+}
+
+#[test]
 fn game_functions_are_unknown_yet() {
     let world = World::new();
     let player = world.device("0123456789");

@@ -77,7 +77,7 @@ fn a_refresh_for_a_user_that_is_gone_or_banned() {
     world.refused(("POST", REFRESH, SERVER_KEY, &foreign(Uuid::from_u128(5).to_string())), not_found);
     world.refused(("POST", REFRESH, SERVER_KEY, &foreign(banned.id())), (403, 7, "This account is banned."));
     let system = foreign(Uuid::nil().to_string());
-    world.refused(("POST", REFRESH, SERVER_KEY, &system), (403, 7, "This account is banned."));
+    world.refused(("POST", REFRESH, SERVER_KEY, &system), REFRESH_INVALID);
 }
 
 #[test]
