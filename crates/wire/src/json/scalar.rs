@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
-use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use bytes::Bytes;
 
 use super::error::JsonError;
@@ -174,19 +175,27 @@ impl Field for Bytes {
     }
 }
 
-/// Either alphabet, with or without padding.
+/// Either alphabet, padded or not; half a padding is an error.
 fn decode_base64(text: &str) -> Option<Bytes> {
-    use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_ALPHABET};
-    use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-    // Trailing bits are ignored, as the published servers do.
-    const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true);
-    const STANDARD_ENGINE: GeneralPurpose = GeneralPurpose::new(&STANDARD_ALPHABET, LENIENT);
-    const URL_ENGINE: GeneralPurpose = GeneralPurpose::new(&URL_ALPHABET, LENIENT);
     let url = text.bytes().any(|byte| matches!(byte, b'-' | b'_'));
-    let decoded = if url { URL_ENGINE.decode(text) } else { STANDARD_ENGINE.decode(text) };
-    decoded.ok().map(Bytes::from)
+    let engine = match (url, text.len() % 4 == 0) {
+        (false, true) => &STANDARD_PADDED,
+        (false, false) => &STANDARD_BARE,
+        (true, true) => &URL_PADDED,
+        (true, false) => &URL_BARE,
+    };
+    engine.decode(text).ok().map(Bytes::from)
+}
+
+const STANDARD_PADDED: GeneralPurpose = engine(&alphabet::STANDARD, DecodePaddingMode::RequireCanonical);
+const STANDARD_BARE: GeneralPurpose = engine(&alphabet::STANDARD, DecodePaddingMode::RequireNone);
+const URL_PADDED: GeneralPurpose = engine(&alphabet::URL_SAFE, DecodePaddingMode::RequireCanonical);
+const URL_BARE: GeneralPurpose = engine(&alphabet::URL_SAFE, DecodePaddingMode::RequireNone);
+
+/// Bits behind the last byte are ignored, as other servers of the protocol do.
+const fn engine(alphabet: &alphabet::Alphabet, padding: DecodePaddingMode) -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new().with_decode_padding_mode(padding).with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(alphabet, config)
 }
 
 impl Field for Timestamp {

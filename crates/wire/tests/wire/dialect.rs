@@ -128,7 +128,14 @@ fn base64_of_either_alphabet() {
         let expected = MatchDataSend { data: vec![0xfb, 0xff, 0xfe, 0].into(), ..Default::default() };
         accept(&format!(r#"{{"data":"{text}"}}"#), expected);
     }
-    refuse_all::<MatchDataSend>(&[r#"{"data":"a"}"#, r#"{"data":"!!!!"}"#, r#"{"data":[1]}"#, r#"{"data":"+_AA"}"#]);
+    refuse_all::<MatchDataSend>(&[
+        r#"{"data":"a"}"#,
+        r#"{"data":"!!!!"}"#,
+        r#"{"data":[1]}"#,
+        r#"{"data":"+_AA"}"#,
+        r#"{"data":"AA="}"#,
+        r#"{"data":"AA==="}"#,
+    ]);
 }
 
 #[test]
