@@ -178,7 +178,7 @@ impl Field for Bytes {
 /// Either alphabet, padded or not; half a padding is an error.
 fn decode_base64(text: &str) -> Option<Bytes> {
     let url = text.bytes().any(|byte| matches!(byte, b'-' | b'_'));
-    let engine = match (url, text.len() % 4 == 0) {
+    let engine = match (url, text.len().is_multiple_of(4)) {
         (false, true) => &STANDARD_PADDED,
         (false, false) => &STANDARD_BARE,
         (true, true) => &URL_PADDED,
