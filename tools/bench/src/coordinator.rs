@@ -12,7 +12,7 @@ use crate::machine::{self, ServerSample};
 use crate::options::Target;
 use crate::plan::{Event, Go, Plan, WorkerReport, machine_clock};
 use crate::progress::ProgressLine;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, ServerUse};
 
 /// From the word until the run begins: every worker has read it by then.
 const HEAD_START: Duration = Duration::from_millis(50);
@@ -121,7 +121,7 @@ impl Crew {
                 Some((_, Event::Ready)) => bail!("a worker was ready twice"),
             }
         }
-        Ok(Outcome { reports, server_cpu: sampler.cpu() })
+        Ok(Outcome { reports, server: sampler.used() })
     }
 
     fn next_event(&mut self, within: Duration) -> anyhow::Result<Option<(usize, Event)>> {
@@ -218,8 +218,11 @@ impl Sampler {
         Ok(())
     }
 
-    fn cpu(&self) -> Option<Duration> {
+    /// What the server used in the measured part, if its processes are known.
+    fn used(&self) -> Option<ServerUse> {
         let (begin, end) = self.begin.zip(self.end)?;
-        (!self.pids.is_empty()).then(|| end.cpu.saturating_sub(begin.cpu))
+        let cpu = end.cpu.saturating_sub(begin.cpu);
+        let waited = end.waited.saturating_sub(begin.waited);
+        (!self.pids.is_empty()).then_some(ServerUse { cpu, waited })
     }
 }

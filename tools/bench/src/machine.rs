@@ -15,6 +15,8 @@ const FILES_BESIDES_CONNECTIONS: u64 = 64;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ServerSample {
     pub cpu: Duration,
+    /// Time its threads were ready to run while others had the cores. Threads that have ended are not in it.
+    pub waited: Duration,
     pub rss_kb: u64,
 }
 
@@ -26,6 +28,7 @@ pub fn sample_server(pids: &[u32]) -> anyhow::Result<ServerSample> {
             fs::read_to_string(format!("/proc/{pid}/{file}")).with_context(|| format!("server process {pid} is gone"))
         };
         sum.cpu += cpu_time(&read("stat")?)?;
+        sum.waited += run_queue_wait(&pid.to_string());
         sum.rss_kb += resident_kb(&read("status")?)?;
     }
     Ok(sum)
@@ -48,10 +51,28 @@ fn resident_kb(status: &str) -> anyhow::Result<u64> {
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 
-/// CPU time that this process has used so far.
-pub fn own_cpu_time() -> Duration {
+/// What this process has had of its core so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnUse {
+    pub cpu: Duration,
+    /// As [`ServerSample::waited`].
+    pub waited: Duration,
+}
+
+pub fn own_use() -> OwnUse {
     let time = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec.try_into().unwrap_or_default())
+    let cpu = Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec.try_into().unwrap_or_default());
+    OwnUse { cpu, waited: run_queue_wait("self") }
+}
+
+/// The second figure of each thread's `schedstat`, in nanoseconds; nothing on kernels that do not keep it.
+fn run_queue_wait(process: &str) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let waits = threads.filter_map(|thread| {
+        let schedule = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        schedule.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(waits.sum())
 }
 
 /// Keeps this thread, and those it starts, on one core.
@@ -90,6 +111,6 @@ mod tests {
     fn own_process_can_be_sampled() {
         let sample = sample_server(&[std::process::id()]).unwrap();
         assert!(sample.rss_kb > 100);
-        assert!(own_cpu_time() > Duration::ZERO);
+        assert!(own_use().cpu > Duration::ZERO);
     }
 }

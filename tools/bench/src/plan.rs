@@ -150,6 +150,8 @@ pub struct WorkerReport {
     pub elapsed: Duration,
     /// Share of one core that this worker used in the measured part.
     pub cpu_share: f64,
+    /// Share of the measured part that it was ready to run while others had its core.
+    pub wait_share: f64,
 }
 
 /// The machine's monotonic clock, the same in every process.

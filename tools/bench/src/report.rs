@@ -20,8 +20,16 @@ const EXIT_VOID: u8 = 3;
 /// What the workers counted and what the server used meanwhile.
 pub struct Outcome {
     pub reports: Vec<WorkerReport>,
-    /// CPU time of the server in the measured part, if its process is known.
-    pub server_cpu: Option<Duration>,
+    /// Known if the server's processes are.
+    pub server: Option<ServerUse>,
+}
+
+/// What the server's processes had of the cores in the measured part.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerUse {
+    pub cpu: Duration,
+    /// Time that threads were ready to run while others had the cores.
+    pub waited: Duration,
 }
 
 impl Outcome {
@@ -29,7 +37,7 @@ impl Outcome {
     pub fn nothing_measured(reason: String, connections: usize) -> Self {
         let mut report = WorkerReport::default();
         report.tally.fail_many(reason, connections as u64);
-        Self { reports: vec![report], server_cpu: None }
+        Self { reports: vec![report], server: None }
     }
 }
 
@@ -63,6 +71,13 @@ pub struct Report {
     /// Busiest core of the generator, 1 is all of it.
     pub generator_cpu_share: f64,
     pub void: bool,
+    /// Share of the time that the generator was ready to run while others had its core: above a few percent the
+    /// latencies are the machine's, not the server's.
+    pub generator_wait_share: f64,
+    /// CPU time of the server in cores, one being all of one core.
+    pub server_cpu_share: Option<f64>,
+    /// As `generator_wait_share`, summed over the server's threads.
+    pub server_wait_share: Option<f64>,
     pub errors_by_reason: BTreeMap<String, u64>,
     /// Figures of one scenario only.
     #[serde(flatten)]
@@ -82,7 +97,8 @@ impl Report {
         let generator_cpu_share = busiest_core(plans, &outcome.reports);
         // In `passwords` the server does two kinds of work at once; CPU time belongs to neither.
         let served = if scenario == Scenario::Passwords { 0 } else { tally.served };
-        let cpu_per_op = |cpu: Duration| (served > 0).then(|| cpu.as_secs_f64() * 1e6 / served as f64);
+        let cpu_per_op = |server: ServerUse| (served > 0).then(|| server.cpu.as_secs_f64() * 1e6 / served as f64);
+        let share = |part: Duration| if duration_s > 0.0 { rounded(part.as_secs_f64() / duration_s) } else { 0.0 };
         let per_connection = |(before, with_all): (u64, u64)| {
             let grown = with_all.saturating_sub(before) as f64;
             scenario.holds_sockets().then(|| rounded(grown / options.connections() as f64))
@@ -98,7 +114,7 @@ impl Report {
             p99_ms: tally.latency.percentile_ms(99.0),
             p999_ms: tally.latency.percentile_ms(99.9),
             max_ms: tally.latency.max_ms(),
-            server_cpu_us_per_op: outcome.server_cpu.and_then(cpu_per_op).map(rounded),
+            server_cpu_us_per_op: outcome.server.and_then(cpu_per_op).map(rounded),
             rss_kb: memory.map(|(_, with_all)| with_all),
             rss_kb_per_connection: memory.and_then(per_connection),
             mean_ms: tally.latency.mean_ms().map(rounded),
@@ -111,6 +127,9 @@ impl Report {
             durability: scenario.writes_accounts().then(durability),
             generator_cpu_share: rounded(generator_cpu_share),
             void: generator_cpu_share > GENERATOR_CPU_SHARE_MAX,
+            generator_wait_share: rounded(worst_wait(&outcome.reports)),
+            server_cpu_share: outcome.server.map(|server| share(server.cpu)),
+            server_wait_share: outcome.server.map(|server| share(server.waited)),
             more: more_figures(scenario, &tally),
             errors_by_reason: tally.errors,
         }
@@ -210,7 +229,11 @@ impl Report {
         row("server CPU per operation", figure(self.server_cpu_us_per_op, "us"));
         row("server memory", figure(self.rss_kb.map(|kb| kb as f64 / 1024.0), "MB"));
         row("server memory per connection", figure(self.rss_kb_per_connection, "KB"));
-        row("generator, share of a core", format!("{:.0} %", self.generator_cpu_share * 100.0));
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        row("generator, share of its core", percent(self.generator_cpu_share));
+        row("generator waited for its core", percent(self.generator_wait_share));
+        row("server, share of one core", self.server_cpu_share.map_or("-".to_owned(), percent));
+        row("server waited for its cores", self.server_wait_share.map_or("-".to_owned(), percent));
         if let Some(durability) = &self.durability {
             row("durability", durability.clone());
         }
@@ -243,6 +266,10 @@ fn busiest_core(plans: &[Plan], reports: &[WorkerReport]) -> f64 {
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     pinned.into_values().fold(busiest.max(free / cores as f64), f64::max)
+}
+
+fn worst_wait(reports: &[WorkerReport]) -> f64 {
+    reports.iter().map(|report| report.wait_share).fold(0.0, f64::max)
 }
 
 fn more_figures(scenario: Scenario, tally: &Tally) -> BTreeMap<String, f64> {

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::load::socket::ReadBuffer;
 use crate::load::{Endpoints, Fault};
-use crate::machine;
+use crate::machine::{self, OwnUse};
 use crate::pacing::PreciseTimer;
 use crate::plan::{Event, Go, Plan, Window, WorkerReport};
 use crate::scenario;
@@ -35,9 +35,9 @@ pub struct Worker {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Measured {
-    begin: Option<(Instant, Duration)>,
+    begin: Option<(Instant, OwnUse)>,
     elapsed: Duration,
-    cpu: Duration,
+    used: OwnUse,
 }
 
 impl Worker {
@@ -162,15 +162,17 @@ impl Worker {
 
     /// Starts the clock for elapsed and CPU time of the measured part.
     pub fn begin_measuring(&self) {
-        let begin = Some((Instant::now(), machine::own_cpu_time()));
+        let begin = Some((Instant::now(), machine::own_use()));
         self.measured.set(Measured { begin, ..Measured::default() });
     }
 
     pub fn end_measuring(&self) {
         let measured = self.measured.get();
-        if let Some((begin, cpu_before)) = measured.begin {
-            let cpu = machine::own_cpu_time().saturating_sub(cpu_before);
-            self.measured.set(Measured { begin: None, elapsed: begin.elapsed(), cpu });
+        if let Some((begin, before)) = measured.begin {
+            let now = machine::own_use();
+            let cpu = now.cpu.saturating_sub(before.cpu);
+            let waited = now.waited.saturating_sub(before.waited);
+            self.measured.set(Measured { begin: None, elapsed: begin.elapsed(), used: OwnUse { cpu, waited } });
         }
     }
 
@@ -185,9 +187,15 @@ impl Worker {
     }
 
     fn report(&self) -> WorkerReport {
-        let Measured { elapsed, cpu, .. } = self.measured.get();
-        let cpu_share = if elapsed.is_zero() { 0.0 } else { cpu.as_secs_f64() / elapsed.as_secs_f64() };
-        WorkerReport { worker: self.plan.worker, tally: self.tally.take(), elapsed, cpu_share }
+        let Measured { elapsed, used, .. } = self.measured.get();
+        let share = |part: Duration| if elapsed.is_zero() { 0.0 } else { part.as_secs_f64() / elapsed.as_secs_f64() };
+        WorkerReport {
+            worker: self.plan.worker,
+            tally: self.tally.take(),
+            elapsed,
+            cpu_share: share(used.cpu),
+            wait_share: share(used.waited),
+        }
     }
 }
 

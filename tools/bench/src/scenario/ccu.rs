@@ -21,7 +21,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     let connections = sockets::let_players_come(&worker, arrived, hold).await?;
     worker.end_measuring();
     say(&Event::Measured)?;
-    sockets::ensure_some_arrived(&worker)?;
     tokio::time::sleep(worker.plan.duration).await;
     Ok(connections)
 }

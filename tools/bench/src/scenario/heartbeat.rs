@@ -24,7 +24,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 
 async fn run_closed(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     let connections = sockets::let_players_come(&worker, |_, _| {}, ping_in_turn).await?;
-    sockets::ensure_some_arrived(&worker)?;
     say(&Event::Ready)?;
     let window = worker.wait_for_go().await;
     worker.measure_window(window).await?;
@@ -75,7 +74,6 @@ pub async fn stay(worker: &Worker, mut player: Player) {
 async fn run_open(worker: Rc<Worker>, rate: f64) -> anyhow::Result<Connections> {
     let pingers = Pingers::new(worker.clone(), Worker::record_open);
     let connections = pingers.let_players_come().await?;
-    sockets::ensure_some_arrived(&worker)?;
     say(&Event::Ready)?;
     let window = worker.wait_for_go().await;
     let arrivals = Arrivals::new(window.begin, rate, worker.plan.spread, worker.plan.seed);

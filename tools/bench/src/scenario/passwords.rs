@@ -10,13 +10,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::pingers::Pingers;
-use super::sockets;
 use super::{Connections, names};
 use crate::load::http::HttpConnection;
 use crate::load::requests::{email_sign_in, fresh_device_id};
 use crate::load::session::check_sign_in;
 use crate::load::{Endpoints, Fault};
-use crate::pacing::{Arrivals, run_arrivals};
+use crate::pacing::{Arrivals, PreciseTimer, run_arrivals};
 use crate::plan::Event;
 use crate::worker::{Worker, say};
 
@@ -39,7 +38,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         }
     });
     let connections = pingers.let_players_come().await?;
-    sockets::ensure_some_arrived(&worker)?;
     let (start, started) = watch::channel(false);
     let mut registrations = prepare_registrations(&worker, &started).await?;
     say(&Event::Ready)?;
@@ -51,13 +49,15 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         let far_off = window.measure_to + Duration::from_secs(3600);
         run_arrivals(arrivals, far_off, |intended| pingers.ping(intended)).await
     });
-    worker.measure_window(window).await?;
+    PreciseTimer::new()?.sleep_until(window.measure_to).await?;
     let busy_from = Instant::now();
+    worker.begin_measuring();
     start.send_replace(true);
     while let Some(registered) = registrations.join_next().await {
         registered?;
     }
     let busy_to = Instant::now();
+    worker.end_measuring();
     pinging.abort();
     worker.drain().await;
     say(&Event::Measured)?;

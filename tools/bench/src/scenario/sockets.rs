@@ -1,10 +1,11 @@
 //! Players with an open socket: how they come, and the exchanges that several scenarios share.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::bail;
 use tokio::sync::Semaphore;
 
 use super::Connections;
@@ -50,7 +51,7 @@ async fn sign_in(worker: &Worker, index: usize) -> Result<String, Fault> {
 
 /// Lets the worker's players come at the plan's rate, `begin` being told when each was meant to.
 ///
-/// Returns once each of them has arrived or failed. `live` is what an arrived player then does; it runs on.
+/// Returns once each of them has arrived or failed; an error if all failed. `live` is what an arrived player then does; it runs on.
 pub async fn let_players_come<Live>(
     worker: &Rc<Worker>,
     arrived: impl Fn(&Player, Instant) + Clone + 'static,
@@ -60,6 +61,7 @@ where
     Live: Future<Output = ()>,
 {
     let mut connections = Connections::new();
+    let arrived_count = Rc::new(Cell::new(0));
     let arriving = Arc::new(Semaphore::new(ARRIVING_MAX));
     let timer = PreciseTimer::new()?;
     let mut arrivals = Arrivals::new(Instant::now(), worker.plan.connect_rate, Spread::Fixed, worker.plan.seed);
@@ -68,11 +70,13 @@ where
         timer.sleep_until(intended).await?;
         let permit = arriving.clone().acquire_owned().await?;
         let (worker, arrived, live) = (worker.clone(), arrived.clone(), live.clone());
+        let arrived_count = arrived_count.clone();
         connections.spawn_local(async move {
             let player = tokio::time::timeout(worker.plan.patience, arrive(&worker, index)).await;
             drop(permit);
             match player.unwrap_or(Err(Fault::Unanswered)) {
                 Ok(player) => {
+                    arrived_count.set(arrived_count.get() + 1);
                     arrived(&player, intended);
                     live(worker, player).await;
                 }
@@ -82,15 +86,11 @@ where
     }
     // All permits back: nobody is on the way.
     drop(arriving.acquire_many(ARRIVING_MAX_PERMITS).await?);
+    if arrived_count.get() == 0 {
+        let reasons: Vec<_> = worker.tally.borrow().errors.keys().cloned().collect();
+        bail!("no player could open a socket: {}", reasons.join("; "));
+    }
     Ok(connections)
-}
-
-/// An error if all players failed to arrive.
-pub fn ensure_some_arrived(worker: &Worker) -> anyhow::Result<()> {
-    let tally = worker.tally.borrow();
-    let failed = tally.errors_total();
-    ensure!(failed < worker.plan.connections as u64, "no player could open a socket: {:?}", tally.errors);
-    Ok(())
 }
 
 /// Answers the server's pings until the run begins.
