@@ -301,3 +301,57 @@ fn more_figures(scenario: Scenario, tally: &Tally) -> BTreeMap<String, f64> {
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    /// The report of workers with these shares of a core, one operation right and `errors` wrong.
+    fn report(arguments: &str, cpu_shares: &[f64], errors: u64, cpu: Duration) -> Report {
+        let arguments = ["muster-bench"].into_iter().chain(arguments.split_ascii_whitespace());
+        let options = Options::parse_from(arguments);
+        let plans = options.target().unwrap().plans();
+        let mut reports: Vec<WorkerReport> = Vec::new();
+        for (worker, cpu_share) in cpu_shares.iter().copied().enumerate() {
+            reports.push(WorkerReport { worker, cpu_share, ..WorkerReport::default() });
+        }
+        let mut tally = Tally { ok: 1, served: 1, ..Tally::default() };
+        tally.fail_many("status 500".to_owned(), errors);
+        reports[0].tally = tally;
+        let server = Some(ServerUse { cpu, waited: Duration::ZERO });
+        Report::new(&options, &plans, Outcome { reports, server }, Some((1_000, 3_000)))
+    }
+
+    #[test]
+    fn a_busy_generator_makes_a_run_void() {
+        let micros = Duration::from_micros(9);
+        assert!(!report("heartbeat", &[0.9], 0, micros).void);
+        assert!(report("heartbeat", &[0.91], 0, micros).void);
+        assert!(report("heartbeat -p 2 --pin 1", &[0.5, 0.5], 0, micros).void, "they share a core");
+        assert!(!report("heartbeat -p 2 --pin 1,2", &[0.5, 0.5], 0, micros).void);
+        let verdict = report("heartbeat", &[0.97], 0, micros).verdict();
+        assert_eq!(verdict, "heartbeat: VOID, the generator used 97 % of its core: 1 ok, 0/s");
+    }
+
+    #[test]
+    fn errors_stand_first() {
+        let verdict = report("heartbeat", &[0.5], 7, Duration::ZERO).verdict();
+        assert_eq!(verdict, "heartbeat: 7 ERRORS (7 x status 500): 1 ok, 0/s");
+    }
+
+    #[test]
+    fn server_figures_are_per_operation_and_connection() {
+        let report = report("heartbeat -c 100", &[0.5], 0, Duration::from_micros(9));
+        assert_eq!(report.server_cpu_us_per_op, Some(9.0));
+        assert_eq!((report.rss_kb, report.rss_kb_per_connection), (Some(3_000), Some(20.0)));
+    }
+
+    #[test]
+    fn the_median_hides_no_error() {
+        let run = |micros, errors| report("heartbeat", &[0.5], errors, Duration::from_micros(micros));
+        let median = Report::median(vec![run(30, 0), run(10, 2), run(20, 0)]);
+        assert_eq!((median.server_cpu_us_per_op, median.errors, median.more["runs"]), (Some(20.0), 2, 3.0));
+    }
+}

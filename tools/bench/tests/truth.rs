@@ -56,6 +56,22 @@ fn names_of_figures_stay() {
 }
 
 #[test]
+fn protobuf_is_spoken_too() {
+    let said = run(Honest, "heartbeat --format protobuf");
+    assert_eq!((said.number("errors"), &said.figures["format"]), (0.0, &"protobuf".into()), "{}", said.first_line);
+    assert!(said.number("ok") > 10.0);
+}
+
+#[test]
+fn the_reference_is_measured_beside_the_server() {
+    let said = run(Honest, &format!("heartbeat --reference --pid {}", std::process::id()));
+    assert_eq!((said.number("errors"), said.number("reference_errors")), (0.0, 0.0));
+    assert!(said.number("reference_rate_per_s") > 10.0);
+    assert!(said.number("reference_server_cpu_us_per_op") > 0.0, "{}", said.figures);
+    assert!(said.number("ratio_to_reference") > 0.0, "{}", said.figures);
+}
+
+#[test]
 fn errors_are_counted() {
     assert!(run(Errs, "register").only_errors("status 500") > 10);
 }

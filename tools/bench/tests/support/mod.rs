@@ -145,6 +145,10 @@ impl Stub {
             }
             match header[0] {
                 0x8a => drop(self.pongs.fetch_add(1, Ordering::Relaxed)),
+                0x82 => {
+                    let cid = payload.strip_suffix(&[0x82, 0x02, 0x00]).unwrap();
+                    stream.write_all(&[&[0x82, payload.len() as u8], cid, &[0x8a, 0x02, 0x00]].concat())?;
+                }
                 0x81 if !self.answer_ping(&mut stream, &String::from_utf8(payload).unwrap())? => return Ok(()),
                 _ => {}
             }
