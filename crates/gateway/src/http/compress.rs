@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use flate2::Compression;
-use flate2::read::{GzDecoder, ZlibDecoder};
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::GzEncoder;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
@@ -64,8 +64,12 @@ pub fn accepts_gzip(headers: &HeaderMap) -> bool {
 pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<Vec<u8>, DecompressError> {
     match encoding {
         Encoding::Identity => Ok(body.to_vec()),
-        Encoding::Gzip => read_capped(GzDecoder::new(body), bytes_max),
-        Encoding::Deflate => read_capped(ZlibDecoder::new(body), bytes_max),
+        Encoding::Gzip => read_capped(&mut MultiGzDecoder::new(body), bytes_max),
+        Encoding::Deflate => {
+            let mut decoder = ZlibDecoder::new(body);
+            let unfolded = read_capped(&mut decoder, bytes_max)?;
+            if decoder.into_inner().is_empty() { Ok(unfolded) } else { Err(DecompressError::Malformed) }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod activity;
 pub mod address;
+pub mod ambiguity;
 pub mod body;
 pub mod compress;
 pub mod cors;
@@ -81,7 +82,6 @@ async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sha
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .header_read_timeout(None)
-        .pipeline_flush(true)
         .serve_connection(io, service)
         .with_upgrades();
     drive(connection, &activity, &shard).await;

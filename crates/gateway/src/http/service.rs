@@ -24,7 +24,7 @@ use muster_wire::operations;
 
 use super::activity::{Activity, Phase};
 use super::body::{self, BodyError};
-use super::{address, compress, cors};
+use super::{address, ambiguity, compress, cors};
 use crate::shard::Shard;
 use crate::ws::handshake;
 use crate::ws::session::{self, Opening};
@@ -57,15 +57,27 @@ impl Exchange {
     pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
         self.activity.enter(Phase::Handling);
         let accepts_gzip = compress::accepts_gzip(request.headers());
+        let refusal = ambiguity::refusal(request.version(), request.headers());
+        let is_last = refusal.is_some() || ambiguity::ends_connection(request.headers());
+        let response = match refusal {
+            Some(text) => error(Code::InvalidArgument, text),
+            None => self.answer_caught(request).await,
+        };
+        let mut response = self.finish(response, accepts_gzip).await;
+        if is_last {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        self.activity.enter(Phase::Idle);
+        Ok(response)
+    }
+
+    async fn answer_caught(&self, request: Request<Incoming>) -> Response<Body> {
         let answer = AssertUnwindSafe(self.route(request)).catch_unwind().await;
-        let response = answer.unwrap_or_else(|_| {
+        answer.unwrap_or_else(|_| {
             self.shard.metrics.panics.fetch_add(1, Ordering::Relaxed);
             tracing::error!(peer = %self.peer, "a request panicked");
             error(Code::Internal, "An internal error occurred.")
-        });
-        let response = self.finish(response, accepts_gzip).await;
-        self.activity.enter(Phase::Idle);
-        Ok(response)
+        })
     }
 
     async fn route(&self, request: Request<Incoming>) -> Response<Body> {

@@ -93,6 +93,13 @@ enum Phase {
     Closing(CloseReason),
 }
 
+impl Phase {
+    /// Whether where frames begin is no longer known: what arrives is thrown away, until the client ends it.
+    fn has_lost_frames(&self) -> bool {
+        matches!(self, Self::Closing(CloseReason::ProtocolError | CloseReason::MessageTooBig))
+    }
+}
+
 /// The future of one socket. Resolves with the reason for which it closed.
 pub struct Connection<S, H, T> {
     io: S,
@@ -103,6 +110,8 @@ pub struct Connection<S, H, T> {
     phase: Phase,
     /// Bytes of a frame that has not arrived whole.
     partial: Vec<u8>,
+    /// Whether `partial` was not looked at yet and may hold whole frames.
+    has_unhandled: bool,
     /// Payloads of a message whose last fragment has not arrived.
     fragments: Vec<u8>,
     is_fragmented: bool,
@@ -129,6 +138,7 @@ where
             keep_alive,
             phase: Phase::Open,
             partial: early.to_vec(),
+            has_unhandled: !early.is_empty(),
             fragments: Vec::new(),
             is_fragmented: false,
             timer,
@@ -148,7 +158,8 @@ where
         frame::write_close(code, reason.text(), &mut bytes);
         self.handle.outbox().borrow_mut().push_unbounded(Bytes::from(bytes));
         self.phase = Phase::Closing(reason);
-        self.partial = Vec::new();
+        // The client's own close frame may have arrived with what made us close.
+        self.has_unhandled = !self.partial.is_empty();
         self.fragments = Vec::new();
         self.set_timer(self.now() + self.shared.limits.close_ack_wait_ms, context);
     }
@@ -230,20 +241,28 @@ where
             }
             let kept = self.partial.len();
             scratch.input[..kept].copy_from_slice(&self.partial);
-            let mut buffer = ReadBuf::new(&mut scratch.input[kept..]);
-            match Pin::new(&mut self.io).poll_read(context, &mut buffer) {
-                Poll::Pending => return Ok(()),
-                Poll::Ready(Err(_)) => return Err(CloseReason::ConnectionLost),
-                Poll::Ready(Ok(())) => {}
-            }
-            let read = buffer.filled().len();
-            if read == 0 {
-                return Err(CloseReason::ConnectionLost);
-            }
+            let read = if std::mem::take(&mut self.has_unhandled) {
+                0
+            } else {
+                match self.poll_input(&mut scratch.input[kept..], context)? {
+                    Poll::Ready(read) => read,
+                    Poll::Pending => return Ok(()),
+                }
+            };
             self.handle_input(&mut scratch, kept + read, read, context)?;
         }
         context.waker().wake_by_ref();
         Ok(())
+    }
+
+    /// Reads once. Errors: the connection is lost or the client has ended it.
+    fn poll_input(&mut self, room: &mut [u8], context: &mut Context<'_>) -> Result<Poll<usize>, CloseReason> {
+        let mut buffer = ReadBuf::new(room);
+        match Pin::new(&mut self.io).poll_read(context, &mut buffer) {
+            Poll::Pending => Ok(Poll::Pending),
+            Poll::Ready(Ok(())) if !buffer.filled().is_empty() => Ok(Poll::Ready(buffer.filled().len())),
+            Poll::Ready(_) => Err(CloseReason::ConnectionLost),
+        }
     }
 
     /// Handles the frames in the first `length` bytes of the scratch input and sends their replies.
@@ -254,6 +273,10 @@ where
         read: usize,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
+        if self.phase.has_lost_frames() {
+            self.partial = Vec::new();
+            return Ok(());
+        }
         let Scratch { input, output, reply } = scratch;
         output.clear();
         let mut messages = 0;
@@ -401,6 +424,18 @@ where
         Ok(())
     }
 
+    /// Ends the way to the client once the close frame has left, if nothing further of its own is waited for.
+    fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<CloseReason> {
+        let Phase::Closing(reason) = self.phase else { return Poll::Pending };
+        let is_answered = reason == CloseReason::ClientClosed;
+        if !self.handle.outbox().borrow().is_empty() || !(is_answered || self.phase.has_lost_frames()) {
+            return Poll::Pending;
+        }
+        let _ = ready!(Pin::new(&mut self.io).poll_shutdown(context));
+        // Closing with unread bytes would reset the connection, and the reset may overtake the close frame.
+        if is_answered { Poll::Ready(reason) } else { Poll::Pending }
+    }
+
     fn step(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         self.handle.watch(context.waker());
         if let Some(reason) = self.handle.close_requested() {
@@ -424,14 +459,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CloseReason> {
         let this = self.get_mut();
         let Err(reason) = this.step(context) else {
-            // A client that closed gets its frame back and nothing more is read.
-            if let Phase::Closing(reason @ CloseReason::ClientClosed) = this.phase
-                && this.handle.outbox().borrow().is_empty()
-            {
-                let _ = ready!(Pin::new(&mut this.io).poll_shutdown(context));
-                return Poll::Ready(reason);
-            }
-            return Poll::Pending;
+            return this.poll_shutdown(context);
         };
         Poll::Ready(match this.phase {
             Phase::Closing(first) => first,
