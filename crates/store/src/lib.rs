@@ -8,11 +8,13 @@ pub mod address;
 mod limits;
 pub mod metrics;
 mod objects;
+pub mod postgres;
 pub mod sqlite;
 mod time;
 
 pub use address::Address;
 pub use metrics::StoreMetrics;
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// Why a database cannot be opened, migrated, copied or restored. The text says what is wrong and what to do.

@@ -1,0 +1,108 @@
+//! Removal of an account on PostgreSQL, table by table, so that nothing stored names the player any more.
+//!
+//! What is kept, and why, stands beside the same statements for SQLite. The original's tables have no index on who sent
+//! a notification, took the other part in a direct message or created a group, and get none: those steps read the whole
+//! table.
+
+use muster_domain::UserId;
+use muster_domain::time::Timestamp;
+use uuid::Uuid;
+
+use super::fault::Fault;
+use super::pool::Lease;
+use super::values::Moment;
+use crate::limits::STREAM_MODE_GROUP;
+
+/// What else goes or changes, in this order; $1 is the user.
+const STATEMENTS: &[&str] = &[
+    "UPDATE users SET edge_count = greatest(edge_count - 1, 0) \
+     WHERE id IN (SELECT source_id FROM user_edge WHERE destination_id = $1)",
+    "DELETE FROM user_edge WHERE source_id = $1 OR destination_id = $1",
+    "DELETE FROM group_edge WHERE source_id = $1 OR destination_id = $1",
+    "UPDATE groups SET creator_id = '00000000-0000-0000-0000-000000000000' WHERE creator_id = $1",
+    "DELETE FROM notification WHERE user_id = $1 OR sender_id = $1",
+    "DELETE FROM message WHERE sender_id = $1",
+    // Direct messages carry both players in the name of their stream (mode 4).
+    "DELETE FROM message WHERE stream_mode = 4 AND (stream_subject = $1 OR stream_descriptor = $1)",
+    "DELETE FROM leaderboard_record WHERE owner_id = $1",
+    "DELETE FROM wallet_ledger WHERE user_id = $1",
+    "DELETE FROM storage WHERE user_id = $1",
+    "DELETE FROM users_notes WHERE user_id = $1",
+    "DELETE FROM user_device WHERE user_id = $1",
+    "UPDATE purchase SET user_id = '00000000-0000-0000-0000-000000000000' WHERE user_id = $1",
+    "UPDATE subscription SET user_id = '00000000-0000-0000-0000-000000000000' WHERE user_id = $1",
+    "DELETE FROM user_tombstone WHERE user_id = $1",
+    "DELETE FROM users WHERE id = $1",
+];
+
+/// See [`muster_domain::ports::accounts::AccountStore::delete_account`]. Runs inside the caller's transaction.
+pub(super) async fn delete_account(
+    lease: &Lease,
+    user_id: UserId,
+    recorded: bool,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    if user_id == UserId::SYSTEM {
+        return Ok(false);
+    }
+    let id = user_id.0;
+    let rows = lease.query("SELECT email FROM users WHERE id = $1 FOR UPDATE", &[&id]).await?;
+    let Some(row) = rows.first() else { return Ok(false) };
+    let email: Option<String> = row.try_get(0)?;
+    leave_groups(lease, id, now).await?;
+    for name in [Some(id.to_string()), email].into_iter().flatten().filter(|name| !name.is_empty()) {
+        redact_audit_log(lease, &name).await?;
+    }
+    for sql in STATEMENTS {
+        lease.query(sql, &[&id]).await?;
+    }
+    if recorded {
+        let sql = "INSERT INTO user_tombstone (user_id, create_time) VALUES ($1, $2)";
+        lease.query(sql, &[&id, &Moment(now)]).await?;
+    }
+    Ok(true)
+}
+
+/// Members leave their groups: an empty group goes, and one without a superadmin gets its most senior member.
+async fn leave_groups(lease: &Lease, id: Uuid, now: Timestamp) -> Result<(), Fault> {
+    let sql = "SELECT id FROM groups WHERE id IN \
+               (SELECT source_id FROM group_edge WHERE destination_id = $1 AND state <= 2) ORDER BY id FOR UPDATE";
+    for row in lease.query(sql, &[&id]).await? {
+        let group: Uuid = row.try_get(0)?;
+        let sql = "SELECT destination_id, state FROM group_edge WHERE source_id = $1 AND destination_id <> $2 \
+                   AND state <= 2 ORDER BY state, position LIMIT 1";
+        match lease.query(sql, &[&group, &id]).await?.first() {
+            None => delete_group(lease, group).await?,
+            Some(heir) => hand_over(lease, group, heir.try_get(0)?, heir.try_get(1)?, now).await?,
+        }
+    }
+    Ok(())
+}
+
+async fn hand_over(lease: &Lease, group: Uuid, heir: Uuid, heir_state: i16, now: Timestamp) -> Result<(), Fault> {
+    let sql = "UPDATE groups SET edge_count = greatest(edge_count - 1, 1), update_time = $2 WHERE id = $1";
+    lease.query(sql, &[&group, &Moment(now)]).await?;
+    if heir_state > 0 {
+        let sql = "UPDATE group_edge SET state = 0, update_time = $3 WHERE source_id = $1 AND destination_id = $2";
+        lease.query(sql, &[&group, &heir, &Moment(now)]).await?;
+        lease.query(sql, &[&heir, &group, &Moment(now)]).await?;
+    }
+    Ok(())
+}
+
+async fn delete_group(lease: &Lease, group: Uuid) -> Result<(), Fault> {
+    lease.query("DELETE FROM group_edge WHERE source_id = $1 OR destination_id = $1", &[&group]).await?;
+    let sql = "DELETE FROM message WHERE stream_mode = $2 AND stream_subject = $1";
+    lease.query(sql, &[&group, &STREAM_MODE_GROUP]).await?;
+    lease.query("DELETE FROM groups WHERE id = $1", &[&group]).await?;
+    Ok(())
+}
+
+/// Operators' deeds stay on record, without the player they concerned.
+async fn redact_audit_log(lease: &Lease, name: &str) -> Result<(), Fault> {
+    let sql = "UPDATE console_audit_log SET message = replace(message, $1, $2), \
+               metadata = replace(metadata::text, $1, $2)::jsonb \
+               WHERE strpos(message, $1) > 0 OR strpos(metadata::text, $1) > 0";
+    lease.query(sql, &[&name, &Uuid::nil().to_string()]).await?;
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! The store on PostgreSQL, in the original server's own tables with Muster's beside them.
+//!
+//! Each shard makes a [`PostgresStore`] of its own: its connections live on the shard's runtime, so that no answer
+//! crosses threads. Most operations are one statement and one round trip; what needs several is one transaction.
+
+mod accounts;
+mod adopt;
+mod deletion;
+mod export;
+mod fault;
+mod pool;
+mod revocations;
+mod schema;
+mod storage;
+mod values;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::store::{DatabaseStatus, Store, StoreError};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Config, Row};
+
+use self::fault::{Fault, attempts};
+use self::pool::{Lease, Pool};
+use crate::OpenError;
+use crate::metrics::StoreMetrics;
+
+pub use self::pool::PostgresOptions;
+pub use self::schema::{Migrated, SCHEMA_VERSION, migrate};
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long sent data may stay unacknowledged by the database's machine before the connection counts as lost.
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Values for a statement's parameters.
+type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A shard's handle. Its futures must run on a tokio runtime of one thread.
+#[derive(Clone)]
+pub struct PostgresStore {
+    pool: Rc<Pool>,
+    adopted: bool,
+}
+
+impl PostgresStore {
+    /// Connects to the database at `url`, whose schema must be migrated already, see [`migrate`]. Counts into
+    /// `metrics`.
+    ///
+    /// # Errors
+    /// When the URL is not understood, the database does not answer, or its schema is not this program's.
+    pub async fn open(url: &str, options: &PostgresOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
+        let adopted = schema::check(url).await?;
+        let config = config(url, options.statement_timeout)?;
+        Ok(Self { pool: Pool::new(config, options.clone(), metrics), adopted })
+    }
+
+    /// What this store counts.
+    pub fn metrics(&self) -> &Arc<StoreMetrics> {
+        &self.pool.metrics
+    }
+
+    /// Runs one statement as a transaction of its own, again if others get in its way.
+    async fn query(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
+        self.attempts(async || Ok(self.query_once(sql, values).await?)).await
+    }
+
+    /// Runs one statement whose answer is one row or none.
+    async fn query_one<T>(
+        &self,
+        sql: &'static str,
+        values: Values<'_>,
+        read: impl FnOnce(&Row) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<Option<T>, StoreError> {
+        let rows = self.query(sql, values).await?;
+        rows.first().map(read).transpose().map_err(|error| fault::translate(&error))
+    }
+
+    async fn query_once(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Fault> {
+        let lease = self.pool.shared().await?;
+        Ok(lease.query(sql, values).await?)
+    }
+
+    async fn attempts<T>(&self, transaction: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, StoreError> {
+        attempts(&self.pool.metrics, transaction).await
+    }
+
+    /// Runs `steps` between `BEGIN` and `COMMIT`; an error rolls back.
+    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&Lease) -> Result<T, Fault>) -> Result<T, Fault> {
+        let lease = self.pool.exclusive().await?;
+        lease.control("BEGIN").await?;
+        let outcome = steps(&lease).await;
+        lease.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+        lease.ended();
+        outcome
+    }
+}
+
+impl Store for PostgresStore {
+    fn ping(&self) -> PortFuture<'_, DatabaseStatus> {
+        Box::pin(async move {
+            // A standby or a server set to read-only answers reads happily.
+            let sql = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool";
+            let read_only = self.query_one(sql, &[], |row| row.try_get::<_, bool>(0)).await?;
+            if read_only == Some(true) {
+                return Err(StoreError::Unavailable("the database is read-only".to_owned()));
+            }
+            Ok(DatabaseStatus { engine: "postgres", adopted: self.adopted })
+        })
+    }
+}
+
+/// The driver's configuration for `url`.
+///
+/// # Errors
+/// When it is not understood, or demands encryption. The message never shows the URL, which may hold a password.
+fn config(url: &str, statement_timeout: Duration) -> Result<Config, OpenError> {
+    let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+        OpenError::new(format!("the database URL is not understood: {}", fault::describe(&error)))
+    })?;
+    if config.get_ssl_mode() == SslMode::Require {
+        return Err(OpenError::new(
+            "the database URL demands sslmode=require, and this build cannot encrypt the connection to the database: \
+             reach the database over a private network or a tunnel, and say sslmode=disable",
+        ));
+    }
+    config.ssl_mode(SslMode::Disable);
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_TIMEOUT);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("muster");
+    }
+    config.tcp_user_timeout(UNACKNOWLEDGED_TIMEOUT);
+    // An acknowledged write must survive a power cut, whatever the database's own default is.
+    let settings = format!("-c synchronous_commit=on -c statement_timeout={}", statement_timeout.as_millis());
+    let options = config.get_options().map_or(settings.clone(), |given| format!("{settings} {given}"));
+    config.options(options);
+    Ok(config)
+}

@@ -1,0 +1,329 @@
+//! A shard's connections. Single statements share them and travel many at a time; a transaction of several statements
+//! has one for itself, once what was under way on it is answered.
+//!
+//! All on one thread: cells, no locks, and no borrow is held over an await. A connection whose transaction was
+//! abandoned half-way is closed rather than guessed about.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use muster_domain::ports::store::StoreError;
+use tokio::sync::Notify;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+
+use super::fault::describe;
+use crate::metrics::{StoreMetrics, add, micros_since, subtract};
+
+/// Requests under way on one connection; more wait for another.
+const PIPELINE_LEN_MAX: u32 = 64;
+
+/// After a failed attempt to connect none is made for a while, which doubles up to a limit.
+const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+
+/// How the pool behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostgresOptions {
+    /// Connections of this shard, at least 1.
+    pub connections_max: usize,
+    /// The longest wait for a connection to be made or to come free.
+    pub acquire_timeout: Duration,
+    /// The longest that the database may work on one statement.
+    pub statement_timeout: Duration,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            connections_max: 16,
+            acquire_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(15),
+        }
+    }
+}
+
+/// See the module.
+pub(super) struct Pool {
+    config: Config,
+    options: PostgresOptions,
+    connections: RefCell<Vec<Rc<Connection>>>,
+    opening: Cell<usize>,
+    failed: RefCell<Option<Failed>>,
+    /// Tells all who wait that something has changed.
+    changed: Notify,
+    pub(super) metrics: Arc<StoreMetrics>,
+}
+
+/// The last failure to connect.
+struct Failed {
+    retry_at: Instant,
+    backoff: Duration,
+    said: String,
+}
+
+struct Connection {
+    client: Client,
+    statements: RefCell<HashMap<&'static str, Statement>>,
+    in_flight: Cell<u32>,
+    /// Taken, or about to be, by a transaction of several statements.
+    reserved: Cell<bool>,
+    /// No longer in the pool.
+    removed: Cell<bool>,
+}
+
+/// A connection to use; given back when dropped.
+pub(super) struct Lease {
+    pool: Rc<Pool>,
+    connection: Rc<Connection>,
+    kind: LeaseKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeaseKind {
+    /// For one statement.
+    Shared,
+    /// For a transaction that begins when the statements before it are answered.
+    Reserved,
+    /// For a transaction, which may be open.
+    Open,
+    /// For a transaction that is over.
+    Ended,
+}
+
+impl Pool {
+    pub(super) fn new(config: Config, options: PostgresOptions, metrics: Arc<StoreMetrics>) -> Rc<Self> {
+        Rc::new(Self {
+            config,
+            options,
+            connections: RefCell::default(),
+            opening: Cell::new(0),
+            failed: RefCell::default(),
+            changed: Notify::new(),
+            metrics,
+        })
+    }
+
+    /// A connection for one statement, shared with others.
+    pub(super) async fn shared(self: &Rc<Self>) -> Result<Lease, StoreError> {
+        self.within_timeout(async {
+            loop {
+                let changed = self.changed.notified();
+                let least = self.least_busy();
+                match least {
+                    Some(connection) if connection.in_flight.get() == 0 => return Ok(self.lease(connection)),
+                    _ if self.has_room() && self.may_connect().is_ok() => self.open().await?,
+                    Some(connection) if connection.in_flight.get() < PIPELINE_LEN_MAX => {
+                        return Ok(self.lease(connection));
+                    }
+                    None if self.connections.borrow().is_empty() && self.opening.get() == 0 => self.may_connect()?,
+                    _ => changed.await,
+                }
+            }
+        })
+        .await
+    }
+
+    /// A connection for a transaction. Others go on being shared, if there may be more than one.
+    pub(super) async fn exclusive(self: &Rc<Self>) -> Result<Lease, StoreError> {
+        self.within_timeout(async {
+            let connection = loop {
+                let changed = self.changed.notified();
+                let shared = self.connections.borrow().iter().filter(|each| !each.reserved.get()).count();
+                let spare = self.options.connections_max.max(1) == 1 || shared > 1;
+                let idle = self.least_busy().filter(|connection| connection.in_flight.get() == 0 || !self.has_room());
+                match idle {
+                    Some(connection) if spare => break connection,
+                    _ if self.has_room() && self.may_connect().is_ok() => self.open().await?,
+                    None if self.connections.borrow().is_empty() && self.opening.get() == 0 => self.may_connect()?,
+                    _ => changed.await,
+                }
+            };
+            connection.reserved.set(true);
+            let mut lease = Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Reserved };
+            loop {
+                let changed = self.changed.notified();
+                if lease.connection.in_flight.get() == 0 {
+                    break;
+                }
+                changed.await;
+            }
+            self.begin_use(&lease.connection);
+            lease.kind = LeaseKind::Open;
+            Ok(lease)
+        })
+        .await
+    }
+
+    async fn within_timeout(
+        &self,
+        lease: impl Future<Output = Result<Lease, StoreError>>,
+    ) -> Result<Lease, StoreError> {
+        let started = Instant::now();
+        let outcome = tokio::time::timeout(self.options.acquire_timeout, lease).await;
+        let waited_us = micros_since(started);
+        if waited_us > 0 {
+            add(&self.metrics.connection_waits, 1);
+            add(&self.metrics.connection_wait_us, waited_us);
+        }
+        outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("no database connection came free in time".to_owned())))
+    }
+
+    /// The unreserved connection with the fewest requests under way; closed ones are dropped on the way.
+    fn least_busy(&self) -> Option<Rc<Connection>> {
+        self.remove_if(|connection| connection.client.is_closed());
+        let connections = self.connections.borrow();
+        connections.iter().filter(|each| !each.reserved.get()).min_by_key(|each| each.in_flight.get()).cloned()
+    }
+
+    fn remove_if(&self, lost: impl Fn(&Rc<Connection>) -> bool) {
+        self.connections.borrow_mut().retain(|connection| {
+            let lost = lost(connection);
+            if lost {
+                connection.removed.set(true);
+                add(&self.metrics.connections_lost, 1);
+                subtract(&self.metrics.connections_open, 1);
+                if connection.in_flight.get() == 0 {
+                    subtract(&self.metrics.connections_idle, 1);
+                }
+            }
+            !lost
+        });
+    }
+
+    fn has_room(&self) -> bool {
+        self.connections.borrow().len() + self.opening.get() < self.options.connections_max.max(1)
+    }
+
+    /// Whether another attempt to connect is due.
+    fn may_connect(&self) -> Result<(), StoreError> {
+        match &*self.failed.borrow() {
+            Some(failed) if Instant::now() < failed.retry_at => Err(StoreError::Unavailable(failed.said.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens one more connection.
+    async fn open(&self) -> Result<(), StoreError> {
+        self.opening.set(self.opening.get() + 1);
+        // Given up half-way too, the place is free again.
+        let opening = Opening(self);
+        let outcome = self.config.connect(NoTls).await;
+        drop(opening);
+        match outcome {
+            Ok((client, driver)) => {
+                tokio::spawn(async move {
+                    if let Err(error) = driver.await {
+                        tracing::warn!(error = describe(&error), "a database connection broke");
+                    }
+                });
+                *self.failed.borrow_mut() = None;
+                let connection = Connection {
+                    client,
+                    statements: RefCell::default(),
+                    in_flight: Cell::new(0),
+                    reserved: Cell::new(false),
+                    removed: Cell::new(false),
+                };
+                self.connections.borrow_mut().push(Rc::new(connection));
+                add(&self.metrics.connections_opened, 1);
+                add(&self.metrics.connections_open, 1);
+                add(&self.metrics.connections_idle, 1);
+                Ok(())
+            }
+            Err(error) => {
+                let mut failed = self.failed.borrow_mut();
+                let backoff = failed.as_ref().map_or(BACKOFF_MIN, |failed| (failed.backoff * 2).min(BACKOFF_MAX));
+                let said = format!("cannot connect to the database: {}", describe(&error));
+                tracing::warn!(error = said, "no database connection");
+                add(&self.metrics.connections_lost, 1);
+                *failed = Some(Failed { retry_at: Instant::now() + backoff, backoff, said: said.clone() });
+                // Enough if some connection is left to wait for.
+                if self.connections.borrow().is_empty() { Err(StoreError::Unavailable(said)) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn lease(self: &Rc<Self>, connection: Rc<Connection>) -> Lease {
+        self.begin_use(&connection);
+        Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Shared }
+    }
+
+    fn begin_use(&self, connection: &Connection) {
+        if connection.in_flight.replace(connection.in_flight.get() + 1) == 0 {
+            add(&self.metrics.connections_in_use, 1);
+            subtract(&self.metrics.connections_idle, 1);
+        }
+    }
+
+    fn end_use(&self, connection: &Connection) {
+        if connection.in_flight.replace(connection.in_flight.get() - 1) == 1 {
+            subtract(&self.metrics.connections_in_use, 1);
+            if !connection.removed.get() {
+                add(&self.metrics.connections_idle, 1);
+            }
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.kind == LeaseKind::Open {
+            // Nobody knows how far its transaction came. The server rolls it back when the connection closes.
+            self.pool.remove_if(|connection| Rc::ptr_eq(connection, &self.connection));
+        }
+        if self.kind != LeaseKind::Reserved {
+            self.pool.end_use(&self.connection);
+        }
+        if self.kind != LeaseKind::Shared {
+            self.connection.reserved.set(false);
+        }
+        self.pool.changed.notify_waiters();
+    }
+}
+
+struct Opening<'a>(&'a Pool);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.opening.set(self.0.opening.get() - 1);
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl Lease {
+    /// Sends a statement, prepared on this connection if it is not yet, and waits for its rows.
+    pub(super) async fn query(
+        &self,
+        sql: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let statement = self.prepare(sql).await?;
+        add(&self.pool.metrics.statements, 1);
+        self.connection.client.query(&statement, values).await
+    }
+
+    /// Prepares a statement. Done beforehand, several can leave together and in order.
+    pub(super) async fn prepare(&self, sql: &'static str) -> Result<Statement, tokio_postgres::Error> {
+        let known = self.connection.statements.borrow().get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.connection.client.prepare(sql).await?;
+        self.connection.statements.borrow_mut().insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    /// Sends `BEGIN`, `COMMIT` or `ROLLBACK`.
+    pub(super) async fn control(&self, command: &'static str) -> Result<(), tokio_postgres::Error> {
+        self.connection.client.batch_execute(command).await
+    }
+
+    /// Gives the connection of a transaction back: it has been answered that it is over, one way or the other.
+    pub(super) fn ended(mut self) {
+        self.kind = LeaseKind::Ended;
+    }
+}

@@ -1,0 +1,121 @@
+//! Revocations on PostgreSQL.
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
+use muster_domain::time::Timestamp;
+use muster_domain::{Subject, TokenId};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::fault::{Fault, translate};
+use super::pool::Lease;
+use super::values::Moment;
+
+pub(super) const INSERT: &str = "INSERT INTO muster_revocation \
+     (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets) \
+     SELECT * FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::bool[], $5::timestamptz[], $6::timestamptz[], \
+     $7::bool[])";
+const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
+     close_sockets FROM muster_revocation WHERE sequence > $1 OR revoked_at > $2 ORDER BY sequence";
+
+/// The columns of rows to insert.
+#[derive(Default)]
+struct Columns {
+    subjects: Vec<Vec<u8>>,
+    tokens: Vec<Option<Uuid>>,
+    keeps: Vec<Option<Uuid>>,
+    alls: Vec<bool>,
+    revoked_at: Vec<Moment>,
+    expires_at: Vec<Moment>,
+    close_sockets: Vec<bool>,
+}
+
+impl RevocationStore for PostgresStore {
+    fn revoke<'a>(&'a self, revocations: &'a [Revocation]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            let rows = columns(revocations);
+            self.attempts(async || {
+                let lease = self.pool.shared().await?;
+                insert_columns(&lease, &rows).await
+            })
+            .await
+        })
+    }
+
+    fn revocations_after(&self, sequence: i64, since: Timestamp) -> PortFuture<'_, Vec<RevocationRow>> {
+        Box::pin(async move {
+            let rows = self.query(AFTER, &[&sequence, &Moment(since)]).await?;
+            rows.iter().map(revocation).collect::<Result<_, _>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn prune_revocations(&self, now: Timestamp) -> PortFuture<'_, u64> {
+        Box::pin(async move {
+            let sql = "WITH gone AS (DELETE FROM muster_revocation WHERE expires_at < $1 RETURNING 1) \
+                       SELECT count(*) FROM gone";
+            let removed = self.query_one(sql, &[&Moment(now)], |row| row.try_get::<_, i64>(0)).await?;
+            Ok(removed.and_then(|removed| u64::try_from(removed).ok()).unwrap_or(0))
+        })
+    }
+}
+
+/// Adds one to the feed, as part of the caller's transaction.
+pub(super) async fn insert(lease: &Lease, revocation: &Revocation) -> Result<(), Fault> {
+    insert_columns(lease, &columns(&[*revocation])).await
+}
+
+async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
+    let values: super::Values<'_> = &[
+        &rows.subjects,
+        &rows.tokens,
+        &rows.keeps,
+        &rows.alls,
+        &rows.revoked_at,
+        &rows.expires_at,
+        &rows.close_sockets,
+    ];
+    lease.query(INSERT, values).await?;
+    Ok(())
+}
+
+fn columns(revocations: &[Revocation]) -> Columns {
+    let mut rows = Columns::default();
+    for revocation in revocations {
+        let (token, keep, all) = match revocation.tokens {
+            RevokedTokens::Token(token) => (Some(token.0), None, false),
+            RevokedTokens::AllBut(keep) => (None, keep.map(|keep| keep.0), true),
+        };
+        rows.subjects.push(revocation.subject.0.to_vec());
+        rows.tokens.push(token);
+        rows.keeps.push(keep);
+        rows.alls.push(all);
+        rows.revoked_at.push(Moment(revocation.revoked_at));
+        rows.expires_at.push(Moment(revocation.expires_at));
+        rows.close_sockets.push(revocation.close_sockets);
+    }
+    rows
+}
+
+fn revocation(row: &Row) -> Result<RevocationRow, tokio_postgres::Error> {
+    let (token, keep, all): (Option<Uuid>, Option<Uuid>, bool) = (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+    let tokens = match token {
+        Some(token) if !all => RevokedTokens::Token(TokenId(token)),
+        _ => RevokedTokens::AllBut(keep.map(TokenId)),
+    };
+    let mut subject = [0; 16];
+    // A row of another length is nobody's.
+    for (to, from) in subject.iter_mut().zip(row.try_get::<_, &[u8]>(1)?) {
+        *to = *from;
+    }
+    Ok(RevocationRow {
+        sequence: row.try_get(0)?,
+        revocation: Revocation {
+            subject: Subject(subject),
+            tokens,
+            revoked_at: row.try_get::<_, Moment>(5)?.0,
+            expires_at: row.try_get::<_, Moment>(6)?.0,
+            close_sockets: row.try_get(7)?,
+        },
+    })
+}

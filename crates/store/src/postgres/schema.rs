@@ -1,0 +1,104 @@
+//! Bringing a database's schema up to date: the original's tables where there are none, ours beside them.
+
+use std::time::Duration;
+
+use tokio_postgres::{Client, NoTls};
+
+use super::adopt::{Found, inspect};
+use super::config;
+use super::fault::describe;
+use crate::OpenError;
+
+/// A numbered step of our own tables. Never changed once released.
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+const NAKAMA: &str = include_str!("../../migrations/postgres/0000_nakama.sql");
+
+const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "revocation", sql: include_str!("../../migrations/postgres/0001_muster.sql") }];
+
+/// Where the steps taken are noted, and whether the tables around ours were another server's.
+const RECORD: &str = "CREATE TABLE IF NOT EXISTS muster_migration (
+    version bigint NOT NULL,
+    name text NOT NULL,
+    adopted boolean NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT muster_migration_pkey PRIMARY KEY (version)
+)";
+
+/// The newest schema of ours that this program knows.
+pub const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Two servers that start together migrate one after the other. The number is ours by the letters MUSTER.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(x'4d5553544552'::bigint)";
+
+/// Building indexes on a large database may take its time.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// What a migration found and did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    /// The database was empty, and all tables were made.
+    pub created: bool,
+    /// The tables are another server's, adopted in place now or before.
+    pub adopted: bool,
+    /// Versions of our own tables applied now.
+    pub applied: Vec<i64>,
+}
+
+/// Brings the database at `url` up to date, all in one transaction: makes all tables in an empty one, adds ours to one
+/// of a Nakama 3.40 server, and leaves everything else untouched. Call it once, before the shards open their stores.
+///
+/// # Errors
+/// When the database does not answer, or holds what may not be used; the sentence says what to do.
+pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
+    let mut client = connect(url).await?;
+    let failed =
+        |error: tokio_postgres::Error| OpenError::new(format!("cannot migrate the database: {}", describe(&error)));
+    let transaction = client.transaction().await.map_err(failed)?;
+    transaction.batch_execute(LOCK).await.map_err(failed)?;
+    let found = inspect(transaction.client()).await?;
+    let (present, adopted) = match found {
+        Found::Empty => {
+            transaction.batch_execute(NAKAMA).await.map_err(failed)?;
+            (0, false)
+        }
+        Found::Nakama => (0, true),
+        Found::Muster { version, adopted } => (version, adopted),
+    };
+    transaction.batch_execute(RECORD).await.map_err(failed)?;
+    let mut applied = Vec::new();
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > present) {
+        transaction.batch_execute(migration.sql).await.map_err(failed)?;
+        let sql = "INSERT INTO muster_migration (version, name, adopted) VALUES ($1, $2, $3)";
+        transaction.execute(sql, &[&migration.version, &migration.name, &adopted]).await.map_err(failed)?;
+        applied.push(migration.version);
+    }
+    transaction.commit().await.map_err(failed)?;
+    Ok(Migrated { created: found == Found::Empty, adopted, applied })
+}
+
+/// Whether the database at `url` was adopted; an error unless its schema is exactly this program's.
+pub(super) async fn check(url: &str) -> Result<bool, OpenError> {
+    match inspect(&connect(url).await?).await? {
+        Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(adopted),
+        _ => Err(OpenError::new("the database's schema is not up to date: run `muster migrate up` first")),
+    }
+}
+
+async fn connect(url: &str) -> Result<Client, OpenError> {
+    let (client, driver) = config(url, STATEMENT_TIMEOUT)?
+        .connect(NoTls)
+        .await
+        .map_err(|error| OpenError::new(format!("cannot connect to the database: {}", describe(&error))))?;
+    tokio::spawn(async move {
+        if let Err(error) = driver.await {
+            tracing::warn!(error = describe(&error), "a database connection broke");
+        }
+    });
+    Ok(client)
+}

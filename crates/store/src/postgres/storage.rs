@@ -1,0 +1,272 @@
+//! Storage objects on PostgreSQL. One object is one statement; several are one transaction of the same statements, sent
+//! together and in the order of the objects' names, so that two batches never wait for each other in a circle.
+
+use futures_util::future::join_all;
+use muster_domain::UserId;
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::storage::{
+    Authority, Expected, Object, ObjectAck, ObjectDelete, ObjectId, ObjectQuery, ObjectWrite, StorageStore,
+};
+use muster_domain::ports::store::StoreError;
+use muster_domain::time::Timestamp;
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::fault::{Fault, is_missing_owner, translate};
+use super::pool::Lease;
+use super::values::Moment;
+use crate::{limits, objects};
+
+type PgResult<T> = Result<T, tokio_postgres::Error>;
+
+/// What each changing statement answers: one row that says it was done, or the object as it stands, or nothing.
+macro_rules! changing {
+    ($change:literal) => {
+        concat!(
+            "WITH present AS (SELECT version, read, write, create_time, update_time FROM storage \
+                 WHERE collection = $1 AND key = $2 AND user_id = $3), changed AS (",
+            $change,
+            " RETURNING create_time, update_time) \
+             SELECT true, '', 0::int2, 0::int2, create_time, update_time FROM changed \
+             UNION ALL SELECT false, version, read, write, create_time, update_time FROM present \
+             WHERE NOT EXISTS (SELECT 1 FROM changed)"
+        )
+    };
+}
+
+// $4 value, $5 version, $6 and $7 permissions, $8 now, $9 whether permissions do not apply.
+const WRITE_ANY: &str = changing!(
+    "INSERT INTO storage (collection, key, user_id, value, version, read, write, create_time, update_time) \
+     VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8, $8) \
+     ON CONFLICT (collection, key, user_id) DO UPDATE SET value = excluded.value, version = excluded.version, \
+         read = excluded.read, write = excluded.write, update_time = excluded.update_time \
+     WHERE ($9 OR storage.write >= 1) AND NOT (storage.version = excluded.version \
+         AND storage.read = excluded.read AND storage.write = excluded.write)"
+);
+const WRITE_ABSENT: &str = changing!(
+    "INSERT INTO storage (collection, key, user_id, value, version, read, write, create_time, update_time) \
+     VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8, $8) ON CONFLICT (collection, key, user_id) DO NOTHING"
+);
+/// $10 is the expected version.
+const WRITE_VERSION: &str = changing!(
+    "UPDATE storage SET value = $4::text::jsonb, version = $5, read = $6, write = $7, update_time = $8 \
+     WHERE collection = $1 AND key = $2 AND user_id = $3 AND version = $10 AND ($9 OR write >= 1)"
+);
+/// $4 is the expected version or empty, $5 whether permissions do not apply.
+const DELETE: &str = changing!(
+    "DELETE FROM storage WHERE collection = $1 AND key = $2 AND user_id = $3 \
+     AND ($4 = '' OR version = $4) AND ($5 OR write >= 1)"
+);
+
+/// The columns of an [`Object`], of table `s`.
+macro_rules! columns {
+    () => {
+        "s.collection, s.key, s.user_id, s.value::text, s.version, s.read, s.write, s.create_time, s.update_time"
+    };
+}
+
+const READ: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM unnest($1::text[], $2::text[], $3::uuid[], $4::int2[]) AS wanted (collection, key, user_id, least) \
+     JOIN storage s ON s.collection = wanted.collection AND s.key = wanted.key AND s.user_id = wanted.user_id \
+     AND s.read >= wanted.least"
+);
+const LIST_ALL: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM storage s WHERE collection = $1 AND read >= $2 AND (read, key, user_id) > ($3, $4, $5) \
+     ORDER BY read, key, user_id LIMIT $6"
+);
+const LIST_OWNER: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM storage s WHERE collection = $1 AND user_id = $2 AND read >= $3 AND (read, key) > ($4, $5) \
+     ORDER BY read, key LIMIT $6"
+);
+
+impl StorageStore for PostgresStore {
+    fn write_objects<'a>(
+        &'a self,
+        authority: Authority,
+        writes: &'a [ObjectWrite],
+        now: Timestamp,
+    ) -> PortFuture<'a, Vec<ObjectAck>> {
+        Box::pin(async move {
+            writes.iter().try_for_each(limits::object)?;
+            writes.iter().try_for_each(|write| objects::check_owner(authority, &write.id))?;
+            let put = async |lease: &Lease, write: &ObjectWrite| put(lease, authority, write, now).await;
+            self.each(writes, write_statement, |write| &write.id, put).await
+        })
+    }
+
+    fn read_objects<'a>(&'a self, authority: Authority, ids: &'a [ObjectId]) -> PortFuture<'a, Vec<Object>> {
+        Box::pin(async move {
+            let ids = objects::distinct(ids);
+            let collections: Vec<&str> = ids.iter().map(|id| id.collection.as_str()).collect();
+            let keys: Vec<&str> = ids.iter().map(|id| id.key.as_str()).collect();
+            let owners: Vec<_> = ids.iter().map(|id| id.user_id.0).collect();
+            let least: Vec<i16> = ids.iter().map(|id| objects::read_least(authority, Some(id.user_id))).collect();
+            let rows = self.query(READ, &[&collections, &keys, &owners, &least]).await?;
+            rows.iter().map(object).collect::<PgResult<_>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn list_objects<'a>(&'a self, query: &'a ObjectQuery) -> PortFuture<'a, (Vec<Object>, bool)> {
+        Box::pin(async move {
+            let least = objects::read_least(query.authority, query.owner);
+            // Behind nothing: no permission is lower than 0.
+            let (read, key, user_id) = query.after.as_ref().map_or((-1, "", UserId::SYSTEM), |after| {
+                (objects::read_code(after.read), after.key.as_str(), after.user_id)
+            });
+            let limit = i64::from(query.limit) + 1;
+            let rows = match query.owner {
+                Some(owner) => {
+                    let values: super::Values<'_> = &[&query.collection, &owner.0, &least, &read, &key, &limit];
+                    self.query(LIST_OWNER, values).await?
+                }
+                None => {
+                    let values: super::Values<'_> = &[&query.collection, &least, &read, &key, &user_id.0, &limit];
+                    self.query(LIST_ALL, values).await?
+                }
+            };
+            let more = rows.len() > query.limit as usize;
+            let found = rows.iter().take(query.limit as usize).map(object).collect::<PgResult<_>>();
+            Ok((found.map_err(|error| translate(&error))?, more))
+        })
+    }
+
+    fn delete_objects<'a>(&'a self, authority: Authority, deletes: &'a [ObjectDelete]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            deletes.iter().try_for_each(|delete| objects::check_owner(authority, &delete.id))?;
+            let remove = async |lease: &Lease, delete: &ObjectDelete| remove(lease, authority, delete).await;
+            self.each(deletes, |_| DELETE, |delete| &delete.id, remove).await.map(|_| ())
+        })
+    }
+}
+
+impl PostgresStore {
+    /// Runs `step` for each of `items`, all or none; the answers in their order.
+    async fn each<I, T>(
+        &self,
+        items: &[I],
+        statement: impl Fn(&I) -> &'static str,
+        id: impl Fn(&I) -> &ObjectId,
+        step: impl AsyncFn(&Lease, &I) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, StoreError> {
+        if let [item] = items {
+            let alone = async || step(&self.pool.shared().await?, item).await;
+            return Ok(vec![self.attempts(alone).await?]);
+        }
+        // Stable: two steps for one object keep their order.
+        let mut order: Vec<usize> = (0..items.len()).collect();
+        order.sort_by_key(|index| id(&items[*index]));
+        self.attempts(async || {
+            self.transaction(async |lease| {
+                for item in items {
+                    lease.prepare(statement(item)).await?;
+                }
+                // Polled in this order the first time, and so sent in it, before the first answer is back.
+                let answers = join_all(order.iter().map(|index| step(lease, &items[*index]))).await;
+                let mut found: Vec<(usize, T)> = Vec::with_capacity(items.len());
+                for (index, answer) in order.iter().zip(answers) {
+                    // After the first that failed, the others fail for no reason of their own.
+                    found.push((*index, answer?));
+                }
+                found.sort_by_key(|(index, _)| *index);
+                Ok(found.into_iter().map(|(_, answer)| answer).collect())
+            })
+            .await
+        })
+        .await
+    }
+}
+
+fn write_statement(write: &ObjectWrite) -> &'static str {
+    match write.expected {
+        Expected::Any => WRITE_ANY,
+        Expected::Absent => WRITE_ABSENT,
+        Expected::Version(_) => WRITE_VERSION,
+    }
+}
+
+/// What a changing statement answered.
+enum Change {
+    Done { create_time: Timestamp, update_time: Timestamp },
+    NotDone(Option<objects::State>),
+}
+
+async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Timestamp) -> Result<ObjectAck, Fault> {
+    let (id, server) = (&write.id, authority == Authority::Server);
+    let (read, permission, now) = (objects::read_code(write.read), objects::write_code(write.write), Moment(now));
+    let expected = match &write.expected {
+        Expected::Version(version) => version.as_str(),
+        Expected::Any | Expected::Absent => "",
+    };
+    let all: super::Values<'_> = &[
+        &id.collection,
+        &id.key,
+        &id.user_id.0,
+        &write.value,
+        &write.version,
+        &read,
+        &permission,
+        &now,
+        &server,
+        &expected,
+    ];
+    let values = match write.expected {
+        Expected::Any => &all[..9],
+        Expected::Absent => &all[..8],
+        Expected::Version(_) => all,
+    };
+    let rows = match lease.query(write_statement(write), values).await {
+        Err(error) if is_missing_owner(&error) => return Err(Fault::Rule(objects::missing_owner())),
+        rows => rows?,
+    };
+    match change(&rows)? {
+        Change::Done { create_time, update_time } => Ok(objects::ack(write, create_time, update_time)),
+        Change::NotDone(present) => match (objects::decide(authority, write, present.as_ref())?, present) {
+            (objects::Decision::Keep, Some(present)) => {
+                Ok(objects::ack(write, present.create_time, present.update_time))
+            }
+            // It should have been done, going by what is there: that has changed since.
+            _ => Err(Fault::Overtaken),
+        },
+    }
+}
+
+async fn remove(lease: &Lease, authority: Authority, delete: &ObjectDelete) -> Result<(), Fault> {
+    let (id, server) = (&delete.id, authority == Authority::Server);
+    let values: super::Values<'_> = &[&id.collection, &id.key, &id.user_id.0, &delete.version, &server];
+    match change(&lease.query(DELETE, values).await?)? {
+        Change::Done { .. } => Ok(()),
+        Change::NotDone(present) => match objects::decide_delete(authority, delete, present.as_ref())? {
+            objects::Decision::Keep => Ok(()),
+            objects::Decision::Write => Err(Fault::Overtaken),
+        },
+    }
+}
+
+fn change(rows: &[Row]) -> PgResult<Change> {
+    let Some(row) = rows.first() else { return Ok(Change::NotDone(None)) };
+    let (create_time, update_time) = (row.try_get::<_, Moment>(4)?.0, row.try_get::<_, Moment>(5)?.0);
+    if row.try_get(0)? {
+        return Ok(Change::Done { create_time, update_time });
+    }
+    let (version, read, write) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+    Ok(Change::NotDone(Some(objects::State { version, read, write, create_time, update_time })))
+}
+
+/// From the columns of `columns`.
+fn object(row: &Row) -> PgResult<Object> {
+    Ok(Object {
+        id: ObjectId { collection: row.try_get(0)?, key: row.try_get(1)?, user_id: UserId(row.try_get(2)?) },
+        value: row.try_get(3)?,
+        version: row.try_get(4)?,
+        read: objects::read_permission(row.try_get(5)?),
+        write: objects::write_permission(row.try_get(6)?),
+        create_time: row.try_get::<_, Moment>(7)?.0,
+        update_time: row.try_get::<_, Moment>(8)?.0,
+    })
+}
