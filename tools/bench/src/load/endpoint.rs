@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::Fault;
@@ -41,6 +43,9 @@ impl Endpoints {
             None => TcpStream::connect(address).await?,
             Some(source) => {
                 let socket = TcpSocket::new_v4()?;
+                // The port is chosen on connecting, when the whole 4-tuple is known: choosing it on binding takes
+                // milliseconds once thousands are bound.
+                setsockopt(&socket, IpBindAddressNoPort, &true)?;
                 socket.bind((source, 0).into())?;
                 socket.connect(address).await?
             }
