@@ -32,3 +32,7 @@ impl OpenError {
         move |cause| Self(format!("{action}: {cause}"))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod suite;

@@ -1,0 +1,224 @@
+//! Deletion and export, judged by every row of every table.
+
+use muster_domain::UserId;
+use muster_domain::ports::revocations::{Revocation, RevokedTokens};
+use muster_domain::ports::storage::{Authority, Expected};
+use uuid::Uuid;
+
+use super::Fixture;
+use super::fixture::Cell::{Id, Number, Text, Time};
+use super::fixture::{NOW, custom};
+
+const NIL: Uuid = Uuid::nil();
+
+/// The tables that [`fill`] gives rows about the player, one by one.
+const FILLED: [&str; 16] = [
+    "console_audit_log", "group_edge", "groups", "leaderboard_record", "message", "muster_revocation", "notification",
+    "purchase", "storage", "subscription", "user_device", "user_edge", "user_tombstone", "users", "users_notes",
+    "wallet_ledger",
+];
+
+fn revocation(user: UserId) -> Revocation {
+    let tokens = RevokedTokens::AllBut(None);
+    let (revoked_at, expires_at) = (NOW, NOW.plus_seconds(60));
+    Revocation { subject: user.into(), tokens, revoked_at, expires_at, close_sockets: true }
+}
+
+/// Gives `ann` rows of every kind, most of them shared with `bob`.
+async fn fill(fixture: &Fixture, ann: UserId, bob: UserId) {
+    let store = fixture.store();
+    store.link(ann, &custom("ann"), NOW).await.unwrap();
+    store.link_email(ann, "ann@example.com", b"hash of ann", NOW).await.unwrap();
+    let object = super::storage::write("a", ann, 1, Expected::Any);
+    store.write_objects(Authority::Server, &[object], NOW).await.unwrap();
+    store.revoke(&[revocation(ann)]).await.unwrap();
+    let (ann, bob, time) = (ann.0, bob.0, NOW.0);
+    for (position, (source, destination)) in [(ann, bob), (bob, ann)].into_iter().enumerate() {
+        let cells = [
+            ("source_id", Id(source)),
+            ("position", Number(position as i64)),
+            ("update_time", Time(time)),
+            ("destination_id", Id(destination)),
+        ];
+        fixture.insert("user_edge", &cells).await;
+    }
+    fixture.execute("UPDATE users SET edge_count = 1 WHERE username <> ''").await;
+    fill_messages(fixture, ann, bob).await;
+    fill_groups(fixture, ann, bob).await;
+    fill_records(fixture, ann).await;
+}
+
+async fn fill_messages(fixture: &Fixture, ann: Uuid, bob: Uuid) {
+    let time = NOW.0;
+    for (number, (receiver, sender)) in [(ann, NIL), (ann, bob), (bob, ann)].into_iter().enumerate() {
+        let cells = [
+            ("id", Id(Uuid::from_u128(100 + number as u128))),
+            ("user_id", Id(receiver)),
+            ("subject", Text("hello")),
+            ("content", Text(if sender == ann { r#"{"username": "name-of-ann"}"# } else { "{}" })),
+            ("code", Number(1)),
+            ("sender_id", Id(sender)),
+            ("create_time", Time(time)),
+        ];
+        fixture.insert("notification", &cells).await;
+    }
+    let streams = [(2, ann, NIL, NIL), (4, bob, ann, bob), (4, bob, bob, ann), (2, bob, NIL, NIL)];
+    for (number, (mode, sender, subject, descriptor)) in streams.into_iter().enumerate() {
+        let cells = [
+            ("id", Id(Uuid::from_u128(200 + number as u128))),
+            ("sender_id", Id(sender)),
+            ("username", Text(if sender == ann { "name-of-ann" } else { "bob" })),
+            ("stream_mode", Number(mode)),
+            ("stream_subject", Id(subject)),
+            ("stream_descriptor", Id(descriptor)),
+            ("stream_label", Text("lobby")),
+            ("create_time", Time(time)),
+            ("update_time", Time(time)),
+        ];
+        fixture.insert("message", &cells).await;
+    }
+}
+
+async fn fill_groups(fixture: &Fixture, ann: Uuid, bob: Uuid) {
+    // Ann alone; Ann the superadmin with Bob a member; a group of others that Ann made and asked to join.
+    let groups = [
+        (300_u128, 1, vec![(ann, 0)]),
+        (301, 2, vec![(ann, 0), (bob, 2)]),
+        (302, 1, vec![(bob, 0), (ann, 3)]),
+    ];
+    for (number, edge_count, members) in groups {
+        let group = Uuid::from_u128(number);
+        let cells = [
+            ("id", Id(group)),
+            ("creator_id", Id(ann)),
+            ("name", Text(["alone", "both", "others"][(number - 300) as usize])),
+            ("edge_count", Number(edge_count)),
+            ("create_time", Time(NOW.0)),
+            ("update_time", Time(NOW.0)),
+        ];
+        fixture.insert("groups", &cells).await;
+        for (position, (member, state)) in members.into_iter().enumerate() {
+            for (source, destination) in [(group, member), (member, group)] {
+                let cells = [
+                    ("source_id", Id(source)),
+                    ("position", Number(number as i64 * 10 + position as i64)),
+                    ("update_time", Time(NOW.0)),
+                    ("destination_id", Id(destination)),
+                    ("state", Number(state)),
+                ];
+                fixture.insert("group_edge", &cells).await;
+            }
+        }
+    }
+}
+
+async fn fill_records(fixture: &Fixture, ann: Uuid) {
+    let time = NOW.0;
+    let (create, update) = (("create_time", Time(time)), ("update_time", Time(time)));
+    let board = [("id", Text("board")), ("create_time", Time(time)), ("start_time", Time(time))];
+    fixture.insert("leaderboard", &board).await;
+    let record = [
+        ("leaderboard_id", Text("board")),
+        ("owner_id", Id(ann)),
+        ("username", Text("name-of-ann")),
+        create,
+        update,
+    ];
+    fixture.insert("leaderboard_record", &record).await;
+    let id = || ("id", Id(Uuid::from_u128(400)));
+    let times = || [("create_time", Time(time)), ("update_time", Time(time))];
+    let [create, update] = times();
+    let ledger = [id(), ("user_id", Id(ann)), ("changeset", Text("{}")), ("metadata", Text("{}")), create, update];
+    fixture.insert("wallet_ledger", &ledger).await;
+    let [create, update] = times();
+    fixture.insert("users_notes", &[id(), ("user_id", Id(ann)), ("note", Text("is nice")), create, update]).await;
+    fixture.insert("user_tombstone", &[("user_id", Id(ann)), ("create_time", Time(time))]).await;
+    for (table, key) in [("purchase", "transaction_id"), ("subscription", "original_transaction_id")] {
+        let [create, update] = times();
+        let mut cells = vec![
+            (key, Text("receipt")),
+            ("product_id", Text("gems")),
+            ("purchase_time", Time(time)),
+            ("user_id", Id(ann)),
+            create,
+            update,
+        ];
+        if table == "subscription" {
+            cells.push(("expire_time", Time(time)));
+        }
+        fixture.insert(table, &cells).await;
+    }
+    let (message, metadata) = (format!("banned {ann}"), format!(r#"{{"email": "ann@example.com", "id": "{ann}"}}"#));
+    let audit = [
+        ("create_time", Time(time)),
+        id(),
+        ("console_user_id", Id(Uuid::from_u128(500))),
+        ("console_username", Text("operator")),
+        ("email", Text("operator@example.com")),
+        ("action", Text("ban")),
+        ("resource", Text("account")),
+        ("message", Text(&message)),
+        ("metadata", Text(&metadata)),
+    ];
+    fixture.insert("console_audit_log", &audit).await;
+}
+
+pub(super) async fn leaves_no_trace(fixture: &Fixture) {
+    let (store, ann, bob) = (fixture.store(), fixture.sign_up("name-of-ann").await, fixture.sign_up("bob").await);
+    fill(fixture, ann, bob).await;
+    let id = ann.to_string();
+    let traces = [id.as_str(), &ann.0.simple().to_string(), "of-ann", "ann@example.com"].map(str::to_owned);
+    let naming = async |trace: &str| {
+        let rows = fixture.rows().await;
+        rows.into_iter().filter(|(_, row)| row.contains(trace)).collect::<Vec<_>>()
+    };
+    assert!(naming(&id).await.len() > 20, "there is something to be found");
+
+    assert!(store.delete_account(ann, false, &revocation(ann), NOW).await.unwrap());
+    for trace in &traces {
+        assert_eq!(naming(trace).await, [], "{trace}");
+    }
+    let rows = fixture.rows().await;
+    let count = |table: &str| rows.iter().filter(|(name, _)| name == table).count();
+    assert_eq!((count("purchase"), count("subscription"), count("console_audit_log")), (1, 1, 1), "under the nil user");
+    assert_eq!((count("groups"), count("message"), count("notification")), (2, 1, 0));
+    assert_eq!(count("group_edge"), 4, "Bob leads one group now and led the other before");
+    assert_eq!(count("muster_revocation"), 2, "under a pseudonym");
+    let bob = store.account(bob).await.unwrap().unwrap();
+    assert_eq!(bob.user.edge_count, 0);
+    assert!(!store.delete_account(ann, false, &revocation(ann), NOW).await.unwrap());
+
+    let recorded = fixture.sign_up("name-of-zoe").await;
+    assert!(store.delete_account(recorded, true, &revocation(recorded), NOW).await.unwrap());
+    let tombstones = naming(&recorded.to_string()).await;
+    assert_eq!(tombstones.iter().map(|(table, _)| table.as_str()).collect::<Vec<_>>(), ["user_tombstone"]);
+}
+
+pub(super) async fn exports_every_table(fixture: &Fixture) {
+    let (store, ann, bob) = (fixture.store(), fixture.sign_up("name-of-ann").await, fixture.sign_up("bob").await);
+    fill(fixture, ann, bob).await;
+    let export = store.export_account(ann).await.unwrap().unwrap();
+    let export: serde_json::Value = serde_json::from_str(&export).unwrap();
+    let tables: Vec<&str> = export.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(tables, FILLED);
+    let user = &export["users"][0];
+    assert_eq!((user["id"].as_str(), user["username"].as_str()), (Some(ann.to_string().as_str()), Some("name-of-ann")));
+    assert!(user["metadata"].is_object() && user["create_time"].as_str().unwrap().starts_with("2023-11-14T22:13:20.123456"));
+    assert_eq!(user.get("password"), None, "a hash could be guessed at");
+    assert_eq!(export["storage"][0]["value"]["n"], 1);
+    // Every row that the tables hold of her is there.
+    for table in FILLED.iter().filter(|table| **table != "muster_revocation") {
+        let rows = fixture.rows().await;
+        let held = rows.iter().filter(|(name, row)| name == table && row.contains(&ann.to_string())).count();
+        assert_eq!(export[table].as_array().unwrap().len(), held, "{table}");
+    }
+}
+
+pub(super) async fn knows_no_strangers(fixture: &Fixture) {
+    let (store, nobody) = (fixture.store(), UserId(Uuid::from_u128(404)));
+    assert_eq!(store.export_account(nobody).await.unwrap(), None);
+    for user in [nobody, UserId::SYSTEM] {
+        assert!(!store.delete_account(user, true, &revocation(user), NOW).await.unwrap());
+    }
+    assert!(store.revocations_after(0, NOW).await.unwrap().is_empty());
+}

@@ -1,0 +1,203 @@
+//! A database for one test, the ways into its tables past the ports, and the runtime that a shard would be.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use muster_domain::UserId;
+use muster_domain::ports::accounts::{Identifier, Login, NewAccount};
+use muster_domain::ports::store::Store;
+use muster_domain::time::Timestamp;
+use muster_testenv::{Database, Postgres};
+use rusqlite::types::ValueRef;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+use uuid::Uuid;
+
+use crate::metrics::StoreMetrics;
+use crate::{PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, postgres};
+
+/// See the module.
+pub(super) struct Fixture {
+    store: Box<dyn Store>,
+    raw: Raw,
+}
+
+enum Raw {
+    Sqlite { path: PathBuf, _folder: Folder },
+    Postgres { client: tokio_postgres::Client, _database: Database },
+}
+
+/// A value of a column, for rows that no port writes yet.
+pub(super) enum Cell<'a> {
+    Id(Uuid),
+    Text(&'a str),
+    Number(i64),
+    Time(i64),
+}
+
+/// A folder for one test, removed with its value.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("muster-store-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(super) fn on_sqlite(test: impl AsyncFnOnce(&Fixture)) {
+    runtime().block_on(async {
+        let folder = Folder::new();
+        let path = folder.0.join("muster.db");
+        let store = SqliteStore::open(&path, &SqliteOptions::default(), Arc::new(StoreMetrics::default())).unwrap();
+        test(&Fixture { store: Box::new(store), raw: Raw::Sqlite { path, _folder: folder } }).await;
+    });
+}
+
+pub(super) fn on_postgres(test: impl AsyncFnOnce(&Fixture)) {
+    let database = Postgres::shared().unwrap().create_database().unwrap();
+    runtime().block_on(async {
+        postgres::migrate(database.url()).await.unwrap();
+        let options = PostgresOptions { connections_max: 6, ..PostgresOptions::default() };
+        let store = PostgresStore::open(database.url(), &options, Arc::new(StoreMetrics::default())).await.unwrap();
+        let client = client(database.url()).await;
+        test(&Fixture { store: Box::new(store), raw: Raw::Postgres { client, _database: database } }).await;
+    });
+}
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
+    let (client, driver) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(driver);
+    client
+}
+
+impl Fixture {
+    pub(super) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Signs a new player up with a device; panics if it is known.
+    pub(super) async fn sign_up(&self, name: &str) -> UserId {
+        let login = self.sign_in(&device(name), name).await;
+        assert!(login.created, "{name} is known already");
+        login.user_id
+    }
+
+    /// Signs in, making the account `name` if need be.
+    pub(super) async fn sign_in(&self, identifier: &Identifier, name: &str) -> Login {
+        self.store().login(identifier, Some(&new_account(name))).await.unwrap().unwrap()
+    }
+
+    /// Adds a row past the ports.
+    pub(super) async fn insert(&self, table: &str, cells: &[(&str, Cell<'_>)]) {
+        let columns: Vec<&str> = cells.iter().map(|(column, _)| *column).collect();
+        let values: Vec<String> = cells.iter().map(|(_, cell)| self.literal(cell)).collect();
+        let sql = format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), values.join(", "));
+        self.execute(&sql).await;
+    }
+
+    pub(super) async fn execute(&self, sql: &str) {
+        match &self.raw {
+            Raw::Sqlite { path, .. } => connect(path).execute_batch(sql).unwrap(),
+            Raw::Postgres { client, .. } => client.batch_execute(sql).await.unwrap(),
+        }
+    }
+
+    /// Every row of every table as text, after the table's name.
+    pub(super) async fn rows(&self) -> Vec<(String, String)> {
+        let mut rows = Vec::new();
+        match &self.raw {
+            Raw::Sqlite { path, .. } => {
+                let connection = connect(path);
+                let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+                let mut tables = connection.prepare(sql).unwrap();
+                let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+                for table in tables {
+                    let mut statement = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
+                    let width = statement.column_count();
+                    let mut found = statement.query([]).unwrap();
+                    while let Some(row) = found.next().unwrap() {
+                        let texts: Vec<String> = (0..width).map(|index| text(row.get_ref(index).unwrap())).collect();
+                        rows.push((table.clone(), texts.join("|")));
+                    }
+                }
+            }
+            Raw::Postgres { client, .. } => {
+                for table in query(client, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'").await {
+                    for row in query(client, &format!("SELECT to_jsonb(t) FROM \"{table}\" t")).await {
+                        rows.push((table.clone(), row));
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    fn literal(&self, cell: &Cell<'_>) -> String {
+        match (cell, &self.raw) {
+            (Cell::Id(id), Raw::Sqlite { .. }) => format!("x'{}'", id.simple()),
+            (Cell::Id(id), Raw::Postgres { .. }) => format!("'{id}'"),
+            (Cell::Text(text), _) => format!("'{}'", text.replace('\'', "''")),
+            (Cell::Number(number), _) => number.to_string(),
+            (Cell::Time(micros), Raw::Sqlite { .. }) => micros.to_string(),
+            (Cell::Time(micros), Raw::Postgres { .. }) => format!("'{}'", crate::time::rfc3339(*micros)),
+        }
+    }
+}
+
+pub(crate) async fn query(client: &tokio_postgres::Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap();
+    let text = |row: &tokio_postgres::SimpleQueryRow| row.get(0).unwrap_or_default().to_owned();
+    messages
+        .iter()
+        .filter_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(text(row)) } else { None })
+        .collect()
+}
+
+fn connect(path: &std::path::Path) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+    connection
+}
+
+/// Bytes appear as hexadecimal, and sixteen of them as an id too.
+fn text(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Blob(bytes) => {
+            let id = Uuid::from_slice(bytes).map(|id| id.to_string()).unwrap_or_default();
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + " " + &id
+        }
+    }
+}
+
+pub(super) fn device(name: &str) -> Identifier {
+    Identifier::Device(format!("device-of-{name}"))
+}
+
+pub(super) fn custom(name: &str) -> Identifier {
+    Identifier::Custom(format!("custom-of-{name}"))
+}
+
+pub(super) fn new_account(name: &str) -> NewAccount {
+    NewAccount { user_id: UserId(Uuid::new_v4()), username: name.to_owned(), now: NOW }
+}
+
+/// A moment that no clock shows.
+pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_123_456);

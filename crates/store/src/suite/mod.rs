@@ -1,0 +1,64 @@
+//! One suite for both databases: each test gets an empty database of its own and asks only through the ports, or looks
+//! at the tables as a stranger would.
+
+mod accounts;
+mod deletion;
+mod fixture;
+mod races;
+mod revocations;
+mod storage;
+
+use fixture::Fixture;
+
+/// Runs each test on SQLite and on PostgreSQL.
+macro_rules! suite {
+    ($($module:ident { $($test:ident)* })*) => {
+        mod sqlite {
+            $($(#[test] fn $test() { super::fixture::on_sqlite(super::$module::$test); })*)*
+        }
+        mod postgres {
+            $($(#[test] fn $test() { super::fixture::on_postgres(super::$module::$test); })*)*
+        }
+    };
+}
+
+suite! {
+    accounts {
+        signs_up_once_and_in_afterwards
+        takes_each_name_and_identifier_once
+        keeps_addresses_in_lower_case_and_replaces_hashes
+        updates_what_is_given
+        finds_users_each_once
+        links_and_unlinks_down_to_the_last
+        refuses_texts_wider_than_their_columns
+        bans_and_pardons
+        answers_a_ping
+    }
+    storage {
+        applies_the_version_rules
+        leaves_identical_writes_alone
+        applies_the_permission_matrix
+        writes_batches_wholly_or_not_at_all
+        applies_two_writes_of_one_object_in_order
+        refuses_owners_that_do_not_exist
+        lists_every_object_once_over_pages
+        deletes_as_permitted
+        holds_a_million_characters
+    }
+    races {
+        one_of_many_first_logins_creates
+        one_of_many_versioned_writes_wins
+        one_of_many_new_objects_wins
+        the_last_identifier_survives_concurrent_unlinks
+        batches_in_opposite_orders_all_succeed
+        one_of_many_takes_a_name
+    }
+    deletion {
+        leaves_no_trace
+        exports_every_table
+        knows_no_strangers
+    }
+    revocations {
+        feeds_in_order_and_prunes
+    }
+}
