@@ -150,8 +150,11 @@ impl Options {
     pub fn target(&self) -> anyhow::Result<Target<'_>> {
         let mut addresses = Vec::new();
         for name in &self.addr {
-            let address = name.to_socket_addrs().with_context(|| format!("--addr {name}: expected HOST:PORT"))?.next();
-            addresses.push(address.with_context(|| format!("--addr {name}: no such host"))?);
+            let found = name.to_socket_addrs().with_context(|| format!("--addr {name}: expected HOST:PORT"))?;
+            let found: Vec<_> = found.collect();
+            // IPv4 first: loopback connections can then spread over 127.0.x.y.
+            let address = found.iter().find(|address| address.is_ipv4()).or(found.first());
+            addresses.push(*address.with_context(|| format!("--addr {name}: no such host"))?);
         }
         ensure!(!addresses.is_empty(), "--addr names no server");
         Ok(Target { options: self, addresses, pids: self.pid.clone(), signs_in: true })
