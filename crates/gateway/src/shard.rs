@@ -132,10 +132,9 @@ impl Shard {
         tokio::task::spawn_local(async move {
             let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
             match stream {
-                Ok(stream) => crate::http::serve(stream, peer, shard).await,
+                Ok(stream) => crate::http::serve(stream, peer, shard, guard).await,
                 Err(error) => tracing::debug!(%error, "connection lost before its shard took it"),
             }
-            drop(guard);
         });
     }
 

@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 
 use self::activity::{Activity, Watched};
 use self::service::{Exchange, PendingSocket};
-use crate::shard::Shard;
+use crate::shard::{ConnectionGuard, Shard};
 use crate::ws::session::{self, Opening};
 
 /// Bytes a request's head may have; beyond, it is answered with 431. The server library's least.
@@ -40,15 +40,16 @@ pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for S {}
 
-/// Serves a connection to its end.
-pub async fn serve(stream: TcpStream, peer: SocketAddr, shard: Rc<Shard>) {
+/// Serves a connection until it ends or becomes a socket, which goes on in a task of its own: that task is a fraction
+/// of this one's size, and most connections are sockets that wait. `guard` goes wherever the connection goes.
+pub async fn serve(stream: TcpStream, peer: SocketAddr, shard: Rc<Shard>, guard: ConnectionGuard) {
     let Some(tls) = shard.config.tls.clone() else {
-        return serve_transport(stream, peer, shard).await;
+        return serve_transport(stream, peer, shard, guard).await;
     };
     let handshake = TlsAcceptor::from(tls).accept(stream);
     let within = std::time::Duration::from_millis(shard.config.http.read_timeout_ms);
     match tokio::time::timeout(within, handshake).await {
-        Ok(Ok(stream)) => serve_transport(Box::new(stream), peer, shard).await,
+        Ok(Ok(stream)) => serve_transport(Box::new(stream), peer, shard, guard).await,
         Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
         Err(_) => {
             shard.metrics.http_timeouts.fetch_add(1, Ordering::Relaxed);
@@ -56,14 +57,12 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shard: Rc<Shard>) {
     }
 }
 
-async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>) {
-    // Boxed so that the connection's task shrinks to the socket's size when it becomes one.
-    let upgraded = Box::pin(serve_requests(stream, peer, shard.clone())).await;
-    if let Some((upgraded, opening)) = upgraded
+async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>, guard: ConnectionGuard) {
+    if let Some((upgraded, opening)) = serve_requests(stream, peer, shard.clone()).await
         && let Ok(parts) = upgraded.downcast::<TokioIo<Watched<S>>>()
     {
         let stream = parts.io.into_inner().io;
-        session::run(stream, &parts.read_buf, opening, shard).await;
+        tokio::task::spawn_local(session::run(stream, parts.read_buf, opening, shard, guard));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
@@ -17,7 +18,7 @@ use super::connection::{Connection, MessageHandler};
 use super::frame::Opcode;
 use super::handle::SocketHandle;
 use crate::http::Transport;
-use crate::shard::{Shard, count_session};
+use crate::shard::{ConnectionGuard, Shard, count_session};
 
 /// What a handshake asked for and may have.
 pub struct Opening {
@@ -63,7 +64,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 }
 
 /// Runs a socket to its end.
-pub async fn run<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: Rc<Shard>) {
+pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, _guard: ConnectionGuard) {
     let Opening { claims, format, address } = opening;
     let handle = Rc::new(SocketHandle::new(shard.config.outbox));
     let info = SessionInfo {
@@ -83,7 +84,10 @@ pub async fn run<S: Transport>(stream: S, early: &[u8], opening: Opening, shard:
     let gauge = count_session(&shard.metrics);
     tracing::debug!(%session_id, %user_id, %address, format = format.name(), "socket opened");
     let handler = Handler { session: SocketSession::new(shard.app.clone(), format, claims) };
-    let reason = Connection::new(stream, early, handler, handle, shard.sockets.clone()).await;
+    let connection = Connection::new(stream, &early, handler, handle, shard.sockets.clone());
+    // It holds on to the buffer that the handshake was read into.
+    drop(early);
+    let reason = connection.await;
     drop(gauge);
     shard.sessions.borrow_mut().close(key);
     shard.metrics.socket_closed(reason);

@@ -109,6 +109,9 @@ fn work(scheme: Scheme, inbox: &Receiver<Job>, metrics: &PasswordMetrics) {
         }
         metrics.queued.fetch_sub(1, Ordering::Relaxed);
         metrics.done.fetch_add(1, Ordering::Relaxed);
+        if inbox.is_empty() {
+            hasher.rest();
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use argon2::password_hash::{PasswordHash, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
+use muster_domain::ports::passwords::PasswordCheck;
 
 /// Which scheme new hashes are made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,22 +24,23 @@ pub struct Hasher {
     scheme: Scheme,
     argon2: Argon2<'static>,
     memory: Vec<Block>,
-    /// Checked against when there is no account, so that its absence takes as long as a wrong password.
-    dummy: Option<Vec<u8>>,
 }
+
+/// Checked against when there is no hash, so that its absence takes as long as a wrong password. Nothing hashes to
+/// these: their last bytes were made up.
+const DUMMY_ARGON2ID: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9hY2NvdW50aGFzaXQ$\
+     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const DUMMY_BCRYPT: &str = "$2b$13$nnnnnnnnnnnnnnnnnnnnnOAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAO";
 
 impl Hasher {
     /// A hasher of `scheme`.
     pub fn new(scheme: Scheme) -> Self {
-        let params = Params::DEFAULT;
-        let mut hasher = Self {
-            scheme,
-            memory: Vec::new(),
-            argon2: Argon2::new(Algorithm::Argon2id, Version::V0x13, params),
-            dummy: None,
-        };
-        hasher.dummy = hasher.hash("no account has this password");
-        hasher
+        Self { scheme, argon2: Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::DEFAULT), memory: Vec::new() }
+    }
+
+    /// Gives back the memory that hashing filled.
+    pub fn rest(&mut self) {
+        self.memory = Vec::new();
     }
 
     /// The hash to store. `None`: the system gave no randomness, or the password cannot be hashed.
@@ -68,9 +70,12 @@ impl Hasher {
     }
 
     /// Checks a password against a hash of either scheme, or against a dummy of the current one.
-    pub fn check(&mut self, password: &str, hash: Option<&[u8]>) -> muster_domain::ports::passwords::PasswordCheck {
-        let is_known = hash.is_some();
-        let text = hash.or(self.dummy.as_deref()).and_then(|hash| std::str::from_utf8(hash).ok()).unwrap_or_default();
+    pub fn check(&mut self, password: &str, hash: Option<&[u8]>) -> PasswordCheck {
+        let dummy = match self.scheme {
+            Scheme::Argon2id => DUMMY_ARGON2ID,
+            Scheme::Bcrypt => DUMMY_BCRYPT,
+        };
+        let text = hash.map_or(dummy, |hash| std::str::from_utf8(hash).unwrap_or_default());
         let (fits, outdated) = if text.starts_with("$argon2") {
             let fits = PasswordHash::new(text)
                 .is_ok_and(|parsed| self.argon2.verify_password(password.as_bytes(), &parsed).is_ok());
@@ -79,7 +84,7 @@ impl Hasher {
             // In an adopted database the original's cost is kept even when it differs from ours.
             (bcrypt::verify(password, text).unwrap_or(false), self.scheme != Scheme::Bcrypt)
         };
-        muster_domain::ports::passwords::PasswordCheck { matches: is_known && fits, outdated }
+        PasswordCheck { matches: hash.is_some() && fits, outdated }
     }
 }
 
@@ -101,6 +106,18 @@ mod tests {
             assert!(!hasher.check("wrong horse", Some(&hash)).matches);
             assert!(Hasher { scheme: other, ..hasher }.check("correct horse", Some(&hash)).outdated);
         }
+    }
+
+    #[test]
+    fn the_dummies_are_hashes_of_the_current_cost() {
+        let parsed = PasswordHash::new(DUMMY_ARGON2ID).unwrap();
+        assert_eq!(Params::try_from(&parsed).unwrap(), {
+            let mut params = argon2::ParamsBuilder::new();
+            params.output_len(HASH_BYTES).build().unwrap()
+        });
+        // Anything that is no bcrypt hash is an error, not a mismatch.
+        assert!(!bcrypt::verify("any password", DUMMY_BCRYPT).unwrap());
+        assert!(DUMMY_BCRYPT.starts_with(&format!("$2b${BCRYPT_COST}$")));
     }
 
     #[test]
