@@ -12,10 +12,79 @@ pub mod postgres;
 pub mod sqlite;
 mod time;
 
+use std::sync::Arc;
+
+use muster_domain::ports::store::Store;
+
 pub use address::Address;
 pub use metrics::StoreMetrics;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
+
+/// Brings the database at `address` up to date, making it if there is none; a sentence for the operator.
+/// Call it once, on a tokio runtime, before stores are opened.
+///
+/// # Errors
+/// When the database cannot be used; the sentence says what to do.
+pub async fn migrate(address: &Address) -> Result<String, OpenError> {
+    let applied = match address {
+        Address::Sqlite(path) => SqliteStore::migrate(path)?,
+        Address::Postgres(url) => {
+            let migrated = postgres::migrate(url).await?;
+            match (migrated.created, migrated.adopted, migrated.applied.is_empty()) {
+                (true, _, _) => return Ok("made all tables in an empty database".to_owned()),
+                (false, true, false) => {
+                    return Ok(
+                        "adopted the database in place: only tables named muster_ were added, and dropping them \
+                               gives it back as it was"
+                            .to_owned(),
+                    );
+                }
+                _ => migrated.applied,
+            }
+        }
+    };
+    Ok(if applied.is_empty() {
+        "the database is up to date".to_owned()
+    } else {
+        format!("applied {} migration(s), the last is number {}", applied.len(), applied[applied.len() - 1])
+    })
+}
+
+/// Opens a store on the database at `address`, which must be up to date, see [`migrate`]. On SQLite open one and clone
+/// it for every shard; on PostgreSQL open one on each shard.
+///
+/// # Errors
+/// When the database cannot be used; the sentence says what to do.
+pub async fn open(
+    address: &Address,
+    sqlite: &SqliteOptions,
+    postgres: &PostgresOptions,
+    metrics: Arc<StoreMetrics>,
+) -> Result<Opened, OpenError> {
+    Ok(match address {
+        Address::Sqlite(path) => Opened::Sqlite(SqliteStore::open(path, sqlite, metrics)?),
+        Address::Postgres(url) => Opened::Postgres(PostgresStore::open(url, postgres, metrics).await?),
+    })
+}
+
+/// A store on either database.
+pub enum Opened {
+    /// May be cloned and sent to other shards.
+    Sqlite(SqliteStore),
+    /// Belongs to the shard that opened it.
+    Postgres(PostgresStore),
+}
+
+impl Opened {
+    /// The store, whichever it is.
+    pub fn store(&self) -> &dyn Store {
+        match self {
+            Self::Sqlite(store) => store,
+            Self::Postgres(store) => store,
+        }
+    }
+}
 
 /// Why a database cannot be opened, migrated, copied or restored. The text says what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

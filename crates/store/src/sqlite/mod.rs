@@ -4,6 +4,7 @@
 //! One process at a time owns a file: a lock beside it says so.
 
 mod accounts;
+pub mod backup;
 mod checkpoint;
 mod deletion;
 mod error;
@@ -124,6 +125,17 @@ impl SqliteStore {
         let writer = Writer { connection, queue: Arc::clone(&inner.writes), checkpointer, metrics };
         inner.spawn("muster-db-write", move || writer.run())?;
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Brings the file at `path` up to date and closes it again. Answers the schema versions applied now.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub fn migrate(path: &Path) -> Result<Vec<i64>, OpenError> {
+        let _held = lock(path)?;
+        let mut connection = schema::connect(path, None, SqliteOptions::default().reader_cache_kb)
+            .map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
+        schema::migrate(&mut connection)
     }
 
     /// What this store counts.

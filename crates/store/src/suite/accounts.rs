@@ -28,7 +28,10 @@ pub(super) async fn signs_up_once_and_in_afterwards(fixture: &Fixture) {
     let ann = store.login(&device("ann"), None).await.unwrap().unwrap();
     let account = store.account(ann.user_id).await.unwrap().unwrap();
     assert_eq!((account.user.create_time, account.user.update_time), (NOW, NOW));
-    assert_eq!((account.user.lang_tag.as_str(), account.user.metadata.as_str(), account.wallet.as_str()), ("en", "{}", "{}"));
+    assert_eq!(
+        (account.user.lang_tag.as_str(), account.user.metadata.as_str(), account.wallet.as_str()),
+        ("en", "{}", "{}")
+    );
     assert_eq!((account.devices, account.custom_id.as_str()), (vec!["device-of-ann".to_owned()], ""));
     assert_eq!((account.verify_time, account.disable_time), (Timestamp::EPOCH, Timestamp::EPOCH));
     assert_eq!(store.login_by_id(UNKNOWN).await.unwrap(), None);
@@ -52,7 +55,10 @@ pub(super) async fn takes_each_name_and_identifier_once(fixture: &Fixture) {
     assert_eq!(both, Err(StoreError::Conflict(Conflict::Email)));
     let name = store.create_with_email(&new_account("ann"), "new@example.com", b"hash").await;
     assert_eq!(name, Err(StoreError::Conflict(Conflict::Username)));
-    assert_eq!(store.link_email(ann, "eve@example.com", b"hash", NOW).await, Err(StoreError::Conflict(Conflict::Email)));
+    assert_eq!(
+        store.link_email(ann, "eve@example.com", b"hash", NOW).await,
+        Err(StoreError::Conflict(Conflict::Email))
+    );
 }
 
 pub(super) async fn keeps_addresses_in_lower_case_and_replaces_hashes(fixture: &Fixture) {
@@ -151,7 +157,8 @@ pub(super) async fn links_and_unlinks_down_to_the_last(fixture: &Fixture) {
 pub(super) async fn refuses_texts_wider_than_their_columns(fixture: &Fixture) {
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     let wide = "ü".repeat(129);
-    let invalid = |outcome: Result<(), StoreError>| assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{outcome:?}");
+    let invalid =
+        |outcome: Result<(), StoreError>| assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{outcome:?}");
     invalid(store.login(&Identifier::Device(wide.clone()), None).await.map(|_| ()));
     invalid(store.login(&device("new"), Some(&new_account(&wide))).await.map(|_| ()));
     invalid(store.login(&device("new"), Some(&new_account("nul\0"))).await.map(|_| ()));

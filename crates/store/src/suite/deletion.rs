@@ -13,8 +13,21 @@ const NIL: Uuid = Uuid::nil();
 
 /// The tables that [`fill`] gives rows about the player, one by one.
 const FILLED: [&str; 16] = [
-    "console_audit_log", "group_edge", "groups", "leaderboard_record", "message", "muster_revocation", "notification",
-    "purchase", "storage", "subscription", "user_device", "user_edge", "user_tombstone", "users", "users_notes",
+    "console_audit_log",
+    "group_edge",
+    "groups",
+    "leaderboard_record",
+    "message",
+    "muster_revocation",
+    "notification",
+    "purchase",
+    "storage",
+    "subscription",
+    "user_device",
+    "user_edge",
+    "user_tombstone",
+    "users",
+    "users_notes",
     "wallet_ledger",
 ];
 
@@ -81,11 +94,8 @@ async fn fill_messages(fixture: &Fixture, ann: Uuid, bob: Uuid) {
 
 async fn fill_groups(fixture: &Fixture, ann: Uuid, bob: Uuid) {
     // Ann alone; Ann the superadmin with Bob a member; a group of others that Ann made and asked to join.
-    let groups = [
-        (300_u128, 1, vec![(ann, 0)]),
-        (301, 2, vec![(ann, 0), (bob, 2)]),
-        (302, 1, vec![(bob, 0), (ann, 3)]),
-    ];
+    let groups =
+        [(300_u128, 1, vec![(ann, 0)]), (301, 2, vec![(ann, 0), (bob, 2)]), (302, 1, vec![(bob, 0), (ann, 3)])];
     for (number, edge_count, members) in groups {
         let group = Uuid::from_u128(number);
         let cells = [
@@ -117,13 +127,8 @@ async fn fill_records(fixture: &Fixture, ann: Uuid) {
     let (create, update) = (("create_time", Time(time)), ("update_time", Time(time)));
     let board = [("id", Text("board")), ("create_time", Time(time)), ("start_time", Time(time))];
     fixture.insert("leaderboard", &board).await;
-    let record = [
-        ("leaderboard_id", Text("board")),
-        ("owner_id", Id(ann)),
-        ("username", Text("name-of-ann")),
-        create,
-        update,
-    ];
+    let record =
+        [("leaderboard_id", Text("board")), ("owner_id", Id(ann)), ("username", Text("name-of-ann")), create, update];
     fixture.insert("leaderboard_record", &record).await;
     let id = || ("id", Id(Uuid::from_u128(400)));
     let times = || [("create_time", Time(time)), ("update_time", Time(time))];
@@ -203,7 +208,9 @@ pub(super) async fn exports_every_table(fixture: &Fixture) {
     assert_eq!(tables, FILLED);
     let user = &export["users"][0];
     assert_eq!((user["id"].as_str(), user["username"].as_str()), (Some(ann.to_string().as_str()), Some("name-of-ann")));
-    assert!(user["metadata"].is_object() && user["create_time"].as_str().unwrap().starts_with("2023-11-14T22:13:20.123456"));
+    assert!(
+        user["metadata"].is_object() && user["create_time"].as_str().unwrap().starts_with("2023-11-14T22:13:20.123456")
+    );
     assert_eq!(user.get("password"), None, "a hash could be guessed at");
     assert_eq!(export["storage"][0]["value"]["n"], 1);
     // Every row that the tables hold of her is there.

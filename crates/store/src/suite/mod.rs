@@ -3,7 +3,8 @@
 
 mod accounts;
 mod deletion;
-mod fixture;
+pub(crate) mod fixture;
+mod folders;
 mod races;
 mod revocations;
 mod storage;

@@ -56,8 +56,11 @@ pub(super) async fn the_last_identifier_survives_concurrent_unlinks(fixture: &Fi
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     store.link(ann, &custom("ann"), NOW).await.unwrap();
     store.link_email(ann, "ann@example.com", b"hash", NOW).await.unwrap();
-    let mut identifiers =
-        vec![Unlink::Custom("custom-of-ann".into()), Unlink::Email("ann@example.com".into()), Unlink::Device("device-of-ann".into())];
+    let mut identifiers = vec![
+        Unlink::Custom("custom-of-ann".into()),
+        Unlink::Email("ann@example.com".into()),
+        Unlink::Device("device-of-ann".into()),
+    ];
     for number in 0..8 {
         let extra = format!("extra device {number}");
         store.link(ann, &Identifier::Device(extra.clone()), NOW).await.unwrap();

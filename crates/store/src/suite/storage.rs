@@ -76,8 +76,10 @@ pub(super) async fn leaves_identical_writes_alone(fixture: &Fixture) {
 pub(super) async fn applies_the_permission_matrix(fixture: &Fixture) {
     let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
     let reads = [ReadPermission::None, ReadPermission::Owner, ReadPermission::Public];
-    for (number, (read, permission)) in
-        reads.into_iter().flat_map(|read| [WritePermission::None, WritePermission::Owner].map(|w| (read, w))).enumerate()
+    for (number, (read, permission)) in reads
+        .into_iter()
+        .flat_map(|read| [WritePermission::None, WritePermission::Owner].map(|w| (read, w)))
+        .enumerate()
     {
         let key = format!("key {number}");
         let object = ObjectWrite { read, write: permission, ..write(&key, ann, 1, Expected::Any) };
@@ -89,7 +91,8 @@ pub(super) async fn applies_the_permission_matrix(fixture: &Fixture) {
         ] {
             let found = store.read_objects(authority, &[id(&key, ann)]).await.unwrap();
             assert_eq!(!found.is_empty(), may_read, "{authority:?} reads {read:?}");
-            let query = ObjectQuery { collection: "saves".into(), owner: Some(ann), authority, limit: 100, after: None };
+            let query =
+                ObjectQuery { collection: "saves".into(), owner: Some(ann), authority, limit: 100, after: None };
             let (listed, _) = store.list_objects(&query).await.unwrap();
             assert_eq!(listed.iter().any(|object| object.id.key == key), may_read, "{authority:?} lists {read:?}");
             let changed = ObjectWrite { version: version(2), expected: Expected::Any, ..object.clone() };
@@ -144,7 +147,12 @@ pub(super) async fn lists_every_object_once_over_pages(fixture: &Fixture) {
         .map(|number| ObjectWrite {
             // Owners share keys, and digits, case and accents are where orders differ.
             read: reads[number as usize % 3],
-            ..write(&format!("{} é {}", number / 2 % 7, number / 2), [ann, bob][number as usize % 2], number, Expected::Any)
+            ..write(
+                &format!("{} é {}", number / 2 % 7, number / 2),
+                [ann, bob][number as usize % 2],
+                number,
+                Expected::Any,
+            )
         })
         .collect();
     store.write_objects(SERVER, &objects, NOW).await.unwrap();

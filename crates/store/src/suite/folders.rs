@@ -1,0 +1,123 @@
+//! What only files have: locks, backups, old schemas, foreign content.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use muster_domain::ports::accounts::AccountStore as _;
+use muster_domain::ports::storage::{Authority, Expected, StorageStore as _};
+
+use super::fixture::{Folder, NOW, device, new_account, runtime};
+use super::storage::{id, write};
+use crate::metrics::StoreMetrics;
+use crate::sqlite::backup::{backup, restore, verify};
+use crate::{OpenError, SqliteOptions, SqliteStore};
+
+/// A data file of schema 1, kept so that every later program proves that it opens it. One player `veteran` with the
+/// device `device-of-veteran` and one storage object.
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/schema-1.db");
+
+fn open(path: &Path) -> Result<SqliteStore, OpenError> {
+    SqliteStore::open(path, &SqliteOptions::default(), Arc::new(StoreMetrics::default()))
+}
+
+fn sign_in(store: &SqliteStore, name: &str) -> bool {
+    runtime().block_on(store.login(&device(name), Some(&new_account(name)))).unwrap().unwrap().created
+}
+
+fn refused(outcome: Result<impl Sized, OpenError>, saying: &str) {
+    let said = outcome.err().map(|error| error.0).unwrap_or_default();
+    assert!(said.contains(saying), "{said:?} does not say {saying:?}");
+}
+
+#[test]
+fn opens_a_file_of_an_older_program() {
+    let folder = Folder::new();
+    let path = folder.0.join("muster.db");
+    std::fs::copy(SAMPLE, &path).unwrap();
+    let store = open(&path).unwrap();
+    assert!(!sign_in(&store, "veteran") && sign_in(&store, "rookie"));
+    runtime().block_on(async {
+        let veteran = store.login(&device("veteran"), None).await.unwrap().unwrap().user_id;
+        let found = store.read_objects(Authority::Server, &[id("a", veteran)]).await.unwrap();
+        assert_eq!(found[0].value, r#"{"n": 1}"#);
+        store.write_objects(Authority::Server, &[write("a", veteran, 2, Expected::Any)], NOW).await.unwrap();
+    });
+}
+
+#[test]
+fn refuses_files_in_use_of_others_and_of_newer_programs() {
+    let folder = Folder::new();
+    let path = folder.0.join("muster.db");
+    let store = open(&path).unwrap();
+    refused(open(&path), "in use by another process");
+    drop(store);
+    rusqlite::Connection::open(&path).unwrap().execute("UPDATE muster_migration SET version = 99", []).unwrap();
+    refused(open(&path), "schema 99");
+    let other = folder.0.join("other.db");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
+    refused(open(&other), "another program");
+    std::fs::write(folder.0.join("text.db"), "not a database at all, but a text of some length").unwrap();
+    refused(open(&folder.0.join("text.db")), "text.db");
+}
+
+#[test]
+fn closes_after_answering_what_is_queued() {
+    let folder = Folder::new();
+    let path = folder.0.join("muster.db");
+    let store = open(&path).unwrap();
+    let clone = store.clone();
+    drop(store);
+    assert!(sign_in(&clone, "ann"));
+    drop(clone);
+    assert!(!sign_in(&open(&path).unwrap(), "ann"));
+}
+
+/// A store with one player, a key beside it, and a backup of both.
+fn backed_up() -> (Folder, SqliteStore, PathBuf) {
+    let folder = Folder::new();
+    let path = folder.0.join("data").join("muster.db");
+    let store = open(&path).unwrap();
+    sign_in(&store, "ann");
+    let keys = folder.0.join("data").join("keys.yml");
+    std::fs::write(&keys, "session: secret").unwrap();
+    let saved = folder.0.join("saved");
+    let manifest = backup(&path, &[keys], &saved).unwrap();
+    assert_eq!((manifest.rows["users"], manifest.rows["user_device"], manifest.files.len()), (2, 1, 2));
+    sign_in(&store, "bob");
+    (folder, store, saved)
+}
+
+#[test]
+fn restores_what_was_backed_up_while_running() {
+    let (folder, store, saved) = backed_up();
+    let path = folder.0.join("data").join("muster.db");
+    refused(backup(&path, &[], &saved), "exists already");
+    refused(restore(&saved, &path, true), "in use");
+    drop(store);
+    refused(restore(&saved, &path, false), "--force");
+    restore(&saved, &path, true).unwrap();
+    let elsewhere = folder.0.join("new").join("muster.db");
+    restore(&saved, &elsewhere, false).unwrap();
+    for path in [path, elsewhere] {
+        let store = open(&path).unwrap();
+        assert!(!sign_in(&store, "ann") && sign_in(&store, "bob"), "Bob came after the backup");
+        assert_eq!(std::fs::read_to_string(path.with_file_name("keys.yml")).unwrap(), "session: secret");
+    }
+}
+
+#[test]
+fn refuses_damaged_backups() {
+    let (folder, _store, saved) = backed_up();
+    let database = saved.join("muster.db");
+    let whole = std::fs::read(&database).unwrap();
+    for index in [100, whole.len() / 2, whole.len() - 1] {
+        let mut damaged = whole.clone();
+        damaged[index] ^= 1;
+        std::fs::write(&database, damaged).unwrap();
+        refused(verify(&saved), "not the file that was saved");
+        refused(restore(&saved, &folder.0.join("new").join("muster.db"), false), "not the file that was saved");
+    }
+    assert!(!folder.0.join("new").exists(), "nothing was touched");
+    std::fs::remove_file(saved.join("manifest.json")).unwrap();
+    refused(verify(&saved), "manifest.json");
+}
