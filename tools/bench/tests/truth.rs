@@ -124,16 +124,16 @@ fn answers_that_never_come_are_errors() {
 /// One stall of 400 ms at 200 operations a second makes some 80 of them wait, not one.
 #[test]
 fn open_loop_latency_includes_the_wait() {
-    for scenario in ["register", "heartbeat"] {
+    let stall = StallsOnce(50, Duration::from_millis(400));
+    for (scenario, manner) in [("register", stall), ("heartbeat", Withholds(50, 130))] {
         let arguments = format!("{scenario} -c 1 --rate 200 --arrivals fixed --duration 1 --warmup 0");
-        let said = bench(StallsOnce(50, Duration::from_millis(400)), &arguments);
+        let said = bench(manner, &arguments);
         assert_eq!(said.number("errors"), 0.0, "{}", said.first_line);
         assert!(said.number("p95_ms") > 150.0, "{scenario}: {}", said.figures);
         assert!(said.number("max_ms") > 390.0, "{scenario}: {}", said.figures);
         assert!((195.0..=200.0).contains(&said.number("ok")), "{scenario}: {}", said.figures);
     }
-    let arguments = "register -c 1 --duration 1 --warmup 0";
-    let closed = bench(StallsOnce(50, Duration::from_millis(400)), arguments);
+    let closed = bench(stall, "register -c 1 --duration 1 --warmup 0");
     assert!(closed.number("p95_ms") < 100.0, "a closed loop does not see who would have come: {}", closed.figures);
 }
 
@@ -159,10 +159,10 @@ fn ccu_holds_what_came() {
 #[test]
 fn passwords_sets_busy_beside_quiet() {
     let arguments = "passwords -c 10 --rate 500 --registrations 5 --duration 0.5 --warmup 0";
-    let said = bench(HashesSlowly(Duration::from_millis(100)), arguments);
+    let said = bench(HashesDuringPings(50), arguments);
     assert_eq!((said.number("errors"), said.number("registration_count")), (0.0, 5.0), "{}", said.first_line);
-    assert!(said.number("registration_p50_ms") >= 100.0, "{}", said.figures);
-    assert!(said.number("quiet_count") > 100.0 && said.number("ok") > 20.0, "{}", said.figures);
+    assert!(said.number("registration_p50_ms") > 10.0, "{}", said.figures);
+    assert!(said.number("quiet_count") > 100.0 && said.number("ok") > 40.0, "{}", said.figures);
     assert!(said.number("ratio_busy_to_quiet_p99") > 0.0);
 }
 

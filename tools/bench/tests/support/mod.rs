@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -26,10 +26,12 @@ pub enum Manner {
     LiesAboutUser,
     /// Pongs carry the cid of another ping.
     LiesAboutCid,
-    /// The operation of this number is answered this much later, and everything behind it too.
+    /// The sign-in of this number is answered this much later, and everything behind it on its connection too.
     StallsOnce(u64, Duration),
-    /// Takes this long for every sign-in with a password.
-    HashesSlowly(Duration),
+    /// Answers to operations from the first number on wait, on each socket, until the second has come.
+    Withholds(u64, u64),
+    /// Sign-ins with a password are answered only once this many more pings have come.
+    HashesDuringPings(u64),
     /// Never answers a ping.
     SilentOnSockets,
     /// Closes the connection instead of answering every operation whose number divides by this.
@@ -43,7 +45,8 @@ pub enum Manner {
 struct Stub {
     manner: Manner,
     seen: Mutex<HashSet<String>>,
-    operations: AtomicU64,
+    operations: Mutex<u64>,
+    operation_counted: Condvar,
     /// Pongs of clients to the stub's own pings.
     pongs: AtomicU64,
 }
@@ -52,8 +55,8 @@ struct Stub {
 pub fn start(manner: Manner) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (seen, operations, pongs) = Default::default();
-    let stub = Arc::new(Stub { manner, seen, operations, pongs });
+    let (seen, operations, operation_counted, pongs) = Default::default();
+    let stub = Arc::new(Stub { manner, seen, operations, operation_counted, pongs });
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let stub = stub.clone();
@@ -90,8 +93,8 @@ impl Stub {
                 write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{session}", session.len() + 1)?;
                 return Ok(false);
             }
-            Manner::HashesSlowly(pause) if head.contains("/email") => {
-                stall(pause);
+            Manner::HashesDuringPings(count) if head.contains("/email") => {
+                self.wait_for_operations(count);
                 respond(stream, 200, &session)?;
             }
             Manner::HonestInOtherWords => {
@@ -100,21 +103,33 @@ impl Stub {
                 write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
                 write!(stream, "{first_len:x}\r\n{first}\r\n{second_len:x}\r\n{second}\r\n0\r\n\r\n")?;
             }
-            _ if self.treat_operation() => respond(stream, 200, &session)?,
-            _ => return Ok(false),
+            _ => {
+                let Some(number) = self.count_operation() else { return Ok(false) };
+                match self.manner {
+                    Manner::StallsOnce(at, pause) if number == at => expect_silence(stream, pause)?,
+                    _ => {}
+                }
+                respond(stream, 200, &session)?;
+            }
         }
         Ok(true)
     }
 
-    /// Stalls or drops by number; false if the connection is to be closed.
-    fn treat_operation(&self) -> bool {
-        let number = self.operations.fetch_add(1, Ordering::Relaxed) + 1;
+    /// The operation's number; `None` if the connection is to be closed instead.
+    fn count_operation(&self) -> Option<u64> {
+        let mut operations = self.operations.lock().unwrap();
+        *operations += 1;
+        self.operation_counted.notify_all();
         match self.manner {
-            Manner::StallsOnce(at, pause) if number == at => stall(pause),
-            Manner::Drops(every) => return !number.is_multiple_of(every),
-            _ => {}
+            Manner::Drops(every) if operations.is_multiple_of(every) => None,
+            _ => Some(*operations),
         }
-        true
+    }
+
+    fn wait_for_operations(&self, count: u64) {
+        let operations = self.operations.lock().unwrap();
+        let enough = *operations + count;
+        drop(self.operation_counted.wait_while(operations, |operations| *operations < enough).unwrap());
     }
 
     fn session(&self, body: &str) -> String {
@@ -135,6 +150,7 @@ impl Stub {
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
         )?;
+        let mut answers = Vec::new();
         loop {
             let mut header = [0; 6];
             stream.read_exact(&mut header)?;
@@ -149,40 +165,41 @@ impl Stub {
                     let cid = payload.strip_suffix(&[0x82, 0x02, 0x00]).unwrap();
                     stream.write_all(&[&[0x82, payload.len() as u8], cid, &[0x8a, 0x02, 0x00]].concat())?;
                 }
-                0x81 if !self.answer_ping(&mut stream, &String::from_utf8(payload).unwrap())? => return Ok(()),
+                0x81 => {
+                    let Some(number) = self.count_operation() else { return Ok(()) };
+                    self.answer_ping(number, &String::from_utf8(payload).unwrap(), &mut answers);
+                    if !matches!(self.manner, Manner::Withholds(from, to) if (from..to).contains(&number)) {
+                        stream.write_all(&answers)?;
+                        answers.clear();
+                    }
+                }
                 _ => {}
             }
         }
     }
 
-    fn answer_ping(&self, stream: &mut TcpStream, ping: &str) -> std::io::Result<bool> {
-        if self.manner == Manner::SilentOnSockets {
-            return Ok(true);
-        }
-        if !self.treat_operation() {
-            return Ok(false);
-        }
+    fn answer_ping(&self, number: u64, ping: &str, answers: &mut Vec<u8>) {
         let pong = match self.manner {
+            Manner::SilentOnSockets => return,
             Manner::LiesAboutCid => r#"{"cid":"7654321","pong":{}}"#.to_owned(),
             Manner::HonestInOtherWords => ping.replace("ping", "pong").replace(',', " , "),
             _ => ping.replace("ping", "pong"),
         };
         if self.manner == Manner::HonestInOtherWords {
             let answered = self.pongs.load(Ordering::Relaxed);
-            let asked = self.operations.load(Ordering::Relaxed);
-            assert!(answered + 100 > asked, "{answered} pongs to {asked} pings of the server");
-            stream.write_all(&[0x89, 2, b'h', b'i'])?;
+            assert!(answered + 100 > number, "{answered} pongs to {number} pings of the server");
+            answers.extend_from_slice(&[0x89, 2, b'h', b'i']);
         }
-        stream.write_all(&[0x81, pong.len() as u8])?;
-        stream.write_all(pong.as_bytes())?;
-        Ok(true)
+        answers.extend_from_slice(&[0x81, pong.len() as u8]);
+        answers.extend_from_slice(pong.as_bytes());
     }
 }
 
-/// The stall is what is tested: the tool, a process of its own, must measure it in real time.
-#[expect(clippy::disallowed_methods, reason = "a server that stalls is the subject of the test")]
-fn stall(pause: Duration) {
-    std::thread::sleep(pause);
+/// Lets this time go by without an answer, in which the client must not send another request: it has one under way.
+fn expect_silence(stream: &TcpStream, pause: Duration) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(pause))?;
+    assert!(stream.peek(&mut [0]).is_err(), "a second request before the answer to the first");
+    stream.set_read_timeout(None)
 }
 
 fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<(String, String)>> {
