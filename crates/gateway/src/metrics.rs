@@ -29,6 +29,12 @@ pub struct GatewayMetrics {
     pub http_timeouts: AtomicU64,
     /// Requests refused for the size of their body, compressed or not.
     pub bodies_too_big: AtomicU64,
+    /// Heads refused for their size.
+    pub heads_too_big: AtomicU64,
+    /// What was no request, or had more than one meaning.
+    pub malformed_requests: AtomicU64,
+    /// Handshakes of sockets refused: not one, or without a valid token.
+    pub sockets_refused: AtomicU64,
     /// Requests refused because they came through a proxy in development mode.
     pub forwarded_refused: AtomicU64,
     /// Panics caught at a request or session.
@@ -36,6 +42,15 @@ pub struct GatewayMetrics {
 }
 
 impl GatewayMetrics {
+    /// Counts how a connection failed, when that was for what it sent.
+    pub fn connection_failed(&self, error: &hyper::Error) {
+        if error.is_parse_too_large() {
+            self.heads_too_big.fetch_add(1, Ordering::Relaxed);
+        } else if error.is_parse() {
+            self.malformed_requests.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a socket that closed.
     pub fn socket_closed(&self, reason: CloseReason) {
         self.sockets_closed[reason.index()].fetch_add(1, Ordering::Relaxed);

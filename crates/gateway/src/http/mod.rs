@@ -110,7 +110,8 @@ async fn drive<S, F>(
             connection.as_mut().graceful_shutdown();
         }
         // How a connection ends is the client's business: its requests were answered, or it did not stay for them.
-        if connection.as_mut().poll(context).is_ready() {
+        if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+            ended.unwrap_or_else(|error| shard.metrics.connection_failed(&error));
             return Poll::Ready(());
         }
         while timer.as_mut().poll(context).is_ready() {

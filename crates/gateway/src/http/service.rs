@@ -60,7 +60,10 @@ impl Exchange {
         let refusal = ambiguity::refusal(request.version(), request.headers());
         let is_last = refusal.is_some() || ambiguity::ends_connection(request.headers());
         let response = match refusal {
-            Some(text) => error(Code::InvalidArgument, text),
+            Some(text) => {
+                self.shard.metrics.malformed_requests.fetch_add(1, Ordering::Relaxed);
+                error(Code::InvalidArgument, text)
+            }
             None => self.answer_caught(request).await,
         };
         let mut response = self.finish(response, accepts_gzip).await;
@@ -152,14 +155,14 @@ impl Exchange {
         }
         let accept = match handshake::accept_key(request.headers()) {
             Ok(accept) => accept,
-            Err(text) => return plain(StatusCode::BAD_REQUEST, text),
+            Err(text) => return self.refuse_socket(StatusCode::BAD_REQUEST, text),
         };
         let authorization = text_header(request.headers(), AUTHORIZATION);
         let query = request.uri().query().unwrap_or_default();
         let address = self.client_address(request.headers());
         let opening = match session::authorise(&self.shard.app, authorization, query, address) {
             Ok(opening) => opening,
-            Err((status, text)) => return plain(status, text),
+            Err((status, text)) => return self.refuse_socket(status, text),
         };
         let upgrade = hyper::upgrade::on(&mut request);
         *self.pending.borrow_mut() = Some(PendingSocket { upgrade, opening });
@@ -172,6 +175,11 @@ impl Exchange {
             headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
         }
         response
+    }
+
+    fn refuse_socket(&self, status: StatusCode, text: &'static str) -> Response<Body> {
+        self.shard.metrics.sockets_refused.fetch_add(1, Ordering::Relaxed);
+        plain(status, text)
     }
 
     /// Adds what every response carries, and compresses what is worth it.

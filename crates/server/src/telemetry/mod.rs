@@ -112,6 +112,10 @@ impl Telemetry {
         page.counter("overall_sent_bytes", "Bytes sent over sockets.", read(&gateway.socket_bytes_sent));
         page.counter("accept_pause_count", "Times accepting rested at a limit.", read(&gateway.accept_pauses));
         page.counter("http_timeout_count", "HTTP connections ended by a timeout.", read(&gateway.http_timeouts));
+        page.counter("head_too_big_count", "Heads of requests refused for their size.", read(&gateway.heads_too_big));
+        let malformed = read(&gateway.malformed_requests);
+        page.counter("malformed_request_count", "What was no request of HTTP, or had two meanings.", malformed);
+        page.counter("socket_refused_count", "Handshakes of sockets refused.", read(&gateway.sockets_refused));
         page.counter("body_too_big_count", "Requests refused for their size.", read(&gateway.bodies_too_big));
         page.counter(
             "forwarded_refused_count",

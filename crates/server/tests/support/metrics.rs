@@ -1,0 +1,37 @@
+//! The metrics page, read.
+
+use std::collections::HashMap;
+
+/// The samples of a page by name and, where there are any, labels of their own: `name` or `name{label="value"}`.
+pub struct Page(HashMap<String, f64>);
+
+impl Page {
+    pub fn parse(text: &str) -> Self {
+        let samples = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+            let (key, value) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = key.split_once('{').unwrap();
+            let own: Vec<_> = labels
+                .trim_end_matches('}')
+                .split(',')
+                .filter(|label| !label.starts_with("node_name=") && !label.starts_with("namespace="))
+                .collect();
+            let key = if own.is_empty() { name.to_owned() } else { format!("{name}{{{}}}", own.join(",")) };
+            (key, value.parse().unwrap())
+        });
+        Self(samples.collect())
+    }
+
+    /// A sample's value; 0 if the page does not have it, as counters of things that never happened may be left out.
+    pub fn value(&self, name: &str) -> f64 {
+        self.0.get(&format!("nakama_{name}")).copied().unwrap_or(0.0)
+    }
+
+    /// How many sockets closed for a reason.
+    pub fn closed_for(&self, reason: &str) -> f64 {
+        self.value(&format!("socket_close_count{{reason=\"{reason}\"}}"))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(&format!("nakama_{name}"))
+    }
+}

@@ -1,0 +1,248 @@
+//! One server process with a data folder and ports of its own.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::DEADLINE;
+use super::http::{self, Response};
+use super::metrics::Page;
+use super::resident_bytes;
+
+/// The server key of `muster dev`.
+pub const SERVER_KEY: &str = "defaultkey";
+/// The session token key of `muster dev`.
+pub const SESSION_KEY: &str = "defaultencryptionkey";
+
+/// How a server is to be started.
+#[derive(Clone)]
+pub struct Setup {
+    command: &'static str,
+    folder: Arc<TempDir>,
+    flags: Vec<(String, String)>,
+}
+
+/// A server that runs; it is killed when dropped.
+pub struct Server {
+    pub address: SocketAddr,
+    pub metrics_address: SocketAddr,
+    child: Child,
+    log: Arc<Log>,
+    _folder: Arc<TempDir>,
+}
+
+/// A player's tokens.
+pub struct Tokens {
+    pub session: String,
+    pub refresh: String,
+}
+
+/// What a process has printed.
+#[derive(Default)]
+struct Log {
+    state: Mutex<LogState>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct LogState {
+    lines: Vec<String>,
+    streams_ended: usize,
+}
+
+impl Setup {
+    /// `muster dev` on a new data folder.
+    pub fn dev() -> Self {
+        let folder = Arc::new(tempfile::Builder::new().prefix("muster-test-").tempdir().unwrap());
+        Self { command: "dev", folder, flags: Vec::new() }.flag("live.shards", 1).flag("socket.port", 0)
+    }
+
+    /// `muster serve` on a new data folder.
+    pub fn serve() -> Self {
+        Self { command: "serve", ..Self::dev() }.flag("socket.address", "127.0.0.1")
+    }
+
+    /// Sets a configuration key; the last one counts.
+    pub fn flag(mut self, key: &str, value: impl ToString) -> Self {
+        self.flags.retain(|(known, _)| known != key);
+        self.flags.push((key.to_owned(), value.to_string()));
+        self
+    }
+
+    /// The data folder.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// Starts it and waits until it serves.
+    pub fn start(&self) -> Server {
+        let setup = self.clone().flag("metrics.prometheus_port", free_port());
+        let (child, log) = setup.spawn();
+        let line = log.wait_for("muster serves").unwrap_or_else(|| panic!("it did not start:\n{}", log.text()));
+        let event: Value = serde_json::from_str(&line).unwrap();
+        let address = event["address"].as_str().unwrap().parse().unwrap();
+        let metrics = event["metrics"].as_str().unwrap();
+        let metrics_address = metrics.trim_start_matches("Some(").trim_end_matches(')').parse().unwrap();
+        Server { address, metrics_address, child, log, _folder: self.folder.clone() }
+    }
+
+    /// Starts it in the belief that it ends by itself; answers its exit code and what it printed.
+    pub fn fail_to_start(&self) -> (Option<i32>, String) {
+        let (mut child, log) = self.spawn();
+        let has_ended = log.wait_for_end();
+        if !has_ended {
+            child.kill().unwrap();
+        }
+        let status = child.wait().unwrap();
+        assert!(has_ended, "it started after all:\n{}", log.text());
+        (status.code(), log.text())
+    }
+
+    fn spawn(&self) -> (Child, Arc<Log>) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
+        command.arg(self.command).arg("--data_dir").arg(self.folder.path());
+        for (key, value) in &self.flags {
+            command.arg(format!("--{key}")).arg(value);
+        }
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = Arc::new(Log::default());
+        log.follow(child.stdout.take().unwrap());
+        log.follow(child.stderr.take().unwrap());
+        (child, log)
+    }
+}
+
+impl Server {
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        resident_bytes(self.process())
+    }
+
+    pub fn metrics(&self) -> Page {
+        let page = http::exchange(self.metrics_address, &http::request("GET", "/", &[], b""));
+        Page::parse(&Response::only(&page).text())
+    }
+
+    /// Waits for a line of the log that holds `text`, whenever it was written.
+    pub fn wait_for_log(&self, text: &str) -> String {
+        self.log.wait_for(text).unwrap_or_else(|| panic!("never logged: {text}"))
+    }
+
+    pub fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// A call with an `Authorization` header and a JSON body.
+    pub fn call(&self, method: &str, path: &str, authorization: &str, body: &Value) -> Response {
+        let header = format!("Authorization: {authorization}");
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = http::request(method, path, &[&header], body.as_bytes());
+        Response::only(&http::exchange(self.address, &request))
+    }
+
+    /// A call without credentials or body.
+    pub fn get(&self, path: &str) -> Response {
+        Response::only(&http::exchange(self.address, &http::request("GET", path, &[], b"")))
+    }
+
+    /// Signs in by device, making the account if need be.
+    pub fn sign_in(&self, device: &str) -> Tokens {
+        self.sign_in_with(SERVER_KEY, device)
+    }
+
+    pub fn sign_in_with(&self, server_key: &str, device: &str) -> Tokens {
+        let path = "/v2/account/authenticate/device?create=true";
+        let response =
+            self.call("POST", path, &http::basic(server_key), &json!({ "id": format!("device-of-{device}") }));
+        assert_eq!(response.status, 200, "{}", response.text());
+        let body = response.json();
+        let field = |name: &str| body[name].as_str().unwrap().to_owned();
+        Tokens { session: field("token"), refresh: field("refresh_token") }
+    }
+
+    /// The status of reading the own account: 200 with a valid token, 401 with any other.
+    pub fn account_status(&self, token: &str) -> u16 {
+        self.call("GET", "/v2/account", &http::bearer(token), &Value::Null).status
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(&mut self) -> ExitStatus {
+        assert!(self.log.wait_for_end(), "it goes on running");
+        self.child.wait().unwrap()
+    }
+
+    /// SIGTERM, and the end with exit code 0.
+    pub fn stop(mut self) {
+        self.signal(Signal::TERM);
+        assert_eq!(self.wait().code(), Some(0));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the server's log:\n{}", self.log.text());
+        }
+        // One that has ended already cannot be killed, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Log {
+    fn follow(self: &Arc<Self>, stream: impl Read + Send + 'static) {
+        let log = self.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                log.state.lock().unwrap().lines.push(line);
+                log.news.notify_all();
+            }
+            log.state.lock().unwrap().streams_ended += 1;
+            log.news.notify_all();
+        });
+    }
+
+    /// The first line that holds `text`; `None` if the process ended without one.
+    fn wait_for(&self, text: &str) -> Option<String> {
+        let find = |state: &LogState| state.lines.iter().find(|line| line.contains(text)).cloned();
+        self.wait(|state| find(state).map(Some).or((state.streams_ended == 2).then_some(None)))?
+    }
+
+    fn wait_for_end(&self) -> bool {
+        self.wait(|state| (state.streams_ended == 2).then_some(())).is_some()
+    }
+
+    fn wait<T>(&self, found: impl Fn(&LogState) -> Option<T>) -> Option<T> {
+        let started = Instant::now();
+        let mut state = self.state.lock().unwrap();
+        loop {
+            if let Some(value) = found(&state) {
+                return Some(value);
+            }
+            let left = DEADLINE.checked_sub(started.elapsed())?;
+            state = self.news.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    fn text(&self) -> String {
+        self.state.lock().unwrap().lines.join("\n")
+    }
+}
+
+/// A port that nobody listens on.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
