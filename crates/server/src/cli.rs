@@ -26,16 +26,16 @@ pub enum Command {
     Migrate { action: MigrateAction, flags: Vec<Setting> },
     /// Tell what the configuration amounts to; as `muster dev` would read it with `--dev`.
     Check { mode: Mode, flags: Vec<Setting> },
-    /// Copy the database of a running or stopped server into a file.
+    /// Copy the database of a running or stopped server into a new folder.
     Backup { file: PathBuf, flags: Vec<Setting> },
     /// Replace the database by a backup.
-    Restore { file: PathBuf, flags: Vec<Setting> },
+    Restore { file: PathBuf, force: bool, flags: Vec<Setting> },
     /// Ask a running server whether it is well.
     Healthcheck { target: HealthTarget },
     /// Hand over to the bench tool with these arguments.
     Bench { arguments: Vec<std::ffi::OsString> },
-    /// Print all that is stored of a player.
-    AccountExport { user_id: Uuid, flags: Vec<Setting> },
+    /// Do something to one player's account.
+    Account { action: AccountAction, user_id: Uuid, flags: Vec<Setting> },
     /// Print this text and succeed: help, version, list of keys.
     Print(String),
 }
@@ -47,6 +47,19 @@ pub enum MigrateAction {
     Up,
     /// Tell which steps are done.
     Status,
+}
+
+/// What to do to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountAction {
+    /// Print all that is stored of the player, as JSON.
+    Export,
+    /// Let the player in no more: tokens are void, sockets close.
+    Ban,
+    /// Take a ban back.
+    Unban,
+    /// Remove the account and all that names the player.
+    Delete,
 }
 
 /// The server whose health is asked for.

@@ -1,10 +1,10 @@
-//! The configured database: opened once for the process, handed to each shard in the form it needs.
+//! The configured database: brought up to date once for the process, handed to each shard in the form it needs.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::ports::store::{Store, StoreError};
-use muster_store::{OpenError, SqliteOptions, SqliteStore, StoreMetrics};
+use muster_domain::ports::store::Store;
+use muster_store::{Address, OpenError, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, StoreMetrics};
 
 use crate::config::{Config, DatabaseAddress};
 
@@ -13,29 +13,69 @@ use crate::config::{Config, DatabaseAddress};
 pub enum Database {
     /// One file: threads of its own, one handle for all.
     Sqlite(SqliteStore),
+    /// A server: connections of its own for each shard, on the shard's runtime.
+    Postgres {
+        /// With its password.
+        url: String,
+        /// Of each shard.
+        options: PostgresOptions,
+        /// Of all shards.
+        metrics: Arc<StoreMetrics>,
+    },
+}
+
+/// The address in the form the store takes.
+///
+/// # Errors
+/// When there is none.
+pub fn address(config: &Config) -> Result<Address, OpenError> {
+    match config.database.address.first() {
+        Some(DatabaseAddress::Sqlite { path }) => Ok(Address::Sqlite(path.clone())),
+        Some(DatabaseAddress::Postgres(address)) => Ok(Address::Postgres(address.url().expose().to_owned())),
+        None => Err(OpenError("database.address is empty: give sqlite:PATH or postgres://…".to_owned())),
+    }
 }
 
 impl Database {
-    /// Opens the database, making or completing its schema.
+    /// Opens the configured database for `users` shards, bringing its schema up to date.
     ///
     /// # Errors
     /// A sentence that says what to do.
-    pub async fn open(config: &Config, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
-        match config.database.address.first() {
-            Some(DatabaseAddress::Sqlite { path }) => {
-                Ok(Self::Sqlite(SqliteStore::open(path, &SqliteOptions::default(), metrics)?))
+    pub async fn open(config: &Config, users: usize, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
+        Self::open_at(address(config)?, config.database.max_open_conns, users, metrics).await
+    }
+
+    /// Opens the database at `address`; of PostgreSQL's connections each of `users` gets its part.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub async fn open_at(
+        address: Address,
+        connections_max: usize,
+        users: usize,
+        metrics: Arc<StoreMetrics>,
+    ) -> Result<Self, OpenError> {
+        let told = muster_store::migrate(&address).await?;
+        tracing::info!("{told}");
+        Ok(match address {
+            Address::Sqlite(path) => Self::Sqlite(SqliteStore::open(&path, &SqliteOptions::default(), metrics)?),
+            Address::Postgres(url) => {
+                let connections_max = (connections_max / users.max(1)).max(1);
+                Self::Postgres { url, options: PostgresOptions { connections_max, ..Default::default() }, metrics }
             }
-            _ => Err(OpenError("database.address is empty: give sqlite:PATH or postgres://…".to_owned())),
-        }
+        })
     }
 
     /// The store for the thread that calls, on its own runtime.
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn store(&self) -> Result<Rc<dyn Store>, StoreError> {
-        match self {
-            Self::Sqlite(store) => Ok(Rc::new(store.clone())),
-        }
+    pub async fn store(&self) -> Result<Rc<dyn Store>, OpenError> {
+        Ok(match self {
+            Self::Sqlite(store) => Rc::new(store.clone()),
+            Self::Postgres { url, options, metrics } => {
+                Rc::new(PostgresStore::open(url, options, metrics.clone()).await?)
+            }
+        })
     }
 }

@@ -84,7 +84,10 @@ struct Shared {
 pub async fn start(config: &Config) -> Result<Running, StartError> {
     let connections_max = limits::connections_max(config);
     let store_metrics = Arc::new(StoreMetrics::default());
-    let database = Database::open(config, store_metrics.clone()).await.map_err(|error| StartError(error.0))?;
+    // The shards, and this thread for revocations and health.
+    let store_users = shard_count(config) + 1;
+    let database =
+        Database::open(config, store_users, store_metrics.clone()).await.map_err(|error| StartError(error.0))?;
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
     let shared = Shared {
@@ -183,7 +186,8 @@ fn keys(config: &Config) -> Result<Keys, StartError> {
     Keys::new(texts).map_err(|error| StartError(error.to_string()))
 }
 
-fn session_rules(config: &Config) -> SessionRules {
+/// How long sessions live, and whether a player has one at a time.
+pub fn session_rules(config: &Config) -> SessionRules {
     SessionRules {
         token_life_sec: seconds(config.session.token_expiry_sec),
         refresh_life_sec: seconds(config.session.refresh_token_expiry_sec),

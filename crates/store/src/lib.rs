@@ -51,6 +51,25 @@ pub async fn migrate(address: &Address) -> Result<String, OpenError> {
     })
 }
 
+/// Tells how the database at `address` stands, changing nothing; a sentence for the operator.
+///
+/// # Errors
+/// When it cannot be used by this program as it is; the sentence says what to do.
+pub async fn status(address: &Address) -> Result<String, OpenError> {
+    let (version, newest, kind) = match address {
+        Address::Sqlite(path) => match SqliteStore::schema_version(path)? {
+            None => return Ok("there is no database yet: the first start makes it".to_owned()),
+            Some(version) => (version, sqlite::SCHEMA_VERSION, "Muster's own tables"),
+        },
+        Address::Postgres(url) => {
+            let kind = if postgres::is_adopted(url).await? { "adopted in place" } else { "Muster's own tables" };
+            (postgres::SCHEMA_VERSION, postgres::SCHEMA_VERSION, kind)
+        }
+    };
+    let advice = if version < newest { ": `muster migrate up` or the next start brings it up to date" } else { "" };
+    Ok(format!("schema {version} of {newest}, {kind}{advice}"))
+}
+
 /// Opens a store on the database at `address`, which must be up to date, see [`migrate`]. On SQLite open one and clone
 /// it for every shard; on PostgreSQL open one on each shard.
 ///

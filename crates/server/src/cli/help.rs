@@ -9,9 +9,10 @@ Muster, a game server.
   muster check [--dev]          tell what the configuration amounts to, and what is not honoured
   muster check --keys           list all configuration keys
   muster migrate up|status      prepare the database, or tell how it stands
-  muster backup FILE            copy the database into a file, also while the server runs
-  muster restore FILE           replace the database by a backup
+  muster backup FOLDER          copy the database into a new folder, also while the server runs
+  muster restore FOLDER         put a backup in place; --force replaces what is there
   muster account export ID      print all that is stored of a player, as JSON
+  muster account ban ID         let a player in no more; also unban, delete
   muster healthcheck [PORT|URL] ask a running server whether it is well (default port 7350)
   muster bench ...              load a server and measure it; `muster bench --help` tells more
   muster help KEY               tell about one configuration key

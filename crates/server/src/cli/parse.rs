@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::config::{Key, Kind, Mode, Setting, Source, keys, reference};
 
-use super::{Command, HealthTarget, MigrateAction, UsageError, help};
+use super::{AccountAction, Command, HealthTarget, MigrateAction, UsageError, help};
 
 /// Where `muster healthcheck` asks by default.
 const DEFAULT_PORT: u16 = 7350;
@@ -32,8 +32,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         "serve" => start(Mode::Serve, rest),
         "check" => check(rest),
         "migrate" => migrate(rest),
-        "backup" => one_file(rest, "backup", |file, flags| Command::Backup { file, flags }),
-        "restore" => one_file(rest, "restore", |file, flags| Command::Restore { file, flags }),
+        "backup" => one_folder(rest, "backup", &[], |file, _, flags| Command::Backup { file, flags }),
+        "restore" => {
+            one_folder(rest, "restore", &["force"], |file, force, flags| Command::Restore { file, force, flags })
+        }
         "account" => account(rest),
         "healthcheck" => healthcheck(rest),
         "help" | "-h" | "-help" | "--help" => about(rest),
@@ -100,29 +102,36 @@ fn migrate(rest: Vec<String>) -> Result<Command, UsageError> {
     Ok(Command::Migrate { action, flags: split.flags })
 }
 
-fn one_file(
+fn one_folder(
     rest: Vec<String>,
     name: &str,
-    command: impl FnOnce(PathBuf, Vec<Setting>) -> Command,
+    switches: &[&'static str],
+    command: impl FnOnce(PathBuf, bool, Vec<Setting>) -> Command,
 ) -> Result<Command, UsageError> {
-    let split = split(rest, &[])?;
+    let split = split(rest, switches)?;
     match split.words.as_slice() {
         _ if split.help => Ok(overview()),
-        [file] => Ok(command(PathBuf::from(file), split.flags)),
-        _ => Err(UsageError(format!("write `muster {name} FILE`, with one file"))),
+        [folder] => Ok(command(PathBuf::from(folder), !split.switches.is_empty(), split.flags)),
+        _ => Err(UsageError(format!("write `muster {name} FOLDER`, with one folder"))),
     }
 }
 
 fn account(rest: Vec<String>) -> Result<Command, UsageError> {
     let split = split(rest, &[])?;
-    match split.words.as_slice() {
-        _ if split.help => Ok(overview()),
-        [word, id] if word == "export" => match id.parse() {
-            Ok(user_id) => Ok(Command::AccountExport { user_id, flags: split.flags }),
-            Err(_) => Err(UsageError(format!("`{id}` is no user id, which is a UUID"))),
-        },
-        _ => Err(UsageError("write `muster account export ID`, with a user's id".to_owned())),
+    if split.help {
+        return Ok(overview());
     }
+    let usage = || UsageError("write `muster account export|ban|unban|delete ID`, with a user's id".to_owned());
+    let [word, id] = split.words.as_slice() else { return Err(usage()) };
+    let action = match word.as_str() {
+        "export" => AccountAction::Export,
+        "ban" => AccountAction::Ban,
+        "unban" => AccountAction::Unban,
+        "delete" => AccountAction::Delete,
+        _ => return Err(usage()),
+    };
+    let user_id = id.parse().map_err(|_| UsageError(format!("`{id}` is no user id, which is a UUID")))?;
+    Ok(Command::Account { action, user_id, flags: split.flags })
 }
 
 fn healthcheck(rest: Vec<String>) -> Result<Command, UsageError> {

@@ -51,7 +51,7 @@ fn commands() {
     );
     assert_eq!(read("migrate --name a status"), "Migrate { action: Status, flags: [name = a (command line)] }");
     assert_eq!(read("backup out.db"), "Backup { file: \"out.db\", flags: [] }");
-    assert_eq!(read("restore -- --odd"), "Restore { file: \"--odd\", flags: [] }");
+    assert_eq!(read("restore -- --odd"), "Restore { file: \"--odd\", force: false, flags: [] }");
     assert_eq!(read("check"), "Check { mode: Serve, flags: [] }");
     assert_eq!(read("check --dev"), "Check { mode: Dev, flags: [] }");
     assert_eq!(read("check --keys"), "print name = muster");
@@ -61,7 +61,7 @@ fn commands() {
     assert_eq!(read("bench ccu --unknown 5"), "Bench { arguments: [\"ccu\", \"--unknown\", \"5\"] }");
     assert_eq!(
         read("account export 4c2ae592-b2a7-445e-98ec-697694478b1c"),
-        "AccountExport { user_id: 4c2ae592-b2a7-445e-98ec-697694478b1c, flags: [] }"
+        "Account { action: Export, user_id: 4c2ae592-b2a7-445e-98ec-697694478b1c, flags: [] }"
     );
     for line in ["help", "--help", "-h", "serve --help", "backup -h", "help serve"] {
         assert_eq!(read(line), "print Muster, a game server.", "{line}");
@@ -92,7 +92,7 @@ fn mistakes_say_what_to_write() {
         "error `muster migrate down` does not exist: steps back would lose data; restore a backup instead"
     );
     assert_eq!(read("migrate"), "error write `muster migrate up` or `muster migrate status`");
-    assert_eq!(read("backup"), "error write `muster backup FILE`, with one file");
+    assert_eq!(read("backup"), "error write `muster backup FOLDER`, with one folder");
     assert_eq!(read("account export bob"), "error `bob` is no user id, which is a UUID");
     assert_eq!(
         read("healthcheck 70000"),

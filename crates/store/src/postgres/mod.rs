@@ -30,7 +30,7 @@ use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
 pub use self::pool::PostgresOptions;
-pub use self::schema::{Migrated, SCHEMA_VERSION, migrate};
+pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ impl PostgresStore {
     /// # Errors
     /// When the URL is not understood, the database does not answer, or its schema is not this program's.
     pub async fn open(url: &str, options: &PostgresOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
-        let adopted = schema::check(url).await?;
+        let adopted = is_adopted(url).await?;
         let config = config(url, options.statement_timeout)?;
         Ok(Self { pool: Pool::new(config, options.clone(), metrics), adopted })
     }

@@ -82,8 +82,11 @@ pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
     Ok(Migrated { created: found == Found::Empty, adopted, applied })
 }
 
-/// Whether the database at `url` was adopted; an error unless its schema is exactly this program's.
-pub(super) async fn check(url: &str) -> Result<bool, OpenError> {
+/// Whether the database at `url` was adopted.
+///
+/// # Errors
+/// Unless its schema is exactly this program's.
+pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
     match inspect(&connect(url).await?).await? {
         Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(adopted),
         _ => Err(OpenError::new("the database's schema is not up to date: run `muster migrate up` first")),

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::store::{DatabaseStatus, Store, StoreError};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use self::checkpoint::Checkpointer;
@@ -53,6 +53,9 @@ pub struct SqliteOptions {
     pub writer_cache_kb: u32,
     /// Page cache of each reader, KiB.
     pub reader_cache_kb: u32,
+    /// Pages in the log that start a checkpoint. Larger means fewer copies of pages that change often, and a longer
+    /// recovery after a crash.
+    pub log_pages_max: u64,
     /// A registered file system layer of SQLite to use in place of the system's own.
     pub vfs: Option<String>,
 }
@@ -65,6 +68,8 @@ impl Default for SqliteOptions {
             read_queue_len_max: 16_384,
             writer_cache_kb: 32 * 1024,
             reader_cache_kb: 8 * 1024,
+            // 64 MiB.
+            log_pages_max: 16_384,
             vfs: None,
         }
     }
@@ -105,7 +110,7 @@ impl SqliteStore {
         let writes = Arc::new(Queue::new(options.write_queue_len_max));
         let reads = Arc::new(Queue::new(options.read_queue_len_max));
         let gate = Arc::new(RwLock::new(()));
-        let (checkpointer, checkpoints) = Checkpointer::new(path, vfs, Arc::clone(&gate), Arc::clone(&metrics))?;
+        let (checkpointer, checkpoints) = Checkpointer::new(path, options, Arc::clone(&gate), Arc::clone(&metrics))?;
         report_log_length(&mut connection, &checkpointer)?;
         let mut inner = Inner {
             writes,
@@ -136,6 +141,19 @@ impl SqliteStore {
         let mut connection = schema::connect(path, None, SqliteOptions::default().reader_cache_kb)
             .map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         schema::migrate(&mut connection)
+    }
+
+    /// The schema version of the file at `path`, changing nothing; `None` if there is no file.
+    ///
+    /// # Errors
+    /// When the file is not Muster's or newer than this program.
+    pub fn schema_version(path: &Path) -> Result<Option<i64>, OpenError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
+        schema::known_version(&connection).map(Some)
     }
 
     /// What this store counts.

@@ -1,58 +1,18 @@
-//! The commands of the program, each from its arguments to its exit status.
+//! `muster dev` and `muster serve`: start, announce, run until a signal, stop.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
-use crate::cli::{self, Command};
+use super::{Outcome, runtime};
 use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
 use crate::logging;
 use crate::wiring::{self, Running};
 
-/// A command that failed: a sentence for the terminal.
-type Outcome = Result<ExitCode, String>;
-
-/// Runs a command.
-pub fn run(command: Command) -> ExitCode {
-    let outcome = match command {
-        Command::Start { mode, flags } => start(mode, &flags),
-        Command::Print(text) => print(&text),
-        Command::Check { mode, flags } => check(mode, &flags),
-        Command::Bench { arguments } => Err(cli::bench::replace_process(&arguments).to_string()),
-        Command::Migrate { .. }
-        | Command::Backup { .. }
-        | Command::Restore { .. }
-        | Command::Healthcheck { .. }
-        | Command::AccountExport { .. } => Err("this command is not available yet".to_owned()),
-    };
-    outcome.unwrap_or_else(|text| {
-        complain(&text);
-        ExitCode::FAILURE
-    })
-}
-
-/// Writes to standard error; there is nowhere to complain about its absence.
-pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "muster: {text}");
-}
-
-fn print(text: &str) -> Outcome {
-    let mut out = std::io::stdout().lock();
-    // A reader that has seen enough closes the pipe.
-    let _ = writeln!(out, "{}", text.trim_end());
-    Ok(ExitCode::SUCCESS)
-}
-
-fn check(mode: Mode, flags: &[Setting]) -> Outcome {
-    let report = config::check::check(mode, flags, std::env::vars_os());
-    print(&report.text)?;
-    Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn start(mode: Mode, flags: &[Setting]) -> Outcome {
+/// Starts a server and runs it until it is told to stop.
+pub(super) fn start(mode: Mode, flags: &[Setting]) -> Outcome {
     let loaded = config::load(mode, KeyFile::Create, flags, std::env::vars_os()).map_err(|error| error.to_string())?;
     let _logs = logging::start(&loaded.config.logger).map_err(|error| error.to_string())?;
     for notice in &loaded.notices {
@@ -60,11 +20,6 @@ fn start(mode: Mode, flags: &[Setting]) -> Outcome {
     }
     let runtime = runtime()?;
     LocalSet::new().block_on(&runtime, serve(&loaded))
-}
-
-fn runtime() -> Result<Runtime, String> {
-    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| format!("cannot start a runtime: {error}"))
 }
 
 async fn serve(loaded: &Loaded) -> Outcome {

@@ -1,0 +1,65 @@
+//! The commands of the program, each from its arguments to its exit status.
+
+mod account;
+mod database;
+mod health;
+mod serve;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use tokio::runtime::Runtime;
+
+use crate::cli::{self, Command};
+use crate::config::{self, Config, KeyFile, Mode, Setting};
+
+/// A command that failed: a sentence for the terminal.
+type Outcome = Result<ExitCode, String>;
+
+/// Runs a command.
+pub fn run(command: Command) -> ExitCode {
+    let outcome = match command {
+        Command::Start { mode, flags } => serve::start(mode, &flags),
+        Command::Print(text) => print(&text),
+        Command::Check { mode, flags } => check(mode, &flags),
+        Command::Bench { arguments } => Err(cli::bench::replace_process(&arguments).to_string()),
+        Command::Migrate { action, flags } => database::migrate(action, &flags),
+        Command::Backup { file, flags } => database::backup(&file, &flags),
+        Command::Restore { file, force, flags } => database::restore(&file, force, &flags),
+        Command::Healthcheck { target } => health::check(&target),
+        Command::Account { action, user_id, flags } => account::run(action, user_id, &flags),
+    };
+    outcome.unwrap_or_else(|text| {
+        complain(&text);
+        ExitCode::FAILURE
+    })
+}
+
+/// Writes to standard error; there is nowhere to complain about its absence.
+pub fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "muster: {text}");
+}
+
+fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    // A reader that has seen enough closes the pipe.
+    let _ = writeln!(out, "{}", text.trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(mode: Mode, flags: &[Setting]) -> Outcome {
+    let report = config::check::check(mode, flags, std::env::vars_os());
+    print(&report.text)?;
+    Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The configuration of a command that does not serve: it needs no keys.
+fn configuration(flags: &[Setting]) -> Result<Config, String> {
+    let loaded = config::load(Mode::Serve, KeyFile::Ignore, flags, std::env::vars_os());
+    loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
+}
+
+fn runtime() -> Result<Runtime, String> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| format!("cannot start a runtime: {error}"))
+}
