@@ -15,16 +15,9 @@ use std::time::Instant;
 
 use rusqlite::Connection;
 
-use super::schema;
+use super::{SqliteOptions, schema};
 use crate::OpenError;
 use crate::metrics::{StoreMetrics, add, micros_since};
-
-/// The log is checkpointed beyond this many pages (64 MiB). Larger means fewer copies of pages that change often, and a
-/// longer recovery after a crash.
-const WAL_PAGES_MAX: u64 = 16_384;
-
-/// When readers kept the log from starting over, it is tried again after this many pages more.
-const WAL_PAGES_RETRY: u64 = WAL_PAGES_MAX / 4;
 
 /// The checkpointing thread changes nothing, so it needs next to no cache.
 const CACHE_KB: u32 = 64;
@@ -32,6 +25,8 @@ const CACHE_KB: u32 = 64;
 /// The writer's side.
 pub(super) struct Checkpointer {
     start: SyncSender<()>,
+    /// See [`SqliteOptions::log_pages_max`].
+    pages_max: u64,
     /// The length of the log that starts the next checkpoint. Written by the writer's thread alone.
     threshold_pages: AtomicU64,
     /// A checkpoint has been started and not yet finished. Written by the writer's thread alone.
@@ -55,16 +50,17 @@ impl Checkpointer {
     /// Both sides, for the database at `path`.
     pub(super) fn new(
         path: &Path,
-        vfs: Option<&str>,
+        options: &SqliteOptions,
         gate: Arc<RwLock<()>>,
         metrics: Arc<StoreMetrics>,
     ) -> Result<(Arc<Self>, CheckpointThread), OpenError> {
-        let connection =
-            schema::connect(path, vfs, CACHE_KB).map_err(OpenError::because("cannot open the database"))?;
+        let connection = schema::connect(path, options.vfs.as_deref(), CACHE_KB)
+            .map_err(OpenError::because("cannot open the database"))?;
         let (start, started) = sync_channel(1);
         let checkpointer = Arc::new(Self {
             start,
-            threshold_pages: AtomicU64::new(WAL_PAGES_MAX),
+            pages_max: options.log_pages_max,
+            threshold_pages: AtomicU64::new(options.log_pages_max),
             under_way: AtomicBool::new(false),
             finish: AtomicBool::new(false),
             gate,
@@ -77,10 +73,11 @@ impl Checkpointer {
     /// Called by SQLite after each commit, on the writer's thread, with the length of the log.
     pub(super) fn log_grew(&self, pages: u64) {
         self.metrics.wal_pages.store(pages, Ordering::Relaxed);
-        if pages < WAL_PAGES_MAX {
-            self.threshold_pages.store(WAL_PAGES_MAX, Ordering::Relaxed);
+        if pages < self.pages_max {
+            self.threshold_pages.store(self.pages_max, Ordering::Relaxed);
         } else if pages >= self.threshold_pages.load(Ordering::Relaxed) && !self.under_way.load(Ordering::Relaxed) {
-            self.threshold_pages.store(pages + WAL_PAGES_RETRY, Ordering::Relaxed);
+            // Should readers keep the log from starting over, this is when it is tried again.
+            self.threshold_pages.store(pages + self.pages_max / 4, Ordering::Relaxed);
             // The channel has room: nothing else is under way.
             self.under_way.store(self.start.try_send(()).is_ok(), Ordering::Relaxed);
         }

@@ -5,6 +5,7 @@ mod accounts;
 mod deletion;
 pub(crate) mod fixture;
 mod folders;
+mod power;
 mod races;
 mod revocations;
 mod storage;
