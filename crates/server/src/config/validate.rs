@@ -71,11 +71,11 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         "under `account.failures`, a first lock-out is longer than the longest: change one",
     );
     fault(
-        is_on(settings, "session.single_match") && !session.single_socket,
+        is_on(settings, "session.single_match") && !is_on(settings, "session.single_socket"),
         "`session.single_match` needs `session.single_socket`: set both or none",
     );
     fault(
-        is_on(settings, "session.single_party") && !session.single_socket,
+        is_on(settings, "session.single_party") && !is_on(settings, "session.single_socket"),
         "`session.single_party` needs `session.single_socket`: set both or none",
     );
     faults.into_iter().map(Problem::Contradiction).collect()

@@ -16,8 +16,6 @@ honoured! {
         refresh_encryption_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaultrefreshencryptionkey", why: "a published key lets anyone sign tokens" };
         /// Life of a refresh token, in seconds.
         refresh_token_expiry_sec: u64 = "3600", at_least(1);
-        /// A user may have one socket: a new one closes the older ones.
-        single_socket: bool = "false", Kind::Flag;
         /// A user may have one session: signing in ends the older ones.
         single_session: bool = "false", Kind::Flag;
     }
@@ -25,6 +23,13 @@ honoured! {
 
 /// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
+    Key::not_yet(
+        "session.single_socket",
+        Kind::Flag,
+        "false",
+        "presence",
+        "A user may have one socket: a new one closes the older ones.",
+    ),
     Key::not_yet(
         "session.single_match",
         Kind::Flag,

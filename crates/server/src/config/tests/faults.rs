@@ -50,10 +50,10 @@ fn values_that_do_not_fit_their_type() {
 #[test]
 fn numbers_and_flags_as_go_and_yaml_write_them() {
     let case =
-        Case::new().flag("socket.port", "0x1F90").flag("session.single_socket", "T").flag("logger.stdout", "off");
+        Case::new().flag("socket.port", "0x1F90").flag("session.single_session", "T").flag("logger.stdout", "off");
     let config = case.loaded().config;
     assert_eq!(config.socket.port, 8080);
-    assert!(config.session.single_socket);
+    assert!(config.session.single_session);
     assert!(!config.logger.stdout);
 }
 
