@@ -30,6 +30,8 @@ use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
 pub use self::pool::PostgresOptions;
+#[cfg(test)]
+pub(crate) use self::schema::NAKAMA;
 pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate};
 
 /// How long a connection may take to be made.

@@ -16,7 +16,8 @@ struct Migration {
     sql: &'static str,
 }
 
-const NAKAMA: &str = include_str!("../../migrations/postgres/0000_nakama.sql");
+/// The original server's tables, with its system user and the record of its migrations.
+pub(crate) const NAKAMA: &str = include_str!("../../migrations/postgres/0000_nakama.sql");
 
 const MIGRATIONS: &[Migration] =
     &[Migration { version: 1, name: "revocation", sql: include_str!("../../migrations/postgres/0001_muster.sql") }];

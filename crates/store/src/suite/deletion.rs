@@ -31,14 +31,14 @@ const FILLED: [&str; 16] = [
     "wallet_ledger",
 ];
 
-fn revocation(user: UserId) -> Revocation {
+pub(super) fn revocation(user: UserId) -> Revocation {
     let tokens = RevokedTokens::AllBut(None);
     let (revoked_at, expires_at) = (NOW, NOW.plus_seconds(60));
     Revocation { subject: user.into(), tokens, revoked_at, expires_at, close_sockets: true }
 }
 
 /// Gives `ann` rows of every kind, most of them shared with `bob`.
-async fn fill(fixture: &Fixture, ann: UserId, bob: UserId) {
+pub(super) async fn fill(fixture: &Fixture, ann: UserId, bob: UserId) {
     let store = fixture.store();
     store.link(ann, &custom("ann"), NOW).await.unwrap();
     store.link_email(ann, "ann@example.com", b"hash of ann", NOW).await.unwrap();

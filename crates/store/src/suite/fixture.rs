@@ -24,7 +24,7 @@ pub(super) struct Fixture {
 
 enum Raw {
     Sqlite { path: PathBuf, _folder: Folder },
-    Postgres { client: tokio_postgres::Client, _database: Database },
+    Postgres { client: tokio_postgres::Client, _database: Option<Database> },
 }
 
 /// A value of a column, for rows that no port writes yet.
@@ -70,7 +70,7 @@ pub(super) fn on_postgres(test: impl AsyncFnOnce(&Fixture)) {
         let options = PostgresOptions { connections_max: 6, ..PostgresOptions::default() };
         let store = PostgresStore::open(database.url(), &options, Arc::new(StoreMetrics::default())).await.unwrap();
         let client = client(database.url()).await;
-        test(&Fixture { store: Box::new(store), raw: Raw::Postgres { client, _database: database } }).await;
+        test(&Fixture::on(store, client, Some(database))).await;
     });
 }
 
@@ -85,6 +85,11 @@ pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
 }
 
 impl Fixture {
+    /// On a store and another connection to its database.
+    pub(super) fn on(store: PostgresStore, client: tokio_postgres::Client, database: Option<Database>) -> Self {
+        Self { store: Box::new(store), raw: Raw::Postgres { client, _database: database } }
+    }
+
     pub(super) fn store(&self) -> &dyn Store {
         &*self.store
     }

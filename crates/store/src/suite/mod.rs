@@ -2,6 +2,7 @@
 //! at the tables as a stranger would.
 
 mod accounts;
+mod adoption;
 mod deletion;
 pub(crate) mod fixture;
 mod folders;
