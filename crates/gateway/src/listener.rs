@@ -15,6 +15,11 @@ use crate::shard::{Command, ShardHandle};
 /// How long accepting rests when the system refuses a connection for want of files or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
+/// Bytes of a connection that the system holds and has not sent. Its own bound is megabytes, and it reports progress only
+/// when a third of them is gone: a client that reads slowly would look like one that does not read, and cost that much.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES_MAX: u32 = 64 * 1024;
+
 /// Accepts until dropped. Each accepted connection holds a permit until it closes; when there is none left the listener
 /// rests, and further clients wait in the system's queue instead of being turned away.
 ///
@@ -64,15 +69,21 @@ async fn hand_over(
     let Some(shard) = shards.iter().min_by_key(|shard| shard.load()) else {
         return Err(io::Error::other("no shard is running"));
     };
-    // Frames are small and complete: waiting to fill a packet only delays them.
-    let prepared = stream.set_nodelay(true).and_then(|()| stream.into_std());
-    match prepared {
+    match prepare(&stream).and_then(|()| stream.into_std()) {
         Ok(stream) => shard.send(Command::Connection { stream, peer, permit }).await,
         Err(error) => {
             tracing::debug!(%error, "connection lost before it was handed over");
             Ok(())
         }
     }
+}
+
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    // Frames are small and complete: waiting to fill a packet only delays them.
+    stream.set_nodelay(true)?;
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+    Ok(())
 }
 
 fn is_exhausted(error: &io::Error) -> bool {

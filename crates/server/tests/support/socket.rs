@@ -53,6 +53,11 @@ impl Socket {
         Self::open_with(http::connect(address), token, format, b"")
     }
 
+    /// The same socket, to be written to while another thread reads.
+    pub fn writer(&self) -> Self {
+        Self { stream: self.stream.try_clone().unwrap(), format: self.format, unread: Vec::new() }
+    }
+
     /// Says that nothing more comes, and goes on reading.
     pub fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
