@@ -12,4 +12,4 @@ mod supervisor;
 
 pub use database::Database;
 pub use postgres::{Postgres, URL_VARIABLE};
-pub use programs::{Programs, install};
+pub use programs::{Programs, check_strace, install};

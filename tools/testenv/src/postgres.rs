@@ -30,7 +30,7 @@ pub struct Postgres {
     url: String,
     pub(crate) programs: Programs,
     /// `None`: the server was there before us and stays.
-    _supervisor: Option<Supervisor>,
+    supervisor: Option<Supervisor>,
 }
 
 impl Postgres {
@@ -57,7 +57,7 @@ impl Postgres {
         let programs = Programs::find()?;
         for _ in 0..PORT_ATTEMPTS_MAX {
             if let Some((url, supervisor)) = start_on_free_port(&programs)? {
-                let server = Self { url, programs, _supervisor: Some(supervisor) };
+                let server = Self { url, programs, supervisor: Some(supervisor) };
                 server.check_extension()?;
                 return Ok(server);
             }
@@ -74,9 +74,29 @@ impl Postgres {
             url.starts_with("postgres://") || url.starts_with("postgresql://"),
             "{URL_VARIABLE} must look like postgres://user:password@host:port/database"
         );
-        let server = Self { url, programs: Programs::find()?, _supervisor: None };
+        let server = Self { url, programs: Programs::find()?, supervisor: None };
         server.check_extension()?;
         Ok(server)
+    }
+
+    /// Ends the server at once, as a crash would; returns when it is gone. Its data and its address stay.
+    ///
+    /// # Errors
+    /// When it was not started here, or does not end.
+    pub fn crash(&mut self) -> Result<()> {
+        self.supervised()?.stop_server()
+    }
+
+    /// Starts the server again after [`Postgres::crash`]; returns once it answers.
+    ///
+    /// # Errors
+    /// When it was not started here, or does not start.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.supervised()?.start_server()
+    }
+
+    fn supervised(&mut self) -> Result<&mut Supervisor> {
+        self.supervisor.as_mut().context("this PostgreSQL was not started here, and is not ours to stop")
     }
 
     /// Where the server is, as `postgres://muster@127.0.0.1:PORT/postgres`. Tests create databases of their own.

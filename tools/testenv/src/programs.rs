@@ -1,4 +1,5 @@
-//! Finds PostgreSQL's programs, installs them where that is possible without asking, and says what to do where not.
+//! Finds PostgreSQL's programs and strace, installs what is missing where that is possible without asking, and says what
+//! to do where not.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -83,14 +84,14 @@ impl Programs {
     }
 }
 
-/// Installs PostgreSQL with the system's package manager: Debian and its kin, as root, only.
+/// Installs a package with the system's package manager: Debian and its kin, as root, only.
 ///
 /// # Errors
 /// Anywhere else, and when the package manager fails.
-pub fn install() -> Result<()> {
-    ensure!(is_root()?, "installing PostgreSQL needs root");
-    ensure!(on_path("apt-get").is_some(), "only apt-get is known here for installing PostgreSQL");
-    for arguments in [["update", "-q"].as_slice(), &["install", "-q", "-y", "--no-install-recommends", "postgresql"]] {
+pub fn install(package: &str) -> Result<()> {
+    ensure!(is_root()?, "installing {package} needs root");
+    ensure!(on_path("apt-get").is_some(), "only apt-get is known here for installing {package}");
+    for arguments in [["update", "-q"].as_slice(), &["install", "-q", "-y", "--no-install-recommends", package]] {
         let status = Command::new("apt-get")
             .args(arguments)
             .env("DEBIAN_FRONTEND", "noninteractive")
@@ -99,6 +100,22 @@ pub fn install() -> Result<()> {
             .context("apt-get did not start")?;
         ensure!(status.success(), "`apt-get {}` failed: {status}", arguments.join(" "));
     }
+    Ok(())
+}
+
+/// Whether the system calls of a program can be watched, which tests of durability do.
+///
+/// # Errors
+/// When strace is not installed or may not watch; the message says what to do.
+pub fn check_strace() -> Result<()> {
+    ensure!(
+        on_path("strace").is_some(),
+        "the tests of durability watch the server's system calls, and strace is not installed: on Debian and Ubuntu \
+         run `apt-get install strace`, on Fedora `dnf install strace`"
+    );
+    let mut strace = Command::new("strace");
+    strace.args(["-D", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "true"]);
+    output_of(&mut strace).context("strace may not watch programs here: allow ptrace (in a container SYS_PTRACE)")?;
     Ok(())
 }
 

@@ -48,3 +48,15 @@ fn a_dropped_server_is_gone_with_its_data() -> Result<()> {
     ensure!(TcpStream::connect(&address).is_err(), "something still listens at {address}");
     Ok(())
 }
+
+#[test]
+fn a_crashed_server_comes_back_with_its_data() -> Result<()> {
+    let mut server = Postgres::start()?;
+    query(server.url(), "CREATE TABLE kept (id INT)")?;
+    let address = address(&server)?;
+    server.crash()?;
+    ensure!(TcpStream::connect(&address).is_err(), "something still listens at {address}");
+    server.start_again()?;
+    ensure!(query(server.url(), "SELECT count(*) FROM kept")? == "0");
+    Ok(())
+}

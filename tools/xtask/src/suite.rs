@@ -1,4 +1,4 @@
-//! All tests in one command, with what they need: PostgreSQL, npm packages, a built server.
+//! All tests in one command, with what they need: PostgreSQL, strace, npm packages, a built server.
 //!
 //! Nothing passes by not running: a part that executed no test has failed. PostgreSQL goes with this process, however
 //! this process ends.
@@ -54,6 +54,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
     let Some(server) = server else { return };
 
     if parts != Parts::EndToEnd {
+        summary.part("strace", strace);
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
         summary.count_tests(counted.passed, counted.failed);
@@ -73,9 +74,19 @@ fn postgres() -> Result<Postgres> {
     }
     if let Err(missing) = Programs::find() {
         println!("{missing}");
-        muster_testenv::install().context(missing)?;
+        muster_testenv::install("postgresql").context(missing)?;
     }
     Postgres::start()
+}
+
+/// With it tests watch what the server writes and syncs; installed where we may.
+fn strace() -> Result<()> {
+    if let Err(missing) = muster_testenv::check_strace() {
+        println!("{missing:#}");
+        muster_testenv::install("strace").context(missing)?;
+        muster_testenv::check_strace()?;
+    }
+    Ok(())
 }
 
 fn cargo_test(server: &Postgres, rest: &[String], counted: &mut Counts) -> Result<Outcome> {
