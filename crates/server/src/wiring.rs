@@ -31,7 +31,7 @@ use crate::config::{Config, Protocol};
 use crate::database::Database;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
-use crate::system::System;
+use crate::system::{RandomPool, System};
 use crate::telemetry::Telemetry;
 
 /// How often what other servers of the same database revoked is read.
@@ -301,7 +301,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
                 store,
                 passwords: Rc::new(shared.passwords),
                 clock: Rc::new(System),
-                entropy: Rc::new(System),
+                entropy: Rc::new(RandomPool::default()),
                 hooks: Rc::new(NoHooks),
                 keys: shared.keys,
                 sessions: session_rules(&shared.config),
