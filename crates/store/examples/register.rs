@@ -1,6 +1,7 @@
-//! Measures sign-ups by device straight on the SQLite store, without a server around it.
+//! Measures sign-ups and sign-ins by device straight on a store, without a server around it. On PostgreSQL the CPU time
+//! is that of this side alone.
 //!
-//! `cargo run --release -p muster-store --example register -- FILE [COUNT] [CONCURRENCY] [v4|v7]`
+//! `cargo run --release -p muster-store --example register -- ADDRESS [COUNT] [CONCURRENCY] [v4|v7]`
 
 #![allow(clippy::print_stdout, reason = "it is a command-line tool")]
 
@@ -10,21 +11,26 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use muster_domain::UserId;
-use muster_domain::ports::accounts::{AccountStore, Identifier, NewAccount};
+use muster_domain::ports::accounts::{Identifier, NewAccount};
 use muster_domain::time::Timestamp;
-use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
+use muster_store::{Address, Opened, PostgresOptions, SqliteOptions, StoreMetrics, migrate, open};
 use uuid::Uuid;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let path = arguments.first().context("name a file for the database")?;
+    let address = arguments.first().context("name a database: sqlite:PATH or postgres://…")?;
     let number = |index: usize, or: u64| arguments.get(index).map_or(Ok(or), |text| text.parse());
     let (count, concurrency) = (number(1, 50_000)?, number(2, 64)?);
     let ordered = arguments.get(3).is_some_and(|version| version == "v7");
 
     let metrics = Arc::new(StoreMetrics::default());
-    let store = SqliteStore::open(path.as_ref(), &SqliteOptions::default(), Arc::clone(&metrics))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let address = Address::parse(address)?;
+    let store = runtime.block_on(async {
+        migrate(&address).await?;
+        open(&address, &SqliteOptions::default(), &PostgresOptions::default(), Arc::clone(&metrics)).await
+    })?;
+    let store = Rc::new(store);
     for (name, created) in [("register", true), ("authenticate", false)] {
         let (started, cpu_us) = (Instant::now(), cpu_us()?);
         let before = metrics.snapshot();
@@ -44,12 +50,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-async fn sign_in_all(store: &SqliteStore, count: u64, concurrency: u64, ordered: bool, created: bool) -> Result<()> {
+async fn sign_in_all(store: &Rc<Opened>, count: u64, concurrency: u64, ordered: bool, created: bool) -> Result<()> {
     let local = tokio::task::LocalSet::new();
     let next = Rc::new(std::cell::Cell::new(0));
     let mut tasks = Vec::new();
     for _ in 0..concurrency {
-        let (store, next) = (store.clone(), Rc::clone(&next));
+        let (store, next) = (Rc::clone(store), Rc::clone(&next));
         tasks.push(local.spawn_local(async move {
             loop {
                 let index = next.replace(next.get() + 1);
@@ -62,7 +68,7 @@ async fn sign_in_all(store: &SqliteStore, count: u64, concurrency: u64, ordered:
                 let user_id = id(index, ordered);
                 let username = format!("player{}", &device_text[..13]);
                 let account = NewAccount { user_id, username, now: Timestamp(index as i64) };
-                let login = store.login(&device, Some(&account)).await?.context("neither found nor created")?;
+                let login = store.store().login(&device, Some(&account)).await?.context("neither found nor created")?;
                 anyhow::ensure!(login.created == created, "device {index}: created {}", login.created);
             }
         }));
