@@ -46,7 +46,6 @@ pub(super) fn export_account(connection: &Connection, user_id: UserId) -> Result
         let mut rows = statement(connection, &sql)?;
         let columns: Vec<(String, Kind)> = rows
             .columns()
-            .into_iter()
             .map(|column| (column.name().to_owned(), Kind::of(column.decl_type().unwrap_or_default())))
             .collect();
         let subject = Uuid::from_bytes(Subject::from(user_id).0);

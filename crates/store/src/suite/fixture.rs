@@ -24,7 +24,7 @@ pub(super) struct Fixture {
 
 enum Raw {
     Sqlite { path: PathBuf, _folder: Folder },
-    Postgres { client: tokio_postgres::Client, _database: Option<Database> },
+    Postgres { client: Box<tokio_postgres::Client>, _database: Option<Database> },
 }
 
 /// A value of a column, for rows that no port writes yet.
@@ -87,7 +87,7 @@ pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
 impl Fixture {
     /// On a store and another connection to its database.
     pub(super) fn on(store: PostgresStore, client: tokio_postgres::Client, database: Option<Database>) -> Self {
-        Self { store: Box::new(store), raw: Raw::Postgres { client, _database: database } }
+        Self { store: Box::new(store), raw: Raw::Postgres { client: Box::new(client), _database: database } }
     }
 
     pub(super) fn store(&self) -> &dyn Store {

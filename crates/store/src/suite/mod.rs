@@ -3,6 +3,7 @@
 
 mod accounts;
 mod adoption;
+mod connections;
 mod deletion;
 pub(crate) mod fixture;
 mod folders;

@@ -202,7 +202,7 @@ pub(super) async fn holds_a_million_characters(fixture: &Fixture) {
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     let value = format!(r#"{{"text": "{}"}}"#, "x".repeat(1_000_000));
     let large = ObjectWrite { value: value.clone(), ..write("large", ann, 1, Expected::Any) };
-    store.write_objects(Authority::Client(ann), &[large.clone()], NOW).await.unwrap();
+    store.write_objects(Authority::Client(ann), std::slice::from_ref(&large), NOW).await.unwrap();
     assert_eq!(store.read_objects(Authority::Client(ann), &[id("large", ann)]).await.unwrap()[0].value, value);
     let mut wide = large;
     wide.id.key = "k".repeat(129);

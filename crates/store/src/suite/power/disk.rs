@@ -82,7 +82,7 @@ impl State {
         let mut bits = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % one_in == 0
+        (bits ^ (bits >> 31)).is_multiple_of(one_in)
     }
 
     fn has(&self, fault: Fault) -> bool {

@@ -1,0 +1,115 @@
+//! What only connections have: they break, run out, and are left in the middle of a transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::{join_all, poll_immediate};
+use muster_domain::ports::accounts::{AccountStore as _, Unlink};
+use muster_domain::ports::storage::{Authority, Expected, StorageStore as _};
+use muster_domain::ports::store::{Rejection, Store as _, StoreError};
+use muster_testenv::Postgres;
+
+use super::fixture::{NOW, client, custom, device, new_account, query, runtime};
+use super::storage::{id, version, write};
+use crate::metrics::StoreMetrics;
+use crate::postgres::migrate;
+use crate::{PostgresOptions, PostgresStore};
+
+const DISCONNECT_ALL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                              WHERE datname = current_database() AND application_name = 'muster'";
+
+/// Runs `test` with a store of at most `connections` connections, and another connection to its database.
+fn with_connections(connections: usize, test: impl AsyncFnOnce(PostgresStore, tokio_postgres::Client)) {
+    let database = Postgres::shared().unwrap().create_database().unwrap();
+    runtime().block_on(async {
+        migrate(database.url()).await.unwrap();
+        let options = PostgresOptions { connections_max: connections, ..PostgresOptions::default() };
+        let store = PostgresStore::open(database.url(), &options, Arc::new(StoreMetrics::default())).await.unwrap();
+        let client = client(database.url()).await;
+        test(store, client).await;
+    });
+}
+
+#[test]
+fn one_connection_serves_single_statements_and_transactions_alike() {
+    with_connections(1, async |store, _| {
+        let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
+        store.link(ann, &custom("ann"), NOW).await.unwrap();
+        let (logins, unlinks) = futures_util::future::join(
+            join_all((0..50).map(|number| {
+                let store = &store;
+                async move {
+                    let name = format!("player {number}");
+                    store.login(&device(&name), Some(&new_account(&name))).await
+                }
+            })),
+            join_all([Unlink::Custom("custom-of-ann".into()), Unlink::Device("device-of-ann".into())].map(
+                |identifier| {
+                    let store = &store;
+                    async move { store.unlink(ann, &identifier, NOW).await }
+                },
+            )),
+        )
+        .await;
+        assert!(logins.iter().all(Result::is_ok), "{logins:?}");
+        assert_eq!(unlinks, [Ok(()), Err(StoreError::Rejected(Rejection::LastIdentifier))]);
+        let metrics = store.metrics();
+        assert_eq!(metrics.connections_opened.load(Ordering::Relaxed), 1);
+        assert_eq!(metrics.connections_in_use.load(Ordering::Relaxed), 0);
+        assert_eq!(metrics.connections_idle.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn broken_connections_are_replaced() {
+    with_connections(4, async |store, client| {
+        join_all((0..8).map(|_| store.ping())).await.into_iter().for_each(|status| assert!(status.is_ok()));
+        let broken = query(&client, DISCONNECT_ALL).await.len();
+        assert!(broken >= 2, "{broken}");
+        // Each broken connection may be noticed by a request that it fails, never by more, and never wrongly.
+        let mut failed = 0;
+        while let Err(error) = store.ping().await {
+            assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+            failed += 1;
+            assert!(failed <= broken, "{failed}");
+        }
+        assert!(store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().created);
+    });
+}
+
+#[test]
+fn a_transaction_given_up_half_way_leaves_nothing_behind() {
+    with_connections(2, async |store, client| {
+        let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
+        let objects = [write("a", ann, 1, Expected::Any), write("b", ann, 1, Expected::Any)];
+        for _ in 0..20 {
+            // A client that hangs up: its future is dropped wherever it happens to be.
+            let mut batch = Box::pin(store.write_objects(Authority::Client(ann), &objects, NOW));
+            for _ in 0..3 {
+                if poll_immediate(&mut batch).await.is_some() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+                query(&client, "SELECT 1").await;
+            }
+        }
+        let objects = [write("a", ann, 2, Expected::Any), write("b", ann, 2, Expected::Any)];
+        store.write_objects(Authority::Client(ann), &objects, NOW).await.unwrap();
+        let found = store.read_objects(Authority::Server, &[id("a", ann), id("b", ann)]).await.unwrap();
+        assert!(found.iter().all(|object| object.version == version(2)) && found.len() == 2, "{found:?}");
+        assert_eq!(store.metrics().connections_in_use.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn refuses_addresses_that_lead_nowhere_or_demand_what_it_cannot() {
+    for (url, saying) in [
+        ("postgres://nobody@127.0.0.1:1/none", "cannot connect"),
+        ("postgres://nobody@127.0.0.1/none?sslmode=require", "sslmode=disable"),
+        ("postgres://nobody:secret@127.0.0.1:port/none", "not understood"),
+    ] {
+        let refused = runtime().block_on(PostgresStore::open(url, &PostgresOptions::default(), Arc::default()));
+        let said = refused.err().map(|error| error.0).unwrap_or_default();
+        assert!(said.contains(saying) && !said.contains("secret"), "{said}");
+    }
+}
