@@ -3,13 +3,19 @@
 //! Waiting is always for an event (a line of the log, a byte, the end of a stream), and never longer than [`DEADLINE`].
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub mod client;
+pub mod database;
 pub mod frames;
 pub mod http;
+pub mod load;
 pub mod metrics;
+pub mod program;
+pub mod proxy;
 pub mod random;
 pub mod requests;
 pub mod server;
 pub mod socket;
+pub mod tls;
 
 use std::time::{Duration, Instant};
 

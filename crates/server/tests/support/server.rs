@@ -24,6 +24,8 @@ pub const SESSION_KEY: &str = "defaultencryptionkey";
 #[derive(Clone)]
 pub struct Setup {
     command: &'static str,
+    /// A program and its arguments that the server is started by, if not directly.
+    under: Vec<String>,
     folder: Arc<TempDir>,
     flags: Vec<(String, String)>,
 }
@@ -60,7 +62,9 @@ impl Setup {
     /// `muster dev` on a new data folder.
     pub fn dev() -> Self {
         let folder = Arc::new(tempfile::Builder::new().prefix("muster-test-").tempdir().unwrap());
-        Self { command: "dev", folder, flags: Vec::new() }.flag("live.shards", 1).flag("socket.port", 0)
+        Self { command: "dev", under: Vec::new(), folder, flags: Vec::new() }
+            .flag("live.shards", 1)
+            .flag("socket.port", 0)
     }
 
     /// `muster serve` on a new data folder.
@@ -75,6 +79,12 @@ impl Setup {
         self
     }
 
+    /// Has another program start the server, in a process that becomes the server's.
+    pub fn under(mut self, program: &[&str]) -> Self {
+        self.under = program.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
     /// The data folder.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
@@ -84,7 +94,7 @@ impl Setup {
     pub fn start(&self) -> Server {
         let setup = self.clone().flag("metrics.prometheus_port", free_port());
         let (child, log) = setup.spawn();
-        let line = log.wait_for("muster serves").unwrap_or_else(|| panic!("it did not start:\n{}", log.text()));
+        let line = log.wait_for("\"message\":\"muster serves\"").unwrap_or_else(|| panic!("it did not start:\n{}", log.text()));
         let event: Value = serde_json::from_str(&line).unwrap();
         let address = event["address"].as_str().unwrap().parse().unwrap();
         let metrics = event["metrics"].as_str().unwrap();
@@ -105,8 +115,9 @@ impl Setup {
     }
 
     fn spawn(&self) -> (Child, Arc<Log>) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
-        command.arg(self.command).arg("--data_dir").arg(self.folder.path());
+        let words: Vec<&str> = self.under.iter().map(String::as_str).chain([env!("CARGO_BIN_EXE_muster")]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(self.command).arg("--data_dir").arg(self.folder.path());
         for (key, value) in &self.flags {
             command.arg(format!("--{key}")).arg(value);
         }
@@ -182,6 +193,12 @@ impl Server {
     pub fn wait(&mut self) -> ExitStatus {
         assert!(self.log.wait_for_end(), "it goes on running");
         self.child.wait().unwrap()
+    }
+
+    /// SIGKILL: no last words.
+    pub fn kill(mut self) {
+        self.signal(Signal::KILL);
+        self.wait();
     }
 
     /// SIGTERM, and the end with exit code 0.

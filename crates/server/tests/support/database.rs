@@ -1,0 +1,32 @@
+//! The tables behind the server, read and written past it.
+
+use std::path::Path;
+
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+/// Runs statements on PostgreSQL; the first column of every row as text, `NULL` as nothing.
+pub fn postgres(url: &str, sql: &str) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, driver) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        let driver = tokio::spawn(driver);
+        let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{error}: {sql}"));
+        drop(client);
+        // The connection is closed, not just abandoned: databases are dropped, and templates must have no users.
+        driver.await.unwrap().unwrap();
+        let rows = messages.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+            _ => None,
+        });
+        rows.collect()
+    })
+}
+
+/// Every table, index and row of an SQLite file is whole, and every reference leads somewhere.
+pub fn assert_sound(file: &Path) {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    let integrity: String = connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok");
+    let mut orphans = connection.prepare("PRAGMA foreign_key_check").unwrap();
+    assert!(!orphans.exists([]).unwrap(), "a row refers to one that is not there");
+}

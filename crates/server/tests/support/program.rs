@@ -1,0 +1,40 @@
+//! `muster` with arguments, run to its end.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `muster` with these words.
+pub fn muster(words: &[&str]) -> Ended {
+    let output = Command::new(env!("CARGO_BIN_EXE_muster")).args(words).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// The path as an argument.
+pub fn word(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+impl Ended {
+    /// It must have succeeded: what it printed.
+    #[track_caller]
+    pub fn succeeded(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// It must have failed with this exit status and a sentence that holds `text`.
+    #[track_caller]
+    pub fn failed(self, code: i32, text: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(self.stderr.starts_with("muster: ") && self.stderr.contains(text), "no {text:?} in {self:?}");
+    }
+}
