@@ -48,7 +48,10 @@ impl Bystander {
     }
 
     fn assert_healthy(&mut self) {
-        assert_eq!(self.server.get("/readycheck").status, 200);
+        let request = http::request("GET", "/readycheck", &[], b"");
+        for ask in [http::exchange, http::exchange_half_closed] {
+            assert_eq!(Response::only(&ask(self.server.address, &request)).status, 200);
+        }
         for socket in &mut self.sockets {
             self.pings += 1;
             socket.ping_pong(&self.pings.to_string());

@@ -81,6 +81,8 @@ async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sha
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .header_read_timeout(None)
+        // A client may end its side as soon as it has asked; what it asked for is done and answered all the same.
+        .half_close(true)
         .serve_connection(io, service)
         .with_upgrades();
     drive(connection, &activity, &shard).await;

@@ -94,7 +94,9 @@ impl Setup {
     pub fn start(&self) -> Server {
         let setup = self.clone().flag("metrics.prometheus_port", free_port());
         let (child, log) = setup.spawn();
-        let line = log.wait_for("\"message\":\"muster serves\"").unwrap_or_else(|| panic!("it did not start:\n{}", log.text()));
+        let line = log
+            .wait_for("\"message\":\"muster serves\"")
+            .unwrap_or_else(|| panic!("it did not start:\n{}", log.text()));
         let event: Value = serde_json::from_str(&line).unwrap();
         let address = event["address"].as_str().unwrap().parse().unwrap();
         let metrics = event["metrics"].as_str().unwrap();
