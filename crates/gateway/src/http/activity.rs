@@ -63,22 +63,22 @@ impl Activity {
         (phase, state >> 2)
     }
 
-    /// `Err(())`: overdue. Else the moment at which to ask again.
-    pub fn check(&self, limits: &HttpLimits) -> Result<Instant, ()> {
+    /// When to ask again; `None` when the phase has lasted too long.
+    pub fn next_check(&self, limits: &HttpLimits) -> Option<Instant> {
         let (phase, since) = self.phase();
         let now = self.now();
         let allowed = match phase {
             Phase::Idle => limits.idle_timeout_ms,
             Phase::Reading => limits.read_timeout_ms,
             Phase::Writing => limits.write_timeout_ms,
-            Phase::Handling => return Ok(self.at(now + limits.read_timeout_ms)),
+            Phase::Handling => return Some(self.at(now + limits.read_timeout_ms)),
         };
         if now >= since + allowed {
-            return Err(());
+            return None;
         }
         // A shorter timeout may begin meanwhile, so the look is never later than the shortest.
         let shortest = limits.read_timeout_ms.min(limits.write_timeout_ms).max(1);
-        Ok(self.at((since + allowed).min(now + shortest)))
+        Some(self.at((since + allowed).min(now + shortest)))
     }
 
     fn at(&self, millis: Millis) -> Instant {

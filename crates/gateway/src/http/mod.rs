@@ -117,9 +117,9 @@ async fn drive<S, F>(
             return Poll::Ready(());
         }
         while timer.as_mut().poll(context).is_ready() {
-            match activity.check(&shard.config.http) {
-                Ok(next) => timer.as_mut().reset(next),
-                Err(()) => {
+            match activity.next_check(&shard.config.http) {
+                Some(next) => timer.as_mut().reset(next),
+                None => {
                     shard.metrics.http_timeouts.fetch_add(1, Ordering::Relaxed);
                     return Poll::Ready(());
                 }
