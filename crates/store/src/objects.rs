@@ -2,7 +2,7 @@
 
 use muster_domain::UserId;
 use muster_domain::ports::storage::{
-    Authority, Expected, ObjectAck, ObjectDelete, ObjectId, ObjectWrite, ReadPermission, WritePermission,
+    Authority, Expected, ObjectAck, ObjectDelete, ObjectId, ObjectQuery, ObjectWrite, ReadPermission, WritePermission,
 };
 use muster_domain::ports::store::{Rejection, StoreError};
 use muster_domain::time::Timestamp;
@@ -103,6 +103,26 @@ pub(crate) fn read_least(authority: Authority, owner: Option<UserId>) -> i16 {
         Authority::Client(caller) if owner == Some(caller) => ReadPermission::Owner,
         Authority::Client(_) => ReadPermission::Public,
     })
+}
+
+/// Where a page begins. One lower bound and no second condition, so that an index leads straight to it.
+pub(crate) struct Start<'a> {
+    pub(crate) read: i16,
+    pub(crate) key: &'a str,
+    pub(crate) user_id: UserId,
+    /// Whether an object at this very place belongs to the page.
+    pub(crate) inclusive: bool,
+}
+
+/// The first place of a page that `query`'s authority may see.
+pub(crate) fn start(query: &ObjectQuery) -> Start<'_> {
+    let least = read_least(query.authority, query.owner);
+    match &query.after {
+        Some(after) if read_code(after.read) >= least => {
+            Start { read: read_code(after.read), key: &after.key, user_id: after.user_id, inclusive: false }
+        }
+        _ => Start { read: least, key: "", user_id: UserId::SYSTEM, inclusive: true },
+    }
 }
 
 /// The answer to a write.

@@ -34,6 +34,8 @@ pub struct PostgresOptions {
     pub acquire_timeout: Duration,
     /// The longest that the database may work on one statement.
     pub statement_timeout: Duration,
+    /// How old a connection may get before another takes its place; none: as old as it likes.
+    pub connection_lifetime: Option<Duration>,
 }
 
 impl Default for PostgresOptions {
@@ -42,6 +44,7 @@ impl Default for PostgresOptions {
             connections_max: 16,
             acquire_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
+            connection_lifetime: None,
         }
     }
 }
@@ -69,6 +72,7 @@ struct Connection {
     client: Client,
     statements: RefCell<HashMap<&'static str, Statement>>,
     in_flight: Cell<u32>,
+    opened_at: Instant,
     /// Taken, or about to be, by a transaction of several statements.
     reserved: Cell<bool>,
     /// No longer in the pool.
@@ -92,6 +96,13 @@ enum LeaseKind {
     Open,
     /// For a transaction that is over.
     Ended,
+}
+
+/// Why a connection leaves the pool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Removal {
+    Lost,
+    Retired,
 }
 
 impl Pool {
@@ -172,25 +183,34 @@ impl Pool {
         outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("no database connection came free in time".to_owned())))
     }
 
-    /// The unreserved connection with the fewest requests under way; closed ones are dropped on the way.
+    /// The unreserved connection with the fewest requests under way; closed and outlived ones are dropped on the way.
     fn least_busy(&self) -> Option<Rc<Connection>> {
-        self.remove_if(|connection| connection.client.is_closed());
+        self.remove_if(Removal::Lost, |connection| connection.client.is_closed());
+        self.remove_if(Removal::Retired, |connection| {
+            connection.in_flight.get() == 0 && !connection.reserved.get() && self.is_outlived(connection)
+        });
         let connections = self.connections.borrow();
-        connections.iter().filter(|each| !each.reserved.get()).min_by_key(|each| each.in_flight.get()).cloned()
+        let usable = connections.iter().filter(|each| !each.reserved.get() && !self.is_outlived(each));
+        usable.min_by_key(|each| each.in_flight.get()).cloned()
     }
 
-    fn remove_if(&self, lost: impl Fn(&Rc<Connection>) -> bool) {
+    /// Whether a connection takes no more requests and goes once those under way are answered.
+    fn is_outlived(&self, connection: &Connection) -> bool {
+        self.options.connection_lifetime.is_some_and(|lifetime| connection.opened_at.elapsed() >= lifetime)
+    }
+
+    fn remove_if(&self, removal: Removal, leaves: impl Fn(&Rc<Connection>) -> bool) {
         self.connections.borrow_mut().retain(|connection| {
-            let lost = lost(connection);
-            if lost {
+            let leaves = leaves(connection);
+            if leaves {
                 connection.removed.set(true);
-                add(&self.metrics.connections_lost, 1);
+                add(&self.metrics.connections_lost, u64::from(removal == Removal::Lost));
                 subtract(&self.metrics.connections_open, 1);
                 if connection.in_flight.get() == 0 {
                     subtract(&self.metrics.connections_idle, 1);
                 }
             }
-            !lost
+            !leaves
         });
     }
 
@@ -225,6 +245,7 @@ impl Pool {
                     client,
                     statements: RefCell::default(),
                     in_flight: Cell::new(0),
+                    opened_at: Instant::now(),
                     reserved: Cell::new(false),
                     removed: Cell::new(false),
                 };
@@ -273,7 +294,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         if self.kind == LeaseKind::Open {
             // Nobody knows how far its transaction came. The server rolls it back when the connection closes.
-            self.pool.remove_if(|connection| Rc::ptr_eq(connection, &self.connection));
+            self.pool.remove_if(Removal::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
         }
         if self.kind != LeaseKind::Reserved {
             self.pool.end_use(&self.connection);

@@ -72,18 +72,31 @@ const READ: &str = concat!(
      JOIN storage s ON s.collection = wanted.collection AND s.key = wanted.key AND s.user_id = wanted.user_id \
      AND s.read >= wanted.least"
 );
-const LIST_ALL: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM storage s WHERE collection = $1 AND read >= $2 AND (read, key, user_id) > ($3, $4, $5) \
-     ORDER BY read, key, user_id LIMIT $6"
-);
-const LIST_OWNER: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM storage s WHERE collection = $1 AND user_id = $2 AND read >= $3 AND (read, key) > ($4, $5) \
-     ORDER BY read, key LIMIT $6"
-);
+/// A page of everyone's objects, behind or from a place.
+macro_rules! list_all {
+    ($behind:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM storage s WHERE collection = $1 AND (read, key, user_id) ",
+            $behind,
+            " ($2, $3, $4) ORDER BY read, key, user_id LIMIT $5"
+        )
+    };
+}
+
+/// A page of one owner's objects, behind or from a place.
+macro_rules! list_owner {
+    ($behind:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM storage s WHERE collection = $1 AND user_id = $2 AND (read, key) ",
+            $behind,
+            " ($3, $4) ORDER BY read, key LIMIT $5"
+        )
+    };
+}
 
 impl StorageStore for PostgresStore {
     fn write_objects<'a>(
@@ -114,20 +127,19 @@ impl StorageStore for PostgresStore {
 
     fn list_objects<'a>(&'a self, query: &'a ObjectQuery) -> PortFuture<'a, (Vec<Object>, bool)> {
         Box::pin(async move {
-            let least = objects::read_least(query.authority, query.owner);
-            // Behind nothing: no permission is lower than 0.
-            let (read, key, user_id) = query.after.as_ref().map_or((-1, "", UserId::SYSTEM), |after| {
-                (objects::read_code(after.read), after.key.as_str(), after.user_id)
-            });
+            let start = objects::start(query);
             let limit = i64::from(query.limit) + 1;
             let rows = match query.owner {
                 Some(owner) => {
-                    let values: super::Values<'_> = &[&query.collection, &owner.0, &least, &read, &key, &limit];
-                    self.query(LIST_OWNER, values).await?
+                    let sql = if start.inclusive { list_owner!(">=") } else { list_owner!(">") };
+                    let values: super::Values<'_> = &[&query.collection, &owner.0, &start.read, &start.key, &limit];
+                    self.query(sql, values).await?
                 }
                 None => {
-                    let values: super::Values<'_> = &[&query.collection, &least, &read, &key, &user_id.0, &limit];
-                    self.query(LIST_ALL, values).await?
+                    let sql = if start.inclusive { list_all!(">=") } else { list_all!(">") };
+                    let values: super::Values<'_> =
+                        &[&query.collection, &start.read, &start.key, &start.user_id.0, &limit];
+                    self.query(sql, values).await?
                 }
             };
             let more = rows.len() > query.limit as usize;

@@ -65,7 +65,7 @@ pub fn backup(path: &Path, also: &[PathBuf], destination: &Path) -> Result<Manif
     // What an interrupted attempt left is worth nothing.
     let _ = std::fs::remove_dir_all(&unfinished);
     let failed = |error: std::io::Error| OpenError::new(format!("cannot write {}: {error}", unfinished.display()));
-    std::fs::create_dir_all(&unfinished).map_err(failed)?;
+    private_folder(&unfinished).map_err(failed)?;
     let database = file_name(path)?;
     let (schema_version, rows) = copy_database(path, &unfinished.join(&database))?;
     let mut files = BTreeMap::from([(database.clone(), sum(&unfinished.join(&database))?)]);
@@ -213,6 +213,15 @@ fn sync(path: &Path) -> Result<(), OpenError> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(OpenError::because(format!("cannot sync {}", path.display())))
+}
+
+/// Makes a folder that nobody but the operator's own account may enter.
+fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }
 
 fn folder_of(path: &Path) -> &Path {

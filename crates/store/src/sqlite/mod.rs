@@ -99,6 +99,8 @@ impl SqliteStore {
     /// When the file is in use by another process, is not Muster's, is newer than this program, or cannot be used.
     pub fn open(path: &Path, options: &SqliteOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
         let lock = lock(path)?;
+        // Password hashes and addresses are nobody else's business. SQLite gives the log the rights of its database.
+        private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let vfs = options.vfs.as_deref();
         let connect = |cache_kb| {
             schema::connect(path, vfs, cache_kb)
@@ -138,6 +140,7 @@ impl SqliteStore {
     /// As [`SqliteStore::open`].
     pub fn migrate(path: &Path) -> Result<Vec<i64>, OpenError> {
         let _held = lock(path)?;
+        private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let mut connection = schema::connect(path, None, SqliteOptions::default().reader_cache_kb)
             .map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         schema::migrate(&mut connection)
@@ -262,12 +265,8 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
         std::fs::create_dir_all(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
     }
     let lock_path = lock_path(path);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&lock_path)
-        .map_err(OpenError::because(format!("cannot create {}", lock_path.display())))?;
+    let file =
+        private_file(&lock_path).map_err(OpenError::because(format!("cannot create {}", lock_path.display())))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(OpenError::new(format!(
@@ -276,6 +275,15 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
         ))),
         Err(TryLockError::Error(error)) => Err(OpenError::new(format!("cannot lock {}: {error}", lock_path.display()))),
     }
+}
+
+/// Opens a file for writing, made if need be, and then readable by nobody but the server's own account.
+fn private_file(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Has SQLite tell the checkpointer after each commit how long the log has grown.

@@ -14,10 +14,11 @@ use super::sql::{Result, execute, statement};
 const INSERT: &str = "INSERT INTO muster_revocation \
      (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-/// Two searches by two indexes rather than one over the whole table.
+/// Two searches by two indexes rather than one over the whole table; a row that both find comes once.
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets FROM muster_revocation WHERE sequence > ?1 \
-     OR sequence IN (SELECT sequence FROM muster_revocation WHERE revoked_at > ?2) ORDER BY sequence";
+     UNION SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
+     close_sockets FROM muster_revocation WHERE revoked_at > ?2 ORDER BY 1";
 
 impl RevocationStore for SqliteStore {
     fn revoke<'a>(&'a self, revocations: &'a [Revocation]) -> PortFuture<'a, ()> {

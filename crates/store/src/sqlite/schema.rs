@@ -14,6 +14,9 @@ const APPLICATION_ID: i32 = 0x4d53_5452;
 /// How long a connection waits for a lock of another process (a backup, a curious shell).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The log's file is cut to this length, in bytes, when it starts over.
+const LOG_LEN_KEPT_MAX: i64 = 128 * 1024 * 1024;
+
 /// Prepared statements that each connection keeps; more than there are.
 const STATEMENTS_MAX: usize = 128;
 
@@ -52,6 +55,8 @@ pub(super) fn connect(path: &Path, vfs: Option<&str>, cache_kb: u32) -> rusqlite
     // that ends the process, not an error that can be answered.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "mmap_size", 0)?;
+    // A log that grew far beyond its usual length, behind a long backup say, gives the space back.
+    connection.pragma_update(None, "journal_size_limit", LOG_LEN_KEPT_MAX)?;
     Ok(connection)
 }
 

@@ -109,30 +109,26 @@ fn remove(connection: &Connection, authority: Authority, delete: &ObjectDelete) 
 }
 
 fn list(connection: &Connection, query: &ObjectQuery) -> Result<(Vec<Object>, bool)> {
-    let least = objects::read_least(query.authority, query.owner);
-    // Behind nothing: no permission is lower than 0.
-    let (read, key, user_id) = query
-        .after
-        .as_ref()
-        .map_or((-1, "", UserId::SYSTEM), |after| (objects::read_code(after.read), after.key.as_str(), after.user_id));
+    let start = objects::start(query);
+    let behind = if start.inclusive { ">=" } else { ">" };
     let limit = i64::from(query.limit) + 1;
     let rows: rusqlite::Result<Vec<Object>> = match query.owner {
         Some(owner) => {
             let sql = format!(
-                "SELECT {COLUMNS} FROM storage WHERE user_id = ?1 AND collection = ?2 AND read >= ?3 \
-                 AND (read, key) > (?4, ?5) ORDER BY read, key LIMIT ?6"
+                "SELECT {COLUMNS} FROM storage WHERE user_id = ?1 AND collection = ?2 \
+                 AND (read, key) {behind} (?3, ?4) ORDER BY read, key LIMIT ?5"
             );
             let mut rows = statement(connection, &sql)?;
-            let values = (owner.0, &query.collection, least, read, key, limit);
+            let values = (owner.0, &query.collection, start.read, start.key, limit);
             rows.query_map(values, object).map_err(translate)?.collect()
         }
         None => {
             let sql = format!(
-                "SELECT {COLUMNS} FROM storage WHERE collection = ?1 AND read >= ?2 \
-                 AND (read, key, user_id) > (?3, ?4, ?5) ORDER BY read, key, user_id LIMIT ?6"
+                "SELECT {COLUMNS} FROM storage WHERE collection = ?1 \
+                 AND (read, key, user_id) {behind} (?2, ?3, ?4) ORDER BY read, key, user_id LIMIT ?5"
             );
             let mut rows = statement(connection, &sql)?;
-            let values = (&query.collection, least, read, key, user_id.0, limit);
+            let values = (&query.collection, start.read, start.key, start.user_id.0, limit);
             rows.query_map(values, object).map_err(translate)?.collect()
         }
     };

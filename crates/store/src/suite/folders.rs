@@ -60,6 +60,19 @@ fn refuses_files_in_use_of_others_and_of_newer_programs() {
     refused(open(&folder.0.join("text.db")), "text.db");
 }
 
+#[cfg(unix)]
+#[test]
+fn shows_its_files_to_nobody_else() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, store, saved) = backed_up();
+    sign_in(&store, "eve");
+    for file in ["muster.db", "muster.db-wal", "muster.db.lock"] {
+        let mode = std::fs::metadata(folder.0.join("data").join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file} has mode {mode:o}");
+    }
+    assert_eq!(std::fs::metadata(saved).unwrap().permissions().mode() & 0o077, 0);
+}
+
 #[test]
 fn closes_after_answering_what_is_queued() {
     let folder = Folder::new();
