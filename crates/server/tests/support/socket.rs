@@ -141,7 +141,7 @@ impl<S: Read + Write> Socket<S> {
     /// The next message, pings of the server aside.
     pub fn read_envelope(&mut self) -> Envelope {
         loop {
-            let frame = self.read().expect("a message before the end");
+            let frame = self.read().unwrap_or_else(|| panic!("no message before the end"));
             if frame.opcode != PING {
                 assert_eq!(frame.opcode, message_opcode(self.format), "{frame:?}");
                 return envelope::decode(&frame.payload, self.format).unwrap();
