@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use muster_domain::ports::store::Store;
 use muster_store::{Address, OpenError, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, StoreMetrics};
@@ -42,27 +43,31 @@ impl Database {
     /// # Errors
     /// A sentence that says what to do.
     pub async fn open(config: &Config, users: usize, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
-        Self::open_at(address(config)?, config.database.max_open_conns, users, metrics).await
+        let options = PostgresOptions {
+            connections_max: (config.database.max_open_conns / users.max(1)).max(1),
+            connection_lifetime: match config.database.conn_max_lifetime_ms {
+                0 => None,
+                milliseconds => Some(Duration::from_millis(milliseconds)),
+            },
+            ..Default::default()
+        };
+        Self::open_at(address(config)?, options, metrics).await
     }
 
-    /// Opens the database at `address`; of PostgreSQL's connections each of `users` gets its part.
+    /// Opens the database at `address`; `options` are those of each shard's connections to PostgreSQL.
     ///
     /// # Errors
     /// A sentence that says what to do.
     pub async fn open_at(
         address: Address,
-        connections_max: usize,
-        users: usize,
+        options: PostgresOptions,
         metrics: Arc<StoreMetrics>,
     ) -> Result<Self, OpenError> {
         let told = muster_store::migrate(&address).await?;
         tracing::info!("{told}");
         Ok(match address {
             Address::Sqlite(path) => Self::Sqlite(SqliteStore::open(&path, &SqliteOptions::default(), metrics)?),
-            Address::Postgres(url) => {
-                let connections_max = (connections_max / users.max(1)).max(1);
-                Self::Postgres { url, options: PostgresOptions { connections_max, ..Default::default() }, metrics }
-            }
+            Address::Postgres(url) => Self::Postgres { url, options, metrics },
         })
     }
 

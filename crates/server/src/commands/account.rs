@@ -72,7 +72,7 @@ async fn export(config: &Config, user_id: UserId) -> Outcome {
     let outcome = async {
         let manifest = backup::backup(&path, &[], &folder).map_err(|error| error.0)?;
         let copy = Address::Sqlite(folder.join(&manifest.database));
-        let database = Database::open_at(copy, 1, 1, Arc::new(StoreMetrics::default())).await;
+        let database = Database::open_at(copy, Default::default(), Arc::new(StoreMetrics::default())).await;
         let store = database.map_err(|error| error.0)?.store().await.map_err(|error| error.0)?;
         print_export(&*store, user_id).await
     };

@@ -73,6 +73,8 @@ struct Connection {
     statements: RefCell<HashMap<&'static str, Statement>>,
     in_flight: Cell<u32>,
     opened_at: Instant,
+    /// Has served something: none is thrown away unused.
+    used: Cell<bool>,
     /// Taken, or about to be, by a transaction of several statements.
     reserved: Cell<bool>,
     /// No longer in the pool.
@@ -196,7 +198,8 @@ impl Pool {
 
     /// Whether a connection takes no more requests and goes once those under way are answered.
     fn is_outlived(&self, connection: &Connection) -> bool {
-        self.options.connection_lifetime.is_some_and(|lifetime| connection.opened_at.elapsed() >= lifetime)
+        let lifetime = self.options.connection_lifetime;
+        connection.used.get() && lifetime.is_some_and(|lifetime| connection.opened_at.elapsed() >= lifetime)
     }
 
     fn remove_if(&self, removal: Removal, leaves: impl Fn(&Rc<Connection>) -> bool) {
@@ -246,6 +249,7 @@ impl Pool {
                     statements: RefCell::default(),
                     in_flight: Cell::new(0),
                     opened_at: Instant::now(),
+                    used: Cell::new(false),
                     reserved: Cell::new(false),
                     removed: Cell::new(false),
                 };
@@ -274,6 +278,7 @@ impl Pool {
     }
 
     fn begin_use(&self, connection: &Connection) {
+        connection.used.set(true);
         if connection.in_flight.replace(connection.in_flight.get() + 1) == 0 {
             add(&self.metrics.connections_in_use, 1);
             subtract(&self.metrics.connections_idle, 1);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::future::{join_all, poll_immediate};
 use muster_domain::ports::accounts::{AccountStore as _, Unlink};
@@ -20,10 +21,13 @@ const DISCONNECT_ALL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_acti
 
 /// Runs `test` with a store of at most `connections` connections, and another connection to its database.
 fn with_connections(connections: usize, test: impl AsyncFnOnce(PostgresStore, tokio_postgres::Client)) {
+    with_options(PostgresOptions { connections_max: connections, ..PostgresOptions::default() }, test);
+}
+
+fn with_options(options: PostgresOptions, test: impl AsyncFnOnce(PostgresStore, tokio_postgres::Client)) {
     let database = Postgres::shared().unwrap().create_database().unwrap();
     runtime().block_on(async {
         migrate(database.url()).await.unwrap();
-        let options = PostgresOptions { connections_max: connections, ..PostgresOptions::default() };
         let store = PostgresStore::open(database.url(), &options, Arc::new(StoreMetrics::default())).await.unwrap();
         let client = client(database.url()).await;
         test(store, client).await;
@@ -57,6 +61,25 @@ fn one_connection_serves_single_statements_and_transactions_alike() {
         assert_eq!(metrics.connections_opened.load(Ordering::Relaxed), 1);
         assert_eq!(metrics.connections_in_use.load(Ordering::Relaxed), 0);
         assert_eq!(metrics.connections_idle.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn outlived_connections_are_replaced_between_requests() {
+    let options = PostgresOptions {
+        connections_max: 1,
+        // Each has outlived it by the time of the next request.
+        connection_lifetime: Some(Duration::ZERO),
+        ..PostgresOptions::default()
+    };
+    with_options(options, async |store, _| {
+        for _ in 0..3 {
+            assert!(store.ping().await.is_ok());
+        }
+        let metrics = store.metrics();
+        assert_eq!(metrics.connections_opened.load(Ordering::Relaxed), 3);
+        assert_eq!(metrics.connections_lost.load(Ordering::Relaxed), 0);
+        assert_eq!(metrics.connections_open.load(Ordering::Relaxed), 1);
     });
 }
 
