@@ -4,6 +4,7 @@ use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
@@ -77,11 +78,11 @@ struct Shared {
     guessing: Arc<SharedGuessing>,
 }
 
-/// Starts a server on the calling runtime, which must drive a `LocalSet`.
+/// Starts a server on the calling runtime, which must drive a `LocalSet`. `lost_log_lines` is shown as a metric.
 ///
 /// # Errors
 /// Anything that keeps it from serving: a port in use, a database that cannot be opened, keys that clash.
-pub async fn start(config: &Config) -> Result<Running, StartError> {
+pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Running, StartError> {
     let connections_max = limits::connections_max(config);
     let store_metrics = Arc::new(StoreMetrics::default());
     // The shards, and this thread for revocations and health.
@@ -114,6 +115,7 @@ pub async fn start(config: &Config) -> Result<Running, StartError> {
         node_name: config.general.name.clone(),
         namespace: config.metrics.namespace.clone(),
         started: Instant::now(),
+        lost_log_lines,
         api: api_metrics,
         gateway: gateway_metrics.clone(),
         store: store_metrics,

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
@@ -14,19 +16,19 @@ use crate::wiring::{self, Running};
 /// Starts a server and runs it until it is told to stop.
 pub(super) fn start(mode: Mode, flags: &[Setting]) -> Outcome {
     let loaded = config::load(mode, KeyFile::Create, flags, std::env::vars_os()).map_err(|error| error.to_string())?;
-    let _logs = logging::start(&loaded.config.logger).map_err(|error| error.to_string())?;
+    let logs = logging::start(&loaded.config.logger).map_err(|error| error.to_string())?;
     for notice in &loaded.notices {
         tracing::warn!(key = notice.key, source = %notice.source, "{}", notice.text);
     }
     let runtime = runtime()?;
-    LocalSet::new().block_on(&runtime, serve(&loaded))
+    LocalSet::new().block_on(&runtime, serve(&loaded, logs.lost_lines()))
 }
 
-async fn serve(loaded: &Loaded) -> Outcome {
+async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
     let config = &loaded.config;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
-    let running = wiring::start(config).await.map_err(|error| error.to_string())?;
+    let running = wiring::start(config, lost_log_lines).await.map_err(|error| error.to_string())?;
     announce(loaded, &running);
     tokio::select! {
         _ = terminate.recv() => {}

@@ -36,7 +36,7 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
-    lost_lines: AtomicU64,
+    lost_lines: Arc<AtomicU64>,
 }
 
 impl Shared {
@@ -96,9 +96,9 @@ pub struct LogGuard {
 }
 
 impl LogGuard {
-    /// Lines dropped so far because too many were waiting, for a metric.
-    pub fn lost_lines(&self) -> u64 {
-        self.shared.lost_lines.load(Ordering::Relaxed)
+    /// Counts the lines dropped because too many were waiting, for a metric.
+    pub fn lost_lines(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.shared.lost_lines)
     }
 }
 

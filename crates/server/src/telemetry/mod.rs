@@ -28,6 +28,8 @@ pub struct Telemetry {
     pub namespace: String,
     /// When the server started.
     pub started: Instant,
+    /// Lines that could not be logged.
+    pub lost_log_lines: Arc<AtomicU64>,
     /// One per shard.
     pub api: Vec<Arc<ApiMetrics>>,
     /// Of all shards.
@@ -48,6 +50,7 @@ impl Telemetry {
         let labels = [("node_name", self.node_name.as_str()), ("namespace", self.namespace.as_str())];
         let mut page = Exposition::new(&self.prefix, &labels);
         page.gauge("uptime_seconds", "Time since the server started.", self.started.elapsed().as_secs_f64());
+        page.counter("log_lines_lost_count", "Log lines dropped, too many waiting.", read(&self.lost_log_lines));
         self.render_operations(&mut page);
         self.render_messages(&mut page);
         self.render_gateway(&mut page);
