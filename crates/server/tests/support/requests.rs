@@ -6,7 +6,7 @@ use std::io::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
@@ -55,7 +55,7 @@ pub const CLASSES: &[Class] = &[
     class("body too long", INVALID, long_body),
     class("chunked body too long", INVALID, long_chunked_body),
     class("zip bomb", INVALID, zip_bomb),
-    class("damaged compression", INVALID, damaged_gzip),
+    class("damaged compression", INVALID, damaged_folding),
     class("unknown content encoding", INVALID, unknown_encoding),
     class("wrong types in JSON", INVALID, wrong_types),
     class("damaged JSON", INVALID, damaged_json),
@@ -160,14 +160,22 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn zip_bomb(random: &mut Random) -> Vec<u8> {
-    let body = vec![b' '; DECOMPRESSED_BYTES_MAX + random.between(1, 4_000_000)];
-    sign_in(&["Content-Encoding: gzip"], &gzip(&body))
+fn zlib(body: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
 }
 
-fn damaged_gzip(random: &mut Random) -> Vec<u8> {
+fn zip_bomb(random: &mut Random) -> Vec<u8> {
+    let body = vec![b' '; DECOMPRESSED_BYTES_MAX + random.between(1, 4_000_000)];
+    let (encoding, folded) = if random.between(0, 2) == 0 { ("gzip", gzip(&body)) } else { ("deflate", zlib(&body)) };
+    sign_in(&[&format!("Content-Encoding: {encoding}")], &folded)
+}
+
+fn damaged_folding(random: &mut Random) -> Vec<u8> {
     let mut body = gzip(BODY);
-    match random.between(0, 4) {
+    let mut encoding = random.pick(&["gzip", "x-gzip", "GZIP"]);
+    match random.between(0, 5) {
         0 => body.truncate(random.between(1, body.len())),
         1 => {
             let length = random.between(1, 100);
@@ -178,9 +186,12 @@ fn damaged_gzip(random: &mut Random) -> Vec<u8> {
             let at = body.len() - random.between(5, 9);
             body[at] ^= 1 << random.between(0, 8);
         }
+        3 => {
+            encoding = "deflate";
+            body = [zlib(BODY), random.bytes(3)].concat();
+        }
         _ => body = BODY.to_vec(),
     }
-    let encoding = random.pick(&["gzip", "x-gzip", "GZIP"]);
     sign_in(&[&format!("Content-Encoding: {encoding}")], &body)
 }
 
