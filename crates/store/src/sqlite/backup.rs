@@ -114,7 +114,7 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
     if found != "ok" {
         return Err(OpenError::new(format!("the backup's database is damaged: {found}")));
     }
-    schema::known_version(&copy)?;
+    schema::known_version(&backup.join(&manifest.database), &copy)?;
     if count_rows(&copy).map_err(failed)? != manifest.rows {
         return Err(OpenError::new("the backup's tables do not have the rows that were saved: do not use it"));
     }
@@ -164,7 +164,7 @@ fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>),
     let failed = |error: rusqlite::Error| OpenError::new(format!("cannot copy the database: {error}"));
     let source = schema::connect(from, None, CACHE_KB).map_err(failed)?;
     source.execute_batch("BEGIN").map_err(failed)?;
-    let version = schema::known_version(&source)?;
+    let version = schema::known_version(from, &source)?;
     let rows = count_rows(&source).map_err(failed)?;
     let mut copy = Connection::open(to).map_err(failed)?;
     // In one step: between steps a writer's change would start it over.

@@ -1,7 +1,25 @@
 //! What SQLite's errors mean to the callers of a port.
 
+use std::path::Path;
+
 use muster_domain::ports::store::{Conflict, StoreError};
 use rusqlite::ErrorCode;
+
+use crate::OpenError;
+
+/// What an error means to the operator who wants the database at `path` opened. For `map_err`.
+pub(super) fn opening(path: &Path) -> impl Fn(rusqlite::Error) -> OpenError {
+    move |error| {
+        let advice = match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                ": it is damaged, or no database at all; nothing was changed in it. Keep a copy and restore a backup \
+                 with `muster restore FOLDER --force`, or name another data folder"
+            }
+            _ => "",
+        };
+        OpenError::new(format!("cannot open the database {}: {error}{advice}", path.display()))
+    }
+}
 
 /// The store error that says the same.
 pub(super) fn translate(error: rusqlite::Error) -> StoreError {

@@ -102,12 +102,9 @@ impl SqliteStore {
         // Password hashes and addresses are nobody else's business. SQLite gives the log the rights of its database.
         private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let vfs = options.vfs.as_deref();
-        let connect = |cache_kb| {
-            schema::connect(path, vfs, cache_kb)
-                .map_err(OpenError::because(format!("cannot open the database {}", path.display())))
-        };
+        let connect = |cache_kb| schema::connect(path, vfs, cache_kb).map_err(error::opening(path));
         let mut connection = connect(options.writer_cache_kb)?;
-        schema::migrate(&mut connection)?;
+        schema::migrate(path, &mut connection)?;
 
         let writes = Arc::new(Queue::new(options.write_queue_len_max));
         let reads = Arc::new(Queue::new(options.read_queue_len_max));
@@ -141,9 +138,9 @@ impl SqliteStore {
     pub fn migrate(path: &Path) -> Result<Vec<i64>, OpenError> {
         let _held = lock(path)?;
         private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
-        let mut connection = schema::connect(path, None, SqliteOptions::default().reader_cache_kb)
-            .map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
-        schema::migrate(&mut connection)
+        let mut connection =
+            schema::connect(path, None, SqliteOptions::default().reader_cache_kb).map_err(error::opening(path))?;
+        schema::migrate(path, &mut connection)
     }
 
     /// The schema version of the file at `path`, changing nothing; `None` if there is no file.
@@ -154,9 +151,9 @@ impl SqliteStore {
         if !path.exists() {
             return Ok(None);
         }
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-            .map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
-        schema::known_version(&connection).map(Some)
+        let connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(error::opening(path))?;
+        schema::known_version(path, &connection).map(Some)
     }
 
     /// What this store counts.
@@ -213,12 +210,12 @@ fn refusal(refused: Refused) -> StoreError {
 impl Store for SqliteStore {
     fn ping(&self) -> PortFuture<'_, DatabaseStatus> {
         Box::pin(async move {
-            // Reading alone would not notice a full disk: this writes a row as it is, and syncs.
+            // Reading alone would not notice a full disk: this writes a page, and syncs. The number has no meaning, but
+            // it must change: SQLite writes nothing for a value that is there already.
             self.write(|connection| {
-                let mut statement = connection
-                    .prepare_cached("UPDATE muster_migration SET name = name WHERE version = ?1")
-                    .map_err(error::translate)?;
-                statement.execute([SCHEMA_VERSION]).map_err(error::translate)
+                let number: i64 =
+                    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(error::translate)?;
+                connection.pragma_update(None, "user_version", 1 - number.clamp(0, 1)).map_err(error::translate)
             })
             .await?;
             Ok(DatabaseStatus { engine: "sqlite", adopted: false })

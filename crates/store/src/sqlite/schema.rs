@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
+use super::error::opening;
 use crate::OpenError;
 
 /// Marks a file as Muster's: the letters MSTR.
@@ -64,60 +65,61 @@ pub(super) fn connect(path: &Path, vfs: Option<&str>, cache_kb: u32) -> rusqlite
 ///
 /// # Errors
 /// When the file is not Muster's, or its schema is newer than this program.
-pub(super) fn migrate(connection: &mut Connection) -> Result<Vec<i64>, OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot migrate the database: {error}"));
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(failed)?;
-    let present = schema_version(&transaction)?;
+pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<Vec<i64>, OpenError> {
+    let failed = opening(path);
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(&failed)?;
+    let present = schema_version(path, &transaction)?;
     let mut applied = Vec::new();
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > present) {
-        transaction.execute_batch(migration.sql).map_err(failed)?;
+        transaction.execute_batch(migration.sql).map_err(&failed)?;
         transaction
             .execute(
                 "INSERT INTO muster_migration (version, name, applied_at) VALUES (?1, ?2, unixepoch() * 1000000)",
                 (migration.version, migration.name),
             )
-            .map_err(failed)?;
+            .map_err(&failed)?;
         applied.push(migration.version);
     }
-    transaction.commit().map_err(failed)?;
+    transaction.commit().map_err(&failed)?;
     Ok(applied)
 }
 
 /// The schema's version, 0 for an empty file, whose `muster_migration` is then made.
-fn schema_version(connection: &Connection) -> Result<i64, OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot read the database: {error}"));
+fn schema_version(path: &Path, connection: &Connection) -> Result<i64, OpenError> {
+    let failed = opening(path);
     let application_id: i32 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(&failed)?;
     if application_id == 0 {
         let tables: i64 =
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(&failed)?;
         if tables > 0 {
             return Err(not_ours());
         }
-        connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(&failed)?;
         connection
             .execute_batch(
                 "CREATE TABLE muster_migration (
                     version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIME INTEGER NOT NULL)",
             )
-            .map_err(failed)?;
+            .map_err(&failed)?;
         return Ok(0);
     }
-    known_version(connection)
+    known_version(path, connection)
 }
 
 /// The version of a file that must be Muster's and no newer than this program.
-pub(super) fn known_version(connection: &Connection) -> Result<i64, OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot read the database: {error}"));
+pub(super) fn known_version(path: &Path, connection: &Connection) -> Result<i64, OpenError> {
+    let failed = opening(path);
     let application_id: i32 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(&failed)?;
     if application_id != APPLICATION_ID {
         return Err(not_ours());
     }
     let newest: Option<i64> = connection
         .query_row("SELECT max(version) FROM muster_migration", [], |row| row.get(0))
         .optional()
-        .map_err(failed)?
+        .map_err(&failed)?
         .flatten();
     let version = newest.unwrap_or(0);
     if version > SCHEMA_VERSION {

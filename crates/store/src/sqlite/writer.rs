@@ -42,14 +42,21 @@ impl Writer {
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) {
         let mut batch = Vec::with_capacity(WRITE_BATCH_LEN_MAX);
+        let mut is_failing = false;
         while self.queue.take(&mut batch, WRITE_BATCH_LEN_MAX) {
             self.count_taken(&batch);
             let fault = self.commit_batch(&mut batch).err();
             if let Some(fault) = &fault {
                 add(&self.metrics.write_batches_failed, 1);
-                tracing::warn!(jobs = batch.len(), %fault, "a batch of writes was refused");
+                // Once, not thousands of times a second: the log may be on the disk that is full.
+                if !is_failing {
+                    tracing::warn!(jobs = batch.len(), %fault, "the database refuses writes");
+                }
                 self.roll_back();
+            } else if is_failing {
+                tracing::info!("the database takes writes again");
             }
+            is_failing = fault.is_some();
             for job in batch.drain(..) {
                 job.answer(fault.as_ref());
             }
