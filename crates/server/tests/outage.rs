@@ -1,0 +1,234 @@
+//! The database goes away under load and comes back: callers are told to try again, nobody is disconnected, everything
+//! returns by itself, and nothing acknowledged is lost. What cannot be used from the start is refused, untouched.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use muster_testenv::Postgres;
+use muster_wire::envelope::Format;
+use rustix::process::{Pid, Resource, Rlimit, getuid, prlimit};
+use serde_json::{Value, json};
+use support::load::{self, Load, Player};
+use support::program::muster;
+use support::server::{Server, Setup};
+use support::socket::Socket;
+use support::{http, wait_until};
+
+const CLIENTS: usize = 8;
+/// What each client is acknowledged before the database goes, and again after it is back.
+const ACKNOWLEDGED_EACH: u64 = 20;
+/// How often each client is told to try again.
+const REFUSED_EACH: u64 = 5;
+
+/// What can be asked while nothing can be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Away {
+    Wholly,
+    ForWrites,
+}
+
+/// Takes the database away and gives it back while clients write at full rate.
+fn live_through(server: &Server, away: Away, take: impl FnOnce(), give_back: impl FnOnce()) -> Vec<Player> {
+    let witness = server.sign_in("witness");
+    let account = || server.call("GET", "/v2/account", &http::bearer(&witness.session), &Value::Null);
+    let mut sockets =
+        [Format::Json, Format::Protobuf].map(|format| Socket::open(server.address, &witness.session, format));
+    let load = Load::start(server.address, CLIENTS, "outage");
+    load.wait_for("each client writes", |counts| {
+        counts.acknowledged_each.iter().all(|each| *each >= ACKNOWLEDGED_EACH)
+    });
+
+    take();
+    let counts =
+        load.wait_for("each client is refused", |counts| counts.refused.iter().all(|each| *each >= REFUSED_EACH));
+    assert_eq!(server.get("/healthcheck").status, 200, "the process is well");
+    // A full disk may have room for a last page or two.
+    wait_until("the server is not ready", || server.get("/readycheck").status == 503);
+    let port = server.address.port().to_string();
+    wait_until("its process manager is told", || muster(&["healthcheck", &port]).code == Some(1));
+    let ready = server.get("/readycheck");
+    assert_eq!((ready.status, ready.code()), (503, Some(14)), "{}", ready.text());
+    match away {
+        Away::Wholly => load::assert_unavailable(&account()),
+        Away::ForWrites => assert_eq!(account().status, 200),
+    }
+    for (socket, cid) in sockets.iter_mut().zip(["1", "2"]) {
+        socket.ping_pong(cid);
+    }
+
+    give_back();
+    let recovered = counts.acknowledged_each.iter().map(|each| each + ACKNOWLEDGED_EACH).collect::<Vec<_>>();
+    load.wait_for("each client writes again", |counts| {
+        counts.acknowledged_each.iter().zip(&recovered).all(|(each, recovered)| each >= recovered)
+    });
+    wait_until("the server is ready again", || server.get("/readycheck").status == 200);
+    muster(&["healthcheck", &port]).succeeded();
+    for (socket, cid) in sockets.iter_mut().zip(["3", "4"]) {
+        socket.ping_pong(cid);
+    }
+    assert_eq!(account().status, 200);
+    let players = load.finish();
+    load::assert_kept(server, &players);
+    assert_eq!(server.metrics().value("panic_count"), 0.0);
+    players
+}
+
+#[test]
+fn postgres_crashes_and_returns() {
+    let mut postgres = Postgres::start().unwrap();
+    let setup = Setup::dev().flag("database.address", postgres.url()).flag("live.shards", 2);
+    let server = setup.start();
+    let players = {
+        let postgres = std::cell::RefCell::new(&mut postgres);
+        let (take, give_back) =
+            (|| postgres.borrow_mut().crash().unwrap(), || postgres.borrow_mut().start_again().unwrap());
+        live_through(&server, Away::Wholly, take, give_back)
+    };
+    assert!(server.log().contains("no database connection"), "the operator is told");
+    assert!(server.log().contains("reading revocations again"), "and told when it is over");
+    server.stop();
+
+    postgres.crash().unwrap();
+    let (code, log) = setup.fail_to_start();
+    assert_eq!(code, Some(1));
+    assert!(log.contains("muster: cannot connect to the database: "), "{log}");
+    postgres.start_again().unwrap();
+    let server = setup.start();
+    load::assert_kept(&server, &players);
+    server.stop();
+}
+
+/// A disk of a server that can be filled up.
+enum Disk {
+    /// One of its own, in a namespace that only the server sees.
+    Own { folder: String },
+    /// No file of the server may grow beyond what the parent says.
+    Limited,
+}
+
+impl Disk {
+    const BYTES: &'static str = "size=32m";
+
+    /// A disk for the folder of `setup`. `None`: the system does not permit it.
+    fn own(setup: Setup) -> Option<(Setup, Self)> {
+        let folder = setup.folder().to_str()?.to_owned();
+        let script = format!("mount -t tmpfs -o {} none \"$0\" && exec \"$@\"", Self::BYTES);
+        let namespaces: &[&str] = if getuid().is_root() { &["--mount"] } else { &["--map-root-user", "--mount"] };
+        let words = [&["unshare"], namespaces, &["sh", "-c", &script, &folder]].concat();
+        let mut trial = Command::new(words[0]);
+        trial.args(&words[1..]).arg("true").stdout(Stdio::null()).stderr(Stdio::null());
+        let is_permitted = trial.status().is_ok_and(|status| status.success());
+        let setup = setup.under(&words);
+        is_permitted.then_some((setup, Self::Own { folder }))
+    }
+
+    /// Has the system refuse what would go beyond a limit, rather than end the server by a signal.
+    fn limited(setup: Setup) -> (Setup, Self) {
+        (setup.under(&["sh", "-c", "trap '' XFSZ && exec \"$@\"", "sh"]), Self::Limited)
+    }
+
+    fn filler(&self, server: &Server) -> PathBuf {
+        let Self::Own { folder } = self else { unreachable!("a limited disk needs no filler") };
+        Path::new(&format!("/proc/{}/root", server.process())).join(folder.trim_start_matches('/')).join("filler")
+    }
+
+    fn fill(&self, server: &Server) {
+        match self {
+            Self::Own { .. } => {
+                let mut filler = std::fs::File::create(self.filler(server)).unwrap();
+                for length in [1 << 16, 1 << 12, 1] {
+                    let full = loop {
+                        if let Err(error) = filler.write_all(&vec![0; length]) {
+                            break error;
+                        }
+                    };
+                    assert_eq!(full.kind(), ErrorKind::StorageFull);
+                }
+            }
+            Self::Limited => limit_files(server, Some(0)),
+        }
+    }
+
+    fn free(&self, server: &Server) {
+        match self {
+            Self::Own { .. } => std::fs::remove_file(self.filler(server)).unwrap(),
+            Self::Limited => limit_files(server, None),
+        }
+    }
+}
+
+fn limit_files(server: &Server, bytes_max: Option<u64>) {
+    let process = Pid::from_raw(server.process().cast_signed());
+    prlimit(process, Resource::Fsize, Rlimit { current: bytes_max, maximum: None }).unwrap();
+}
+
+fn live_through_a_full_disk((setup, disk): (Setup, Disk)) {
+    let server = setup.start();
+    live_through(&server, Away::ForWrites, || disk.fill(&server), || disk.free(&server));
+    assert!(server.log().contains("the database refuses writes"), "the operator is told");
+    assert!(server.log().contains("the database takes writes again"), "and told when it is over");
+    server.stop();
+}
+
+#[test]
+fn sqlite_on_a_full_disk_reads_on_and_writes_again_when_there_is_space() {
+    // Where no disk of its own is permitted the other test stands for it.
+    if let Some(disk) = Disk::own(Setup::dev()) {
+        live_through_a_full_disk(disk);
+    }
+}
+
+#[test]
+fn sqlite_whose_files_may_not_grow_reads_on_and_writes_again_when_they_may() {
+    live_through_a_full_disk(Disk::limited(Setup::dev()));
+}
+
+#[test]
+fn a_database_that_is_no_database_is_refused_and_left_as_it_is() {
+    let setup = Setup::dev();
+    let server = setup.start();
+    server.sign_in("before");
+    server.stop();
+    let file = setup.folder().join("muster.db");
+    let sound = std::fs::read(&file).unwrap();
+    let mut damaged_head = sound.clone();
+    damaged_head[..64].fill(0xA5);
+    let mut damaged_schema = sound.clone();
+    damaged_schema[100..4096].fill(0xA5);
+    for (what, bytes) in [
+        ("head", damaged_head),
+        ("schema", damaged_schema),
+        ("cut", sound[..sound.len() / 2].to_vec()),
+        ("text", b"a letter to a friend, which nobody may lose\n".repeat(200)),
+    ] {
+        std::fs::write(&file, &bytes).unwrap();
+        let (code, log) = setup.fail_to_start();
+        assert_eq!(code, Some(1), "{what}: {log}");
+        assert!(log.contains("muster.db") && log.contains("restore a backup"), "{what}: {log}");
+        assert!(std::fs::read(&file).unwrap() == bytes, "{what}: the file was changed");
+    }
+    std::fs::write(&file, &sound).unwrap();
+    let server = setup.start();
+    let path = "/v2/account/authenticate/device?create=false";
+    let known = server.call("POST", path, &http::basic("defaultkey"), &json!({ "id": "device-of-before" }));
+    assert_eq!(known.status, 200);
+    server.stop();
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_by_name() {
+    // The system's own view of its devices takes no files, not even from the superuser.
+    for (setup, what) in [
+        (Setup::dev().flag("data_dir", "/sys"), "/sys"),
+        (Setup::serve().flag("data_dir", "/sys/muster"), "/sys/muster"),
+        (Setup::dev().flag("database.address", "sqlite:/sys/muster.db"), "/sys/muster.db"),
+    ] {
+        let (code, log) = setup.fail_to_start();
+        assert_eq!(code, Some(1), "{log}");
+        assert!(log.contains("muster: ") && log.contains(what) && !log.contains("panicked"), "{log}");
+    }
+}
