@@ -95,6 +95,15 @@ fn a_server_without_its_database_lives_and_is_not_ready() {
     wait_until("it is ready again", || server.get("/readycheck").status == 200);
     assert_eq!(server.account_status(&token), 200);
     socket.ping_pong("after");
+
+    // A database that is there and does not answer keeps nobody waiting for this answer.
+    proxy.hold();
+    let response = server.get("/readycheck");
+    assert_eq!((response.status, response.code()), (503, Some(14)));
+    assert_eq!(server.get("/healthcheck").status, 200);
+    socket.ping_pong("held");
+    proxy.mend();
+    wait_until("it is ready once more", || server.get("/readycheck").status == 200);
     assert_eq!(server.metrics().value("panic_count"), 0.0);
     server.stop();
 }

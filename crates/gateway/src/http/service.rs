@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -28,6 +29,9 @@ use super::{address, ambiguity, compress, cors};
 use crate::shard::Shard;
 use crate::ws::handshake;
 use crate::ws::session::{self, Opening};
+
+/// The longest that the database may take to prove that it is there: who asks gives up a little later.
+const READINESS_WAIT: Duration = Duration::from_secs(3);
 
 /// What every response's body is.
 pub type Body = Full<Bytes>;
@@ -103,9 +107,9 @@ impl Exchange {
         if self.shard.is_draining() {
             return error(Code::Unavailable, "The server is stopping.");
         }
-        match self.shard.app.store.ping().await {
-            Ok(_) => respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() }),
-            Err(_) => error(Code::Unavailable, "The database does not answer."),
+        match tokio::time::timeout(READINESS_WAIT, self.shard.app.store.ping()).await {
+            Ok(Ok(_)) => respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() }),
+            Ok(Err(_)) | Err(_) => error(Code::Unavailable, "The database does not answer."),
         }
     }
 

@@ -1,18 +1,25 @@
 //! A way to a database that can be cut and mended while both ends live.
 
-use std::io;
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
-/// Passes connections on, unless it is cut. It ends with the process.
+/// Passes connections on, unless it is cut or held. It ends with the process.
 pub struct Proxy {
     pub address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    way: Arc<Way>,
+}
+
+#[derive(Default)]
+struct Way {
+    state: Mutex<State>,
+    news: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     is_cut: bool,
+    is_held: bool,
     streams: Vec<TcpStream>,
 }
 
@@ -20,23 +27,22 @@ impl Proxy {
     pub fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State::default()));
-        let shared = state.clone();
+        let way = Arc::new(Way::default());
+        let shared = way.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let mut state = shared.lock().unwrap();
                 // Dropped, it is closed before the first answer.
-                if !state.is_cut {
-                    pass_on(stream, TcpStream::connect(target).unwrap(), &mut state.streams);
+                if !shared.state.lock().unwrap().is_cut {
+                    shared.pass_on(stream, TcpStream::connect(target).unwrap());
                 }
             }
         });
-        Self { address, state }
+        Self { address, way }
     }
 
     /// Ends all connections and every new one, until it is mended.
     pub fn cut(&self) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.way.state.lock().unwrap();
         state.is_cut = true;
         for stream in state.streams.drain(..) {
             // One end may have ended it already.
@@ -44,19 +50,36 @@ impl Proxy {
         }
     }
 
+    /// Keeps what is sent and says nothing, until it is mended.
+    pub fn hold(&self) {
+        self.way.state.lock().unwrap().is_held = true;
+    }
+
     pub fn mend(&self) {
-        self.state.lock().unwrap().is_cut = false;
+        let mut state = self.way.state.lock().unwrap();
+        (state.is_cut, state.is_held) = (false, false);
+        self.way.news.notify_all();
     }
 }
 
-fn pass_on(client: TcpStream, server: TcpStream, streams: &mut Vec<TcpStream>) {
-    for (from, to) in [(&client, &server), (&server, &client)] {
-        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-        std::thread::spawn(move || {
-            // However one way ends, the other ends too.
-            let _ = io::copy(&mut from, &mut to);
-            let _ = to.shutdown(Shutdown::Both);
-        });
+impl Way {
+    fn pass_on(self: &Arc<Self>, client: TcpStream, server: TcpStream) {
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            let way = self.clone();
+            std::thread::spawn(move || {
+                let mut chunk = [0; 16 * 1024];
+                while let Ok(length @ 1..) = from.read(&mut chunk) {
+                    let state = way.state.lock().unwrap();
+                    drop(way.news.wait_while(state, |state| state.is_held).unwrap());
+                    if to.write_all(&chunk[..length]).is_err() {
+                        break;
+                    }
+                }
+                // However one way ends, the other ends too.
+                let _ = to.shutdown(Shutdown::Both);
+            });
+        }
+        self.state.lock().unwrap().streams.extend([client, server]);
     }
-    streams.extend([client, server]);
 }
