@@ -1,0 +1,297 @@
+//! The commands beside the server, as an operator types them: what they print, how they end, what they refuse.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::path::Path;
+
+use muster_testenv::Postgres;
+use serde_json::{Value, json};
+use support::load::{self, Load, user_of};
+use support::program::{muster, word};
+use support::server::{SERVER_KEY, Server, Setup, free_port};
+use support::{database, http, wait_until};
+
+const LOAD_CLIENTS: usize = 8;
+
+/// Exit status of a command that failed, and of one that meant nothing.
+const FAILED: i32 = 1;
+const USAGE: i32 = 2;
+
+fn backup(setup: &Setup, folder: &Path) -> String {
+    muster(&["backup", word(folder), "--data_dir", word(setup.folder())]).succeeded()
+}
+
+/// The status of signing in by a device that must be known.
+fn known(server: &Server, device: &str) -> u16 {
+    let path = "/v2/account/authenticate/device?create=false";
+    server.call("POST", path, &http::basic(SERVER_KEY), &json!({ "id": format!("device-of-{device}") })).status
+}
+
+#[test]
+fn a_backup_under_full_load_holds_everything_acknowledged_before_it() {
+    let setup = Setup::dev();
+    let server = setup.start();
+    let early = Load::start(server.address, LOAD_CLIENTS, "early");
+    early.wait_for_acknowledged(200);
+    let early = early.finish();
+    let late = Load::start(server.address, LOAD_CLIENTS, "late");
+    late.wait_for_acknowledged(100);
+
+    let folder = setup.folder().join("backup");
+    let told = backup(&setup, &folder);
+    assert!(told.starts_with("saved and verified: "), "{told}");
+    let acknowledged = late.counts().acknowledged;
+    late.wait_for_acknowledged(acknowledged + 100);
+    let late = late.finish();
+
+    let second = Setup::dev();
+    let told = muster(&["restore", word(&folder), "--data_dir", word(second.folder())]).succeeded();
+    assert!(told.starts_with("verified and restored: "), "{told}");
+    database::assert_sound(&second.folder().join("muster.db"));
+    let restored = second.start();
+    load::assert_kept(&restored, &early);
+    restored.stop();
+    load::assert_kept(&server, &early);
+    load::assert_kept(&server, &late);
+    assert_eq!(server.metrics().value("panic_count"), 0.0);
+    server.stop();
+}
+
+#[test]
+fn a_restored_folder_has_its_keys_and_its_tokens_stay_good() {
+    let setup = Setup::serve();
+    let server = setup.start();
+    let keys = std::fs::read_to_string(setup.folder().join("keys.yml")).unwrap();
+    let page = server.wait_for_log("for your client");
+    let server_key = page.split('"').nth(1).unwrap();
+    let token = server.sign_in_with(server_key, "keeper").session;
+    let folder = setup.folder().join("backup");
+    backup(&setup, &folder);
+    server.stop();
+
+    let second = Setup::serve();
+    muster(&["restore", word(&folder), "--data_dir", word(second.folder())]).succeeded();
+    assert_eq!(std::fs::read_to_string(second.folder().join("keys.yml")).unwrap(), keys);
+    let server = second.start();
+    assert_eq!(server.account_status(&token), 200);
+    server.stop();
+}
+
+#[test]
+fn a_damaged_backup_is_refused_and_nothing_is_restored() {
+    let setup = Setup::dev();
+    let server = setup.start();
+    server.sign_in("saved");
+    let folder = setup.folder().join("backup");
+    backup(&setup, &folder);
+    server.stop();
+    let (copy, manifest) = (folder.join("muster.db"), folder.join("manifest.json"));
+    let (sound, listed) = (std::fs::read(&copy).unwrap(), std::fs::read(&manifest).unwrap());
+    let mut flipped = sound.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    let target = Setup::dev();
+    let restore = || muster(&["restore", word(&folder), "--data_dir", word(target.folder())]);
+    for bytes in [&flipped[..], &sound[..middle], &[]] {
+        std::fs::write(&copy, bytes).unwrap();
+        restore().failed(FAILED, "is not the file that was saved: do not use it");
+    }
+    std::fs::write(&copy, &sound).unwrap();
+    std::fs::write(&manifest, b"{").unwrap();
+    restore().failed(FAILED, "manifest.json");
+    std::fs::remove_file(&manifest).unwrap();
+    restore().failed(FAILED, "manifest.json");
+    assert!(!target.folder().join("muster.db").exists());
+    std::fs::write(&manifest, listed).unwrap();
+    restore().succeeded();
+}
+
+#[test]
+fn a_restore_replaces_nothing_unasked() {
+    let setup = Setup::dev();
+    let server = setup.start();
+    server.sign_in("before");
+    let folder = setup.folder().join("backup");
+    backup(&setup, &folder);
+    muster(&["backup", word(&folder), "--data_dir", word(setup.folder())]).failed(FAILED, "exists already");
+    server.sign_in("after");
+    let restore =
+        |more: &[&str]| muster(&[&["restore", word(&folder), "--data_dir", word(setup.folder())], more].concat());
+    restore(&["--force"]).failed(FAILED, "is in use by another process: stop that server first");
+    server.stop();
+    restore(&[]).failed(FAILED, "say --force to replace it");
+    let server = setup.start();
+    assert_eq!([known(&server, "before"), known(&server, "after")], [200, 200]);
+    server.stop();
+    restore(&["--force"]).succeeded();
+    assert!(setup.folder().join("muster.db.before-restore").exists());
+    let server = setup.start();
+    assert_eq!([known(&server, "before"), known(&server, "after")], [200, 404]);
+    server.stop();
+}
+
+#[test]
+fn what_has_no_backup_says_so() {
+    let setup = Setup::dev();
+    let (folder, data) = (setup.folder().join("backup"), word(setup.folder()));
+    muster(&["backup", word(&folder), "--data_dir", data]).failed(FAILED, "there is no database");
+    muster(&["restore", word(&folder), "--data_dir", data]).failed(FAILED, "manifest.json");
+    let postgres = ["--database.address", "postgres://muster@127.0.0.1:1/none"];
+    muster(&[&["backup", word(&folder)], &postgres[..]].concat()).failed(FAILED, "use pg_dump");
+    muster(&[&["restore", word(&folder)], &postgres[..]].concat()).failed(FAILED, "use pg_restore");
+    for words in [&["backup"][..], &["restore"], &["backup", "a", "b"], &["restore", "a", "--forced"]] {
+        assert_eq!(muster(words).code, Some(USAGE), "{words:?}");
+    }
+}
+
+#[test]
+fn migrate_prepares_either_database_and_tells_how_it_stands() {
+    let setup = Setup::dev();
+    let postgres = Postgres::shared().unwrap().create_database().unwrap();
+    for flags in [["--data_dir", word(setup.folder())], ["--database.address", postgres.url()]] {
+        let migrate = |action: &str| muster(&[&["migrate", action], &flags[..]].concat());
+        let is_sqlite = flags[0] == "--data_dir";
+        if is_sqlite {
+            assert!(migrate("status").succeeded().starts_with("there is no database yet"));
+            assert!(!setup.folder().join("muster.db").exists(), "asking changes nothing");
+        } else {
+            migrate("status").failed(FAILED, "run `muster migrate up` first");
+        }
+        let made = if is_sqlite { "applied 1 migration(s)" } else { "made all tables in an empty database" };
+        let told = migrate("up").succeeded();
+        assert!(told.starts_with(made), "{told}");
+        assert_eq!(migrate("up").succeeded(), "the database is up to date\n");
+        assert_eq!(migrate("status").succeeded(), "schema 1 of 1, Muster's own tables\n");
+        migrate("down").failed(USAGE, "restore a backup instead");
+        migrate("sideways").failed(USAGE, "`muster migrate up` or `muster migrate status`");
+    }
+    muster(&["migrate", "up", "--database.address", "postgres://muster@127.0.0.1:1/none"])
+        .failed(FAILED, "cannot connect to the database");
+}
+
+/// The commands on one account. On SQLite a change needs the server stopped; on PostgreSQL it hears of it.
+fn accounts(setup: Setup, flags: [&str; 2], is_sqlite: bool) {
+    let account = |action: &str, user: &str| muster(&["account", action, user, flags[0], flags[1]]);
+    let mut server = setup.start();
+    let (player, other) = (server.sign_in("player").session, server.sign_in("other").session);
+    let user = user_of(&player);
+    let object = json!({ "collection": "saves", "key": "slot", "value": "{\"n\": 1}" });
+    let body = json!({ "objects": [object] });
+    assert_eq!(server.call("PUT", "/v2/storage", &http::bearer(&player), &body).status, 200);
+
+    let exported: Value = serde_json::from_str(&account("export", &user).succeeded()).unwrap();
+    assert_eq!(exported["users"][0]["id"], json!(user));
+    assert_eq!(exported["user_device"][0]["id"], "device-of-player");
+    assert_eq!(exported["storage"][0]["value"]["n"], 1);
+    assert!(!exported.to_string().contains("device-of-other"), "{exported}");
+
+    let change = |server: Server, action: &str, told: &str| {
+        let change = || {
+            let said = account(action, &user).succeeded();
+            assert!(said.starts_with(&user) && said.contains(told), "{said}");
+        };
+        if !is_sqlite {
+            change();
+            return server;
+        }
+        account(action, &user).failed(FAILED, "is in use by another process: stop that server first");
+        server.stop();
+        change();
+        setup.start()
+    };
+    server = change(server, "ban", "is banned");
+    wait_until("the ban is heard of", || server.account_status(&player) == 401);
+    assert_eq!([known(&server, "player"), known(&server, "other")], [403, 200]);
+    server = change(server, "unban", "may sign in again");
+    assert_eq!(known(&server, "player"), 200);
+    assert_eq!(server.account_status(&player), 401, "a token that is void stays void");
+    let again = server.sign_in("player").session;
+    server = change(server, "delete", "is deleted");
+    wait_until("the deletion is heard of", || server.account_status(&again) == 401);
+    assert_eq!([known(&server, "player"), known(&server, "other")], [404, 200]);
+    assert_eq!(server.account_status(&other), 200);
+    server.stop();
+
+    for action in ["export", "ban", "unban"] {
+        assert_eq!(account(action, &user).code, Some(FAILED), "{action}");
+        account(action, &user).failed(FAILED, "account");
+    }
+    account("delete", &user).succeeded();
+    for action in ["export", "ban", "delete"] {
+        account(action, "00000000-0000-0000-0000-000000000000").failed(FAILED, "The system user cannot be");
+    }
+    account("forgive", &user).failed(USAGE, "muster account export|ban|unban|delete ID");
+    account("ban", "player").failed(USAGE, "`player` is no user id");
+}
+
+#[test]
+fn accounts_are_exported_banned_and_deleted_on_sqlite() {
+    let setup = Setup::dev();
+    let folder = setup.folder().to_owned();
+    accounts(setup, ["--data_dir", word(&folder)], true);
+}
+
+#[test]
+fn accounts_are_exported_banned_and_deleted_on_postgres() {
+    let postgres = Postgres::shared().unwrap().create_database().unwrap();
+    let setup = Setup::dev().flag("database.address", postgres.url());
+    accounts(setup, ["--database.address", postgres.url()], false);
+}
+
+#[test]
+fn healthcheck_asks_a_server_by_port_or_address() {
+    let server = Setup::dev().start();
+    let port = server.address.port().to_string();
+    assert_eq!(muster(&["healthcheck", &port]).succeeded(), format!("127.0.0.1:{port} is ready\n"));
+    for path in ["", "/", "/readycheck", "/healthcheck"] {
+        muster(&["healthcheck", &format!("http://127.0.0.1:{port}{path}")]).succeeded();
+    }
+    muster(&["healthcheck", &format!("http://127.0.0.1:{port}/nowhere")]).failed(FAILED, "it answered 404");
+    server.stop();
+    muster(&["healthcheck", &port]).failed(FAILED, "does not answer");
+    muster(&["healthcheck", &free_port().to_string()]).failed(FAILED, "does not answer");
+    muster(&["healthcheck", &format!("https://127.0.0.1:{port}")]).failed(FAILED, "only http://");
+    for wrong in [&["0"][..], &["65536"], &["here"], &["1", "2"]] {
+        assert_eq!(muster(&[&["healthcheck"], wrong].concat()).code, Some(USAGE), "{wrong:?}");
+    }
+}
+
+#[test]
+fn check_tells_what_a_server_would_do_without_doing_it() {
+    let setup = Setup::dev();
+    let data = ["--data_dir", word(setup.folder())];
+    let check = |more: &[&str]| muster(&[&["check"], &data[..], more].concat());
+    let told = check(&["--socket.port", "7999"]).succeeded();
+    assert!(told.contains("socket.port = 7999"), "{told}");
+    check(&["--dev"]).succeeded();
+    for wrong in [
+        &["--socket.port", "70000"][..],
+        &["--session.token_expiry_sec", "soon"],
+        &["--socket.server_key", "defaultkey"],
+    ] {
+        let ended = check(wrong);
+        assert_eq!(ended.code, Some(FAILED), "{ended:?}");
+        assert!(ended.stdout.contains(wrong[0].trim_start_matches('-')), "{ended:?}");
+    }
+    check(&["--socket.prot", "1"]).failed(USAGE, "did you mean `socket.port`?");
+    check(&["surplus"]).failed(USAGE, "`surplus` has no meaning here");
+    assert!(std::fs::read_dir(setup.folder()).unwrap().next().is_none(), "checking leaves nothing behind");
+}
+
+#[test]
+fn command_lines_that_mean_nothing_end_with_two_and_a_sentence() {
+    for (words, text) in [
+        (&[][..], "Start with `muster dev`"),
+        (&["serv"], "did you mean `serve`?"),
+        (&["--socket.port", "1"], "a command comes first"),
+        (&["serve", "--socket.port"], "`--socket.port` needs a value"),
+        (&["serve", "--data_dri", "x"], "did you mean `data_dir`?"),
+        (&["dev", "now"], "`now` has no meaning here"),
+    ] {
+        muster(words).failed(USAGE, text);
+    }
+    let version = muster(&["--version"]).succeeded();
+    assert_eq!(version, format!("muster {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(muster(&["--help"]).succeeded().contains("muster serve"));
+}
