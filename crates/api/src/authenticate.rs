@@ -51,6 +51,7 @@ fn sign_in<'a>(context: &'a Context<'_>) -> SignIn<'a> {
         store: &*app.store,
         passwords: &*app.passwords,
         entropy: &*app.entropy,
+        user_ids: app.user_ids,
         guessing: &app.guessing,
         address: context.address,
         now: context.now,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::guessing::SharedGuessing;
-use muster_domain::ids::Uuid;
+use muster_domain::ids::{UserIdForm, Uuid};
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::passwords::Passwords;
 use muster_domain::ports::store::Store;
@@ -28,6 +28,8 @@ pub struct App {
     pub clock: Rc<dyn Clock>,
     /// Randomness.
     pub entropy: Rc<dyn Entropy>,
+    /// How ids of new accounts are made.
+    pub user_ids: UserIdForm,
     /// Game code around operations.
     pub hooks: Rc<dyn Hooks>,
     /// Keys and token signers.

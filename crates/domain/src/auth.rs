@@ -9,7 +9,7 @@ use crate::guessing::SharedGuessing;
 use crate::identifiers::{
     check_custom_id, check_device_id, check_email, check_new_password, check_presented_password, check_username,
 };
-use crate::ids::UserId;
+use crate::ids::{UserId, UserIdForm};
 use crate::limits::{PASSWORD_BYTES_MAX, RANDOM_USERNAME_LETTERS, RANDOM_USERNAME_TRIES};
 use crate::ports::accounts::{Identifier, Login, NewAccount, PasswordLogin};
 use crate::ports::clock::Entropy;
@@ -26,6 +26,8 @@ pub struct SignIn<'a> {
     pub passwords: &'a dyn Passwords,
     /// For ids and names made up.
     pub entropy: &'a dyn Entropy,
+    /// How ids of new accounts are made.
+    pub user_ids: UserIdForm,
     /// Failed passwords so far.
     pub guessing: &'a SharedGuessing,
     /// The client's address, if known.
@@ -147,7 +149,7 @@ impl SignIn<'_> {
         let mut bytes = [0; 16];
         self.entropy.fill(&mut bytes);
         NewAccount {
-            user_id: UserId(uuid::Builder::from_random_bytes(bytes).into_uuid()),
+            user_id: UserId::new(self.user_ids, self.now, bytes),
             username: if username.is_empty() { random_username(self.entropy) } else { username.to_owned() },
             now: self.now,
         }

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use uuid::{Uuid, Variant};
+use uuid::Variant;
 
 use crate::auth::{admit, not_found};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ids::{Subject, TokenId, UserId};
+use crate::ids::{Subject, TokenId, UserId, time_ordered};
 use crate::limits::{REVOCATION_MARGIN_SEC, REVOKED_TOKENS_PER_USER_MAX};
 use crate::ports::clock::{Clock, Entropy};
 use crate::ports::revocations::{Revocation, RevokedTokens};
@@ -195,15 +195,9 @@ impl SessionRules {
 }
 
 impl TokenId {
-    /// An id that holds the moment of its issue to the microsecond: a UUID of version 7 whose twelve bits after
-    /// the version are the fraction of the millisecond in 1/4096. The rest is `random`.
+    /// An id that holds the moment of its issue to the microsecond.
     pub fn issued(moment: Timestamp, random: [u8; 8]) -> Self {
-        let millis = moment.0.div_euclid(1000).clamp(0, (1 << 48) - 1) as u64;
-        // Rounded up, so that rounding down on the way back gives the same microsecond.
-        let fraction = (moment.0.rem_euclid(1000) as u64 * 4096).div_ceil(1000);
-        let high = millis << 16 | 0x7000 | fraction;
-        let low = u64::from_be_bytes(random) >> 2 | 1 << 63;
-        Self(Uuid::from_u64_pair(high, low))
+        Self(time_ordered(moment, random))
     }
 
     /// The moment of issue, if the id holds one. Ids of the original, random ones, do not.

@@ -15,6 +15,7 @@ use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::metrics::Metrics as ApiMetrics;
 use muster_domain::guessing::{GuessLimit, GuessingConfig, SharedGuessing};
+use muster_domain::ids::UserIdForm;
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
@@ -76,6 +77,7 @@ struct Shared {
     keys: Arc<Keys>,
     revocations: Arc<Revocations>,
     guessing: Arc<SharedGuessing>,
+    user_ids: UserIdForm,
 }
 
 /// Starts a server on the calling runtime, which must drive a `LocalSet`. `lost_log_lines` is shown as a metric.
@@ -89,14 +91,16 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let store_users = shard_count(config) + 1;
     let database =
         Database::open(config, store_users, store_metrics.clone()).await.map_err(|error| StartError(error.0))?;
+    let is_adopted = is_adopted(&database).await?;
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
     let shared = Shared {
         config: config.clone(),
-        passwords: start_passwords(config, &database, password_metrics.clone()).await?,
+        passwords: start_passwords(config, is_adopted, password_metrics.clone())?,
         keys: Arc::new(keys(config)?),
         revocations: Arc::new(Revocations::new(mailbox.observer())),
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
+        user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
         database,
     };
     read_revocations(&shared).await?;
@@ -161,15 +165,20 @@ impl Running {
     }
 }
 
-async fn start_passwords(
-    config: &Config,
-    database: &Database,
-    metrics: Arc<PasswordMetrics>,
-) -> Result<PasswordPool, StartError> {
+/// Whether the database is the original's, which must stay able to take it back.
+async fn is_adopted(database: &Database) -> Result<bool, StartError> {
     let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
     let status = store.ping().await.map_err(StartError::because("cannot use the database"))?;
+    Ok(status.adopted)
+}
+
+fn start_passwords(
+    config: &Config,
+    is_adopted: bool,
+    metrics: Arc<PasswordMetrics>,
+) -> Result<PasswordPool, StartError> {
     // The original must be able to read what is written into its own database, so that going back locks nobody out.
-    let scheme = if status.adopted { Scheme::Bcrypt } else { Scheme::Argon2id };
+    let scheme = if is_adopted { Scheme::Bcrypt } else { Scheme::Argon2id };
     let workers = match config.account.password_workers {
         0 => cores().div_ceil(2),
         workers => workers,
@@ -304,6 +313,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
                 passwords: Rc::new(shared.passwords),
                 clock: Rc::new(System),
                 entropy: Rc::new(RandomPool::default()),
+                user_ids: shared.user_ids,
                 hooks: Rc::new(NoHooks),
                 keys: shared.keys,
                 sessions: session_rules(&shared.config),

@@ -5,6 +5,7 @@
 mod accounts;
 mod audiences;
 mod authenticate;
+mod clock;
 mod guessing;
 mod hooks;
 mod link;

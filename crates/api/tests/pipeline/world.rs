@@ -189,6 +189,7 @@ impl World {
             passwords: passwords.clone(),
             clock: clock.clone(),
             entropy: entropy.clone(),
+            user_ids: muster_domain::ids::UserIdForm::TimeOrdered,
             hooks: setup.hooks,
             keys: Arc::new(Keys::new(texts).unwrap()),
             sessions: setup.sessions,

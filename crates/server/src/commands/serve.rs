@@ -28,7 +28,12 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
     let config = &loaded.config;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
-    let running = wiring::start(config, lost_log_lines).await.map_err(|error| error.to_string())?;
+    // A database that is silent may keep the start waiting for ever.
+    let running = tokio::select! {
+        started = wiring::start(config, lost_log_lines) => started.map_err(|error| error.to_string())?,
+        _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+        _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
+    };
     announce(loaded, &running);
     tokio::select! {
         _ = terminate.recv() => {}
