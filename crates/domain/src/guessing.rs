@@ -268,14 +268,14 @@ impl<Key> Default for Tallies<Key> {
 }
 
 impl<Key: Copy + Eq + Hash + Ord> Tallies<Key> {
-    fn refused(&self, key: &Key, limit: &GuessLimit, now: Timestamp) -> Option<GuessRefused> {
-        let tally = self.by_key.get(key)?;
+    fn refused(&mut self, key: &Key, limit: &GuessLimit, now: Timestamp) -> Option<GuessRefused> {
+        let tally = self.by_key.get_mut(key)?;
         if tally.locked_until <= now {
             return None;
         }
-        // A clock that was set back must not lengthen a lockout.
-        let left_sec = (tally.locked_until.0 - now.0 + 999_999) / 1_000_000;
-        Some(GuessRefused { retry_after_sec: left_sec.min(limit.lockout_max_sec.max(1)) })
+        // A clock that was set back must not lengthen a lockout beyond the longest there is.
+        tally.locked_until = tally.locked_until.min(now.plus_seconds(limit.lockout_max_sec.max(1)));
+        Some(GuessRefused { retry_after_sec: (tally.locked_until.0 - now.0 + 999_999) / 1_000_000 })
     }
 
     /// Books a failure; answers how many entries had to go for it.
