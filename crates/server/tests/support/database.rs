@@ -10,7 +10,7 @@ pub fn postgres(url: &str, sql: &str) -> Vec<String> {
     runtime.block_on(async {
         let (client, driver) = tokio_postgres::connect(url, NoTls).await.unwrap();
         let driver = tokio::spawn(driver);
-        let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{error}: {sql}"));
+        let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
         drop(client);
         // The connection is closed, not just abandoned: databases are dropped, and templates must have no users.
         driver.await.unwrap().unwrap();
