@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -16,6 +17,8 @@ use tokio::sync::Semaphore;
 
 /// Readers at once; more wait.
 const READERS_MAX: usize = 16;
+/// How long a reader may take to ask, and to ask again, so that silent ones don't keep the others waiting.
+const READER_WAIT: Duration = Duration::from_secs(2);
 
 /// Serves until dropped.
 pub async fn serve(listener: TcpListener, content_type: &'static str, page: Arc<dyn Fn() -> String + Send + Sync>) {
@@ -38,8 +41,11 @@ pub async fn serve(listener: TcpListener, content_type: &'static str, page: Arc<
                 std::future::ready(Ok::<_, Infallible>(response))
             });
             // Whoever reads metrics and goes away midway asks again.
-            let _ =
-                http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(READER_WAIT)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
             drop(permit);
         });
     }

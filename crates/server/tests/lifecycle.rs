@@ -99,6 +99,11 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
+fn a_start_that_waits_can_be_stopped() {
+    assert_eq!(Setup::dev().stop_while_starting(), Some(0));
+}
+
+#[test]
 fn tokens_survive_a_restart_and_revoked_ones_stay_revoked() {
     let setup = Setup::serve();
     let server = setup.start();

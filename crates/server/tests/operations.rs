@@ -4,6 +4,7 @@
 mod support;
 
 use std::io::{Read as _, Write as _};
+use std::time::Instant;
 
 use muster_testenv::Postgres;
 use muster_wire::envelope::Format;
@@ -13,7 +14,7 @@ use support::proxy::Proxy;
 use support::server::{SERVER_KEY, Server, Setup};
 use support::socket::Socket;
 use support::tls::Certificate;
-use support::wait_until;
+use support::{DEADLINE, wait_until};
 
 #[test]
 fn metrics_have_the_names_of_the_original_and_tell_what_happened() {
@@ -68,6 +69,20 @@ fn metrics_have_the_names_of_the_original_and_tell_what_happened() {
     drop(socket);
     wait_until("the socket is counted as closed", || server.metrics().value("socket_ws_closed") == 1.0);
     assert_eq!(server.metrics().value("sessions"), 0.0);
+    server.stop();
+}
+
+#[test]
+fn silent_readers_of_metrics_make_room_for_others() {
+    const READERS_MAX: usize = 16;
+    let server = Setup::dev().start();
+    let silent: Vec<_> = (0..READERS_MAX).map(|_| http::connect(server.metrics_address)).collect();
+    let started = Instant::now();
+    assert!(server.metrics().has("uptime_seconds"));
+    assert!(started.elapsed() < DEADLINE / 3, "waited for {:?}", started.elapsed());
+    for mut stream in silent {
+        assert_eq!(http::read_to_end(&mut stream), b"");
+    }
     server.stop();
 }
 

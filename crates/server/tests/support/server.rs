@@ -20,6 +20,9 @@ pub const SERVER_KEY: &str = "defaultkey";
 /// The session token key of `muster dev`.
 pub const SESSION_KEY: &str = "defaultencryptionkey";
 
+/// How often another free port is tried.
+const PORT_ATTEMPTS_MAX: usize = 5;
+
 /// How a server is to be started.
 #[derive(Clone)]
 pub struct Setup {
@@ -92,16 +95,16 @@ impl Setup {
 
     /// Starts it and waits until it serves.
     pub fn start(&self) -> Server {
-        let setup = self.clone().flag("metrics.prometheus_port", free_port());
-        let (child, log) = setup.spawn();
-        let line = log
-            .wait_for("\"message\":\"muster serves\"")
-            .unwrap_or_else(|| panic!("it did not start:\n{}", log.text()));
-        let event: Value = serde_json::from_str(&line).unwrap();
-        let address = event["address"].as_str().unwrap().parse().unwrap();
-        let metrics = event["metrics"].as_str().unwrap();
-        let metrics_address = metrics.trim_start_matches("Some(").trim_end_matches(')').parse().unwrap();
-        Server { address, metrics_address, child, log, _folder: self.folder.clone() }
+        for _ in 0..PORT_ATTEMPTS_MAX {
+            let (mut child, log) = self.clone().flag("metrics.prometheus_port", free_port()).spawn();
+            if let Some(line) = log.wait_for("\"message\":\"muster serves\"") {
+                return Server::new(&line, child, log, self.folder.clone());
+            }
+            child.wait().unwrap();
+            // Nothing reserves the port between its choice and its use, and 0 means that there shall be no such page.
+            assert!(log.text().contains("for metrics (metrics.prometheus_port)"), "it did not start:\n{}", log.text());
+        }
+        panic!("no port stayed free in {PORT_ATTEMPTS_MAX} attempts");
     }
 
     /// Starts it in the belief that it ends by itself; answers its exit code and what it printed.
@@ -114,6 +117,23 @@ impl Setup {
         let status = child.wait().unwrap();
         assert!(has_ended, "it started after all:\n{}", log.text());
         (status.code(), log.text())
+    }
+
+    /// Starts it with a database that never answers and tells it to stop once it has asked; answers the exit code.
+    pub fn stop_while_starting(&self) -> Option<i32> {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("postgres://user@{}/database", silent.local_addr().unwrap());
+        let (mut child, log) = self.clone().flag("database.address", url).spawn();
+        let asked = silent.accept().unwrap();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let has_ended = log.wait_for_end();
+        if !has_ended {
+            child.kill().unwrap();
+        }
+        drop(asked);
+        let status = child.wait().unwrap();
+        assert!(has_ended, "it waits for its database:\n{}", log.text());
+        status.code()
     }
 
     fn spawn(&self) -> (Child, Arc<Log>) {
@@ -132,6 +152,15 @@ impl Setup {
 }
 
 impl Server {
+    /// From the line of the log that says where it serves.
+    fn new(line: &str, child: Child, log: Arc<Log>, folder: Arc<TempDir>) -> Self {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let address = event["address"].as_str().unwrap().parse().unwrap();
+        let metrics = event["metrics"].as_str().unwrap();
+        let metrics_address = metrics.trim_start_matches("Some(").trim_end_matches(')').parse().unwrap();
+        Self { address, metrics_address, child, log, _folder: folder }
+    }
+
     pub fn process(&self) -> u32 {
         self.child.id()
     }
