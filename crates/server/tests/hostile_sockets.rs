@@ -1,5 +1,5 @@
 //! Ten thousand malformed requests and frames, with `hostile`, each class answered as documented: sockets.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! A server from its start to its end: what it refuses to start with, what survives a restart, how it stops.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

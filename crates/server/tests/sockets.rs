@@ -1,5 +1,5 @@
 //! What a socket promises: order, patience with slow readers, an end to dead ones, and proper closing on both sides.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
