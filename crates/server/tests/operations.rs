@@ -1,5 +1,5 @@
 //! What operators rely on: the metrics page, health and readiness, TLS, and limits on guessing passwords behind proxies.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
