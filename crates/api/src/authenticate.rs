@@ -2,7 +2,7 @@
 
 use muster_domain::auth::{Registration, SignIn};
 use muster_domain::ports::accounts::{Identifier, Login};
-use muster_domain::sessions::Vars;
+use muster_domain::sessions::{Vars, check_vars};
 use muster_domain::{Error, Result, Timestamp};
 use muster_wire::api::{AuthenticateCustomRequest, AuthenticateDeviceRequest, AuthenticateEmailRequest, Session};
 
@@ -25,6 +25,7 @@ pub async fn custom(context: &Context<'_>, request: AuthenticateCustomRequest) -
 /// Signs in by e-mail address and password, or by user name and password when there is no address.
 pub async fn email(context: &Context<'_>, request: AuthenticateEmailRequest) -> Result<Session> {
     let account = request.account.ok_or_else(|| Error::invalid("An e-mail address and a password are required."))?;
+    check_vars(&account.vars)?;
     let moment = context.app.revocations.moment(context.now);
     let registration = Registration { create: request.create.unwrap_or(true), username: &request.username };
     let login = sign_in(context).by_email(&account.email, &account.password, registration).await?;
@@ -38,6 +39,7 @@ async fn by_identifier(
     username: &str,
     vars: Vars,
 ) -> Result<Session> {
+    check_vars(&vars)?;
     // Taken before the account is read: a ban that comes between voids the token.
     let moment = context.app.revocations.moment(context.now);
     let registration = Registration { create: create.unwrap_or(true), username };

@@ -1,5 +1,6 @@
 //! Continuing and ending sessions. Rules are `domain::sessions`'s.
 
+use muster_domain::sessions::check_vars;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_wire::api::{Session, SessionLogoutRequest, SessionRefreshRequest};
 
@@ -10,6 +11,7 @@ pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> R
     if request.token.is_empty() {
         return Err(Error::invalid("A refresh token is required."));
     }
+    check_vars(&request.vars)?;
     let app = context.app;
     let claims = app
         .keys

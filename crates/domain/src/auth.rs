@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::guessing::SharedGuessing;
 use crate::identifiers::{
     check_custom_id, check_device_id, check_email, check_new_password, check_presented_password, check_username,
+    lower_email,
 };
 use crate::ids::{UserId, UserIdForm};
 use crate::limits::{PASSWORD_BYTES_MAX, RANDOM_USERNAME_LETTERS, RANDOM_USERNAME_TRIES};
@@ -87,7 +88,7 @@ impl SignIn<'_> {
             let found = self.store.login_by_username(registration.username).await?;
             return self.check_found(found, password).await;
         }
-        let email = email.to_lowercase();
+        let email = lower_email(email);
         match self.store.login_by_email(&email).await? {
             None if registration.create => self.register(&email, password, registration.username).await,
             found => self.check_found(found, password).await,

@@ -2,7 +2,9 @@
 
 use serde::de::IgnoredAny;
 
-use crate::limits::JSON_DEPTH_MAX;
+use crate::limits::{
+    JSON_DEPTH_MAX, JSON_EXPONENT_FREE, JSON_EXPONENT_MAX, JSON_EXPONENT_SUM_MAX, JSON_NUMBER_BYTES_MAX,
+};
 
 /// Why a text is not a storable JSON object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,9 @@ pub enum NotStorable {
     TooDeep,
     /// Has an escape for the null character or for half a surrogate pair, which PostgreSQL cannot hold.
     BadEscape,
+    /// Has numbers with more digits than may be written out: PostgreSQL answers `1e5` as `100000`, so that a few
+    /// kilobytes of large exponents would be read back as hundreds of megabytes.
+    TooManyDigits,
 }
 
 /// Checks that `text` is a JSON object that SQLite and PostgreSQL both accept.
@@ -25,9 +30,10 @@ pub fn check_object(text: &str) -> Result<(), NotStorable> {
     check_well_formed(text.as_bytes())
 }
 
-/// Measures nesting and looks at escapes. `json` is known to be valid JSON.
+/// Measures nesting and numbers, and looks at escapes. `json` is known to be valid JSON.
 fn check_well_formed(json: &[u8]) -> Result<(), NotStorable> {
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);
+    let mut exponents_sum = 0_usize;
     while let Some(&byte) = json.get(at) {
         at += 1;
         match (in_string, byte) {
@@ -40,10 +46,39 @@ fn check_well_formed(json: &[u8]) -> Result<(), NotStorable> {
                 }
             }
             (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            (false, b'-' | b'0'..=b'9') => {
+                let number = number_at(&json[at - 1..]);
+                exponents_sum += exponent_to_count(number)?;
+                if exponents_sum > JSON_EXPONENT_SUM_MAX {
+                    return Err(NotStorable::TooManyDigits);
+                }
+                at += number.len() - 1;
+            }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// The number at the start of `json`.
+fn number_at(json: &[u8]) -> &[u8] {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+    &json[..json.iter().take_while(|byte| is_part(byte)).count()]
+}
+
+/// How many digits a number's exponent stands for, 0 if they are few.
+fn exponent_to_count(number: &[u8]) -> Result<usize, NotStorable> {
+    if number.len() > JSON_NUMBER_BYTES_MAX {
+        return Err(NotStorable::TooManyDigits);
+    }
+    let Some(mark) = number.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return Ok(0) };
+    let digits = number[mark + 1..].iter().filter(|byte| byte.is_ascii_digit());
+    let exponent = digits.fold(0_usize, |sum, digit| sum.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
+    match exponent {
+        ..=JSON_EXPONENT_FREE => Ok(0),
+        ..=JSON_EXPONENT_MAX => Ok(exponent),
+        _ => Err(NotStorable::TooManyDigits),
+    }
 }
 
 /// Checks the escape that follows a backslash; answers its length.
@@ -103,5 +138,18 @@ mod tests {
         check(&nested(JSON_DEPTH_MAX), Ok(()));
         check(&nested(JSON_DEPTH_MAX + 1), Err(NotStorable::TooDeep));
         check(&nested(100_000), Err(NotStorable::TooDeep));
+    }
+
+    #[test]
+    fn numbers_may_not_unfold_to_more_than_was_sent() {
+        let array = |number: &str, len: usize| format!("{{\"a\":[{}]}}", vec![number; len].join(","));
+        check(&array("-1.7976931348623157E+308", 500), Ok(()));
+        check(&array("1.5e-7", 50_000), Ok(()));
+        check(r#"{"1e99999":"1e99999","b":false}"#, Ok(()));
+        check(&array("1e308", JSON_EXPONENT_SUM_MAX / 308 + 1), Err(NotStorable::TooManyDigits));
+        for number in ["1e10001", "1E-10001", "0e+999999999999999999999999", &"9".repeat(JSON_NUMBER_BYTES_MAX + 1)] {
+            check(&array(number, 1), Err(NotStorable::TooManyDigits));
+        }
+        check(&array(&"9".repeat(JSON_NUMBER_BYTES_MAX), 1), Ok(()));
     }
 }

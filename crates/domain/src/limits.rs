@@ -39,6 +39,10 @@ pub const AVATAR_URL_CHARS_MAX: usize = 512;
 /// Most characters of a language tag.
 pub const LANG_TAG_CHARS_MAX: usize = 18;
 
+/// Most bytes that session variables may take inside a token, written as JSON. Tokens travel in a header and in the
+/// address of a socket: with larger ones no request would fit the head that the server reads.
+pub const SESSION_VARS_BYTES_MAX: usize = 4_096;
+
 /// Most bytes of a storage collection's name.
 pub const COLLECTION_BYTES_MAX: usize = 128;
 /// Most bytes of a storage object's key.
@@ -49,6 +53,15 @@ pub const STORAGE_PAGE_MAX: i32 = 100;
 pub const STORAGE_PAGE_DEFAULT: i32 = 1;
 /// How deep arrays and objects may nest in a stored JSON document: below what either database refuses to parse.
 pub const JSON_DEPTH_MAX: usize = 500;
+/// Most bytes of one number in a stored JSON document. With [`JSON_EXPONENT_MAX`] below the 16,383 digits behind the
+/// point that PostgreSQL holds.
+pub const JSON_NUMBER_BYTES_MAX: usize = 6_000;
+/// The largest exponent of a number in a stored JSON document, either way; a double's is 308.
+pub const JSON_EXPONENT_MAX: usize = 10_000;
+/// Exponents up to this, either way, are not added up.
+pub const JSON_EXPONENT_FREE: usize = 64;
+/// Most that the larger exponents of a stored JSON document may add up to: the zeros that they are read back as.
+pub const JSON_EXPONENT_SUM_MAX: usize = 262_144;
 
 /// Revoked sign-ins remembered one by one for one user. The next logout revokes all of the user's tokens up to
 /// then instead, so that signing in and out forever costs no more memory than this.

@@ -2,7 +2,7 @@
 
 use crate::auth::{busy, not_found, translate};
 use crate::error::{Error, ErrorKind, Result};
-use crate::identifiers::{check_custom_id, check_device_id, check_email, check_new_password};
+use crate::identifiers::{check_custom_id, check_device_id, check_email, check_new_password, lower_email};
 use crate::ids::UserId;
 use crate::ports::accounts::{Identifier, Unlink};
 use crate::ports::passwords::Passwords;
@@ -37,7 +37,7 @@ pub async fn link_email(
     check_email(email)?;
     check_new_password(password)?;
     let hash = passwords.hash(password).await.map_err(busy)?;
-    found(store.link_email(user_id, &email.to_lowercase(), &hash, now).await.map_err(translate)?)
+    found(store.link_email(user_id, &lower_email(email), &hash, now).await.map_err(translate)?)
 }
 
 /// Unlinks an identifier, unless it is the account's last.
@@ -48,7 +48,7 @@ pub async fn unlink(store: &dyn Store, user_id: UserId, identifier: Unlink, now:
         Unlink::Device(id) if id.is_empty() => return Err(Error::invalid("A device ID is required.")),
         Unlink::Custom(id) if id.is_empty() => return Err(Error::invalid("A custom ID is required.")),
         Unlink::Email(email) if email.is_empty() => return Err(Error::invalid("An e-mail address is required.")),
-        Unlink::Email(email) => Unlink::Email(email.to_lowercase()),
+        Unlink::Email(email) => Unlink::Email(lower_email(&email)),
         other => other,
     };
     store.unlink(user_id, &identifier, now).await.map_err(|error| match error {

@@ -10,7 +10,7 @@ use uuid::Variant;
 use crate::auth::{admit, not_found};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Subject, TokenId, UserId, time_ordered};
-use crate::limits::{REVOCATION_MARGIN_SEC, REVOKED_TOKENS_PER_USER_MAX};
+use crate::limits::{REVOCATION_MARGIN_SEC, REVOKED_TOKENS_PER_USER_MAX, SESSION_VARS_BYTES_MAX};
 use crate::ports::clock::{Clock, Entropy};
 use crate::ports::revocations::{Revocation, RevokedTokens};
 use crate::ports::store::Store;
@@ -19,6 +19,31 @@ use crate::time::Timestamp;
 
 /// Variables that a client gave its session.
 pub type Vars = BTreeMap<String, String>;
+
+/// Refuses variables that would make a token too long to be sent. To be asked before anything is done for a sign-in.
+///
+/// Errors: `InvalidArgument`.
+pub fn check_vars(vars: &Vars) -> Result<()> {
+    // Quotes, colon and comma.
+    const PUNCTUATION: usize = 6;
+    let bytes: usize = vars.iter().map(|(name, value)| escaped_len(name) + escaped_len(value) + PUNCTUATION).sum();
+    if bytes > SESSION_VARS_BYTES_MAX {
+        return Err(Error::invalid(format!(
+            "The session variables must not take more than {SESSION_VARS_BYTES_MAX} bytes."
+        )));
+    }
+    Ok(())
+}
+
+/// The length of a text as JSON, without its quotes.
+fn escaped_len(text: &str) -> usize {
+    let byte_len = |byte| match byte {
+        b'"' | b'\\' => 2,
+        0..=0x1f => "\\u0000".len(),
+        _ => 1,
+    };
+    text.bytes().map(byte_len).sum()
+}
 
 /// How sessions live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +240,18 @@ impl TokenId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_are_bounded_by_what_they_take_in_a_token() {
+        let vars = |value: String| Vars::from([("k".to_owned(), value)]);
+        let rest = SESSION_VARS_BYTES_MAX - 7;
+        assert!(check_vars(&Vars::new()).is_ok());
+        assert!(check_vars(&vars("v".repeat(rest))).is_ok());
+        assert!(check_vars(&vars("v".repeat(rest + 1))).is_err());
+        assert!(check_vars(&vars("\"".repeat(rest / 2 + 1))).is_err());
+        assert!(check_vars(&vars("\0".repeat(rest / 6 + 1))).is_err());
+        assert!(check_vars(&(0..SESSION_VARS_BYTES_MAX).map(|n| (n.to_string(), String::new())).collect()).is_err());
+    }
 
     #[test]
     fn a_token_id_holds_its_microsecond() {

@@ -71,6 +71,7 @@ fn check_write(request: WriteRequest, owner: UserId) -> Result<ObjectWrite> {
             NotStorable::NotAnObject => "The value must be a JSON object.",
             NotStorable::TooDeep => "The value nests arrays or objects deeper than 500 levels.",
             NotStorable::BadEscape => "The value has an escape for a null character or half a character.",
+            NotStorable::TooManyDigits => "The value has numbers with too many digits or too large exponents.",
         })
     })?;
     let expected = match request.version.as_str() {

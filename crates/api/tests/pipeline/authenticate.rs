@@ -243,3 +243,15 @@ fn a_ban_while_the_password_is_checked_voids_the_token() {
     let player = Player::from(&world.ok("POST", EMAIL, SERVER_KEY, body));
     assert_eq!(world.status_of(&player), 401);
 }
+
+#[test]
+fn variables_that_no_request_could_carry_make_no_account() {
+    let world = World::new();
+    let expect = (400, 3, "The session variables must not take more than 4096 bytes.");
+    let body = |len: usize| format!(r#"{{"id":"0123456789","vars":{{"k":"{}"}}}}"#, "v".repeat(len));
+    world.refused(("POST", DEVICE, SERVER_KEY, &body(5_000)), expect);
+    let player = Player::from(&world.ok("POST", DEVICE, SERVER_KEY, &body(4_000)));
+    assert!(player.created);
+    let refresh = format!(r#"{{"token":"{}","vars":{{"k":"{}"}}}}"#, player.refresh_token, "v".repeat(5_000));
+    world.refused(("POST", "/v2/account/session/refresh", SERVER_KEY, &refresh), expect);
+}

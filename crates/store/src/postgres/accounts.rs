@@ -12,7 +12,7 @@ use muster_domain::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::fault::{Fault, conflict, translate};
+use super::fault::{Fault, conflict, is_missing_owner, translate};
 use super::values::Moment;
 use super::{PostgresStore, deletion, export, revocations};
 use crate::limits;
@@ -359,7 +359,11 @@ impl PostgresStore {
     }
 
     async fn link_device(&self, user_id: UserId, id: &str, now: Timestamp) -> Result<bool, Fault> {
-        let rows = self.query_once(LINK_DEVICE, &[&user_id.0, &id, &Moment(now)]).await?;
+        let rows = match self.query_once(LINK_DEVICE, &[&user_id.0, &id, &Moment(now)]).await {
+            // Deleted since the statement began.
+            Err(Fault::Database(error)) if is_missing_owner(&error) => return Ok(false),
+            rows => rows?,
+        };
         let row = rows.first().ok_or(Fault::Overtaken)?;
         let owner: Option<uuid::Uuid> = row.try_get(2)?;
         match (row.try_get(0)?, row.try_get(1)?, owner) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::future::{join_all, poll_immediate};
+use futures_util::future::{join, join_all, poll_immediate};
 use muster_domain::ports::accounts::{AccountStore as _, Unlink};
 use muster_domain::ports::storage::{Authority, Expected, StorageStore as _};
 use muster_domain::ports::store::{Rejection, Store as _, StoreError};
@@ -39,7 +39,7 @@ fn one_connection_serves_single_statements_and_transactions_alike() {
     with_connections(1, async |store, _| {
         let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
         store.link(ann, &custom("ann"), NOW).await.unwrap();
-        let (logins, unlinks) = futures_util::future::join(
+        let (logins, unlinks) = join(
             join_all((0..50).map(|number| {
                 let store = &store;
                 async move {
@@ -135,4 +135,35 @@ fn refuses_addresses_that_lead_nowhere_or_demand_what_it_cannot() {
         let said = refused.err().map(|error| error.0).unwrap_or_default();
         assert!(said.contains(saying) && !said.contains("secret"), "{said}");
     }
+}
+
+#[test]
+fn linking_to_an_account_that_is_being_deleted_finds_none() {
+    with_connections(2, async |store, client| {
+        let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
+        query(&client, "BEGIN").await;
+        query(&client, &format!("DELETE FROM users WHERE id = '{ann}'")).await;
+        let extra = device("another of ann");
+        let deleted = async {
+            // The link has seen the account and waits for what becomes of it.
+            let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
+            while query(&client, waits).await.is_empty() {}
+            query(&client, "COMMIT").await;
+        };
+        let (linked, ()) = join(store.link(ann, &extra, NOW), deleted).await;
+        assert_eq!(linked, Ok(false));
+    });
+}
+
+#[test]
+fn a_number_that_the_database_cannot_hold_is_the_callers_fault() {
+    with_connections(1, async |store, _| {
+        let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
+        for value in [r#"{"a":1e200000}"#, r#"{"a":1e-20000}"#, r#"{"a":1e999999999999}"#] {
+            let mut object = write("a", ann, 1, Expected::Any);
+            object.value = value.to_owned();
+            let refused = store.write_objects(Authority::Client(ann), &[object], NOW).await;
+            assert!(matches!(refused, Err(StoreError::Invalid(_))), "{value}: {refused:?}");
+        }
+    });
 }
