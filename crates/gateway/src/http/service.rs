@@ -157,7 +157,8 @@ impl Exchange {
         if self.shard.is_draining() {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping.");
         }
-        let accept = match handshake::accept_key(request.headers()) {
+        let checked = handshake::check_request(request.method(), request.version(), request.headers());
+        let accept = match checked.and_then(|()| handshake::accept_key(request.headers())) {
             Ok(accept) => accept,
             Err(text) => return self.refuse_socket(StatusCode::BAD_REQUEST, text),
         };

@@ -2,7 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{CONNECTION, HeaderMap, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, HeaderMap, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{Method, Version};
 use sha1::{Digest, Sha1};
 
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -26,6 +29,20 @@ pub fn accept_key(headers: &HeaderMap) -> Result<String, &'static str> {
     }
     let digest = Sha1::new().chain_update(key.as_bytes()).chain_update(GUID).finalize();
     Ok(STANDARD.encode(digest))
+}
+
+/// Refuses requests that cannot become a socket whatever their headers ask for. A body would be read as frames.
+///
+/// Errors: what is wrong, as a sentence for whoever connected.
+pub fn check_request(method: &Method, version: Version, headers: &HeaderMap) -> Result<(), &'static str> {
+    if *method != Method::GET || version != Version::HTTP_11 {
+        return Err("A WebSocket connection begins with a GET request of HTTP/1.1.");
+    }
+    let has_length = headers.get_all(CONTENT_LENGTH).iter().any(|length| length != "0");
+    if has_length || headers.contains_key(TRANSFER_ENCODING) {
+        return Err("The request that begins a WebSocket connection has no body.");
+    }
+    Ok(())
 }
 
 fn has_token(headers: &HeaderMap, name: http::HeaderName, token: &str) -> bool {
@@ -55,6 +72,20 @@ mod tests {
     #[test]
     fn answers_the_example_of_the_rfc() {
         assert_eq!(accept_key(&headers(&GOOD)).unwrap(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+
+    #[test]
+    fn only_a_get_of_http_1_1_without_a_body_becomes_a_socket() {
+        let check = |method: Method, version, pair: (&'static str, &'static str), expected| {
+            let is_taken = check_request(&method, version, &headers(&[pair])).is_ok();
+            assert_eq!(is_taken, expected, "{method} {version:?} {pair:?}");
+        };
+        check(Method::GET, Version::HTTP_11, ("host", "a"), true);
+        check(Method::GET, Version::HTTP_11, ("content-length", "0"), true);
+        check(Method::GET, Version::HTTP_11, ("content-length", "6"), false);
+        check(Method::GET, Version::HTTP_11, ("transfer-encoding", "chunked"), false);
+        check(Method::GET, Version::HTTP_10, ("host", "a"), false);
+        check(Method::HEAD, Version::HTTP_11, ("host", "a"), false);
     }
 
     #[test]
