@@ -85,7 +85,7 @@ impl PostgresStore {
 
     async fn query_once(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Fault> {
         let lease = self.pool.shared().await?;
-        Ok(lease.query(sql, values).await?)
+        lease.query(sql, values).await
     }
 
     async fn attempts<T>(&self, transaction: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, StoreError> {

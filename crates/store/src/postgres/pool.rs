@@ -15,11 +15,14 @@ use tokio::sync::Notify;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
-use super::fault::describe;
+use super::fault::{Fault, describe};
 use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 
 /// Requests under way on one connection; more wait for another.
 const PIPELINE_LEN_MAX: u32 = 64;
+
+/// How much longer than `statement_timeout` an answer may take to arrive.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// After a failed attempt to connect none is made for a while, which doubles up to a limit.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
@@ -322,34 +325,48 @@ impl Drop for Opening<'_> {
 
 impl Lease {
     /// Sends a statement, prepared on this connection if it is not yet, and waits for its rows.
-    pub(super) async fn query(
-        &self,
-        sql: &'static str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+    pub(super) async fn query(&self, sql: &'static str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Fault> {
         let statement = self.prepare(sql).await?;
         add(&self.pool.metrics.statements, 1);
-        self.connection.client.query(&statement, values).await
+        self.answered(self.connection.client.query(&statement, values)).await
     }
 
     /// Prepares a statement. Done beforehand, several can leave together and in order.
-    pub(super) async fn prepare(&self, sql: &'static str) -> Result<Statement, tokio_postgres::Error> {
+    pub(super) async fn prepare(&self, sql: &'static str) -> Result<Statement, Fault> {
         let known = self.connection.statements.borrow().get(sql).cloned();
         if let Some(statement) = known {
             return Ok(statement);
         }
-        let statement = self.connection.client.prepare(sql).await?;
+        let statement = self.answered(self.connection.client.prepare(sql)).await?;
         self.connection.statements.borrow_mut().insert(sql, statement.clone());
         Ok(statement)
     }
 
     /// Sends `BEGIN`, `COMMIT` or `ROLLBACK`.
-    pub(super) async fn control(&self, command: &'static str) -> Result<(), tokio_postgres::Error> {
-        self.connection.client.batch_execute(command).await
+    pub(super) async fn control(&self, command: &'static str) -> Result<(), Fault> {
+        self.answered(self.connection.client.batch_execute(command)).await
+    }
+
+    /// Waits a little longer than the database itself may work on a statement. A connection that is silent beyond that
+    /// is of no use to anyone: the machine behind it is gone, or its network is.
+    async fn answered<T>(&self, answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, Fault> {
+        if self.connection.removed.get() {
+            return Err(silent());
+        }
+        let limit = self.pool.options.statement_timeout + SILENCE_MAX;
+        if let Ok(answer) = tokio::time::timeout(limit, answer).await {
+            return Ok(answer?);
+        }
+        self.pool.remove_if(Removal::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
+        Err(silent())
     }
 
     /// Gives the connection of a transaction back: it has been answered that it is over, one way or the other.
     pub(super) fn ended(mut self) {
         self.kind = LeaseKind::Ended;
     }
+}
+
+fn silent() -> Fault {
+    Fault::Rule(StoreError::Unavailable("the database did not answer in time".to_owned()))
 }

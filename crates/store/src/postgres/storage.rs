@@ -233,7 +233,7 @@ async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Time
         Expected::Version(_) => all,
     };
     let rows = match lease.query(write_statement(write), values).await {
-        Err(error) if is_missing_owner(&error) => return Err(Fault::Rule(objects::missing_owner())),
+        Err(Fault::Database(error)) if is_missing_owner(&error) => return Err(Fault::Rule(objects::missing_owner())),
         rows => rows?,
     };
     match change(&rows)? {

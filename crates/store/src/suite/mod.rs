@@ -10,6 +10,7 @@ mod folders;
 mod power;
 mod races;
 mod revocations;
+mod silence;
 mod storage;
 
 use fixture::Fixture;
