@@ -100,7 +100,9 @@ pub(super) fn translate(error: &tokio_postgres::Error) -> StoreError {
     match code.code() {
         "22001" => StoreError::Invalid("A text is too long for its column.".to_owned()),
         "22021" | "22P05" => StoreError::Invalid("A text must not contain a NUL character.".to_owned()),
-        "22003" | "22P02" | "22P03" | "54000" => StoreError::Invalid("A value is not well formed for the database.".to_owned()),
+        "22003" | "22P02" | "22P03" | "54000" => {
+            StoreError::Invalid("A value is not well formed for the database.".to_owned())
+        }
         // Resources, the operator, the system, a read-only or failing-over server, a statement's time limit.
         code if matches!(&code[..2], "08" | "53" | "57" | "58") || matches!(code, "25006" | "55P03") => {
             StoreError::Unavailable(describe(error))

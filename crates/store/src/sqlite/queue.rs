@@ -17,6 +17,25 @@ struct State<T> {
     closed: bool,
     /// Threads waiting for an item: none need be woken when there are none.
     waiting: usize,
+    /// Threads that take items.
+    workers: usize,
+}
+
+/// A thread that takes items. When the last one goes, by a panic too, nobody waits for an answer that never comes: the
+/// queue closes and what is left in it is dropped, which its callers notice.
+pub(super) struct Worker<'a, T>(&'a Queue<T>);
+
+impl<T> Drop for Worker<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.workers -= 1;
+        if state.workers == 0 {
+            state.closed = true;
+            let left = std::mem::take(&mut state.items);
+            drop(state);
+            drop(left);
+        }
+    }
 }
 
 /// Why an item was not taken.
@@ -28,8 +47,14 @@ pub(super) enum Refused {
 
 impl<T> Queue<T> {
     pub(super) fn new(len_max: usize) -> Self {
-        let state = State { items: VecDeque::new(), closed: false, waiting: 0 };
+        let state = State { items: VecDeque::new(), closed: false, waiting: 0, workers: 0 };
         Self { len_max, state: Mutex::new(state), arrived: Condvar::new() }
+    }
+
+    /// Counts the calling thread among those that take items.
+    pub(super) fn work(&self) -> Worker<'_, T> {
+        self.lock().workers += 1;
+        Worker(self)
     }
 
     /// Adds an item behind all others.
@@ -92,5 +117,22 @@ mod tests {
         assert!(queue.take(&mut taken, 1) && queue.take(&mut taken, 9));
         assert_eq!(taken, [1, 2]);
         assert!(!queue.take(&mut taken, 1));
+    }
+
+    #[test]
+    fn nobody_waits_for_threads_that_are_gone() {
+        let queue = Queue::new(2);
+        let item = std::sync::Arc::new(());
+        let (first, second) = (queue.work(), queue.work());
+        drop(first);
+        assert_eq!(queue.push(item.clone()), Ok(()));
+        assert_eq!(std::sync::Arc::strong_count(&item), 2);
+        let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _worker = second;
+            std::panic::resume_unwind(Box::new(()));
+        }));
+        assert!(died.is_err());
+        assert_eq!(std::sync::Arc::strong_count(&item), 1, "dropped with the last thread");
+        assert_eq!(queue.push(item), Err(Refused::Closed));
     }
 }

@@ -26,6 +26,7 @@ pub(super) struct Reader {
 impl Reader {
     /// Runs until the queue is closed and empty.
     pub(super) fn run(self) {
+        let _working = self.queue.work();
         let mut batch = Vec::with_capacity(READ_BATCH_LEN_MAX);
         while self.queue.take(&mut batch, READ_BATCH_LEN_MAX) {
             self.count_taken(&batch);

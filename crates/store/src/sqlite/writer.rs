@@ -41,6 +41,8 @@ enum Guard {
 impl Writer {
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) {
+        let queue = Arc::clone(&self.queue);
+        let _working = queue.work();
         let mut batch = Vec::with_capacity(WRITE_BATCH_LEN_MAX);
         let mut is_failing = false;
         while self.queue.take(&mut batch, WRITE_BATCH_LEN_MAX) {
