@@ -54,9 +54,11 @@ fn announce(loaded: &Loaded, running: &Running) {
     tracing::info!(
         address = %running.address,
         shards = running.shard_count,
-        metrics = ?running.metrics_address,
         "muster serves"
     );
+    if let Some(address) = running.metrics_address {
+        tracing::info!(%address, "metrics");
+    }
     let text = if config.dev { development_page(config, running) } else { production_page(loaded, running) };
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }

@@ -197,8 +197,15 @@ fn configuration_files(environment: &[Setting], flags: &[Setting]) -> Vec<String
 
 /// `muster dev` listens on loopback unless told otherwise.
 fn development_defaults() -> Vec<Setting> {
-    let loopback = |name| Some(Setting::one(keys::find(name)?, "127.0.0.1", Source::Development));
-    ["socket.address", "console.address"].into_iter().filter_map(loopback).collect()
+    const VALUES: [(&str, &str); 4] = [
+        ("socket.address", "127.0.0.1"),
+        ("console.address", "127.0.0.1"),
+        // Long enough to look around in; the official JavaScript client warns of shorter ones at every sign-in.
+        ("session.token_expiry_sec", "7200"),
+        ("session.refresh_token_expiry_sec", "2592000"),
+    ];
+    let setting = |(name, value)| Some(Setting::one(keys::find(name)?, value, Source::Development));
+    VALUES.into_iter().filter_map(setting).collect()
 }
 
 /// The database file in the data folder, when no address was given.

@@ -90,7 +90,16 @@ pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
 pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
     match inspect(&connect(url).await?).await? {
         Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(adopted),
-        _ => Err(OpenError::new("the database's schema is not up to date: run `muster migrate up` first")),
+        Found::Muster { version, .. } => Err(OpenError::new(format!(
+            "the database has schema {version} of {SCHEMA_VERSION}: run `muster migrate up` or start the server"
+        ))),
+        Found::Empty => {
+            Err(OpenError::new("the database is empty: `muster migrate up` or the first start makes all tables"))
+        }
+        Found::Nakama => Err(OpenError::new(
+            "this is a Nakama 3.40 database that Muster has not used yet: `muster migrate up` or the first start adopts \
+             it in place, which adds tables named muster_ and changes nothing else",
+        )),
     }
 }
 

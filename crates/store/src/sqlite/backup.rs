@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{lock, schema};
+use super::{lock, private_file, private_folder, schema};
 use crate::OpenError;
 
 /// The manifest's name in the backup's folder.
@@ -122,7 +122,7 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
 }
 
 /// Puts a backup's files into the folder of the database `path`, whose file gets that name. With `force` it replaces
-/// what is there; the old database stays beside it with the suffix `.before-restore`.
+/// what is there; the old files stay beside the new ones with the suffix `.before-restore`.
 ///
 /// # Errors
 /// When the backup is not sound, a server uses the database, or files are there and `force` is not given.
@@ -153,7 +153,11 @@ pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, Open
         }
     }
     for name in manifest.files.keys() {
-        rename(&with_suffix(&target(name), ".restoring"), &target(name))?;
+        let target = target(name);
+        if target.exists() {
+            rename(&target, &with_suffix(&target, ".before-restore"))?;
+        }
+        rename(&with_suffix(&target, ".restoring"), &target)?;
     }
     sync(folder)?;
     Ok(manifest)
@@ -166,6 +170,7 @@ fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>),
     source.execute_batch("BEGIN").map_err(failed)?;
     let version = schema::known_version(from, &source)?;
     let rows = count_rows(&source).map_err(failed)?;
+    private_file(to).map_err(OpenError::because(format!("cannot create {}", to.display())))?;
     let mut copy = Connection::open(to).map_err(failed)?;
     // In one step: between steps a writer's change would start it over.
     Backup::new(&source, &mut copy).and_then(|backup| backup.step(-1)).map_err(failed)?;
@@ -213,15 +218,6 @@ fn sync(path: &Path) -> Result<(), OpenError> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(OpenError::because(format!("cannot sync {}", path.display())))
-}
-
-/// Makes a folder that nobody but the operator's own account may enter.
-fn private_folder(path: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -259,7 +259,7 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 /// When another process has it, or the folder cannot be written.
 pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
+        private_folder(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
     }
     let lock_path = lock_path(path);
     let file =
@@ -272,6 +272,15 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
         ))),
         Err(TryLockError::Error(error)) => Err(OpenError::new(format!("cannot lock {}: {error}", lock_path.display()))),
     }
+}
+
+/// Makes a folder that nobody but the operator's own account may enter.
+fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }
 
 /// Opens a file for writing, made if need be, and then readable by nobody but the server's own account.
