@@ -336,6 +336,8 @@ where
         messages: &mut u32,
     ) -> Result<(), End> {
         match header.opcode {
+            // Nothing follows a close frame.
+            Opcode::Ping if matches!(self.phase, Phase::Closing(_)) => Ok(()),
             Opcode::Ping => {
                 frame::write_frame(Opcode::Pong, payload, output);
                 Ok(())
