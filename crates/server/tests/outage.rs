@@ -84,12 +84,15 @@ fn postgres_crashes_and_returns() {
     let server = setup.start();
     let players = {
         let postgres = std::cell::RefCell::new(&mut postgres);
-        let (take, give_back) =
-            (|| postgres.borrow_mut().crash().unwrap(), || postgres.borrow_mut().start_again().unwrap());
+        let take = || postgres.borrow_mut().crash().unwrap();
+        let give_back = || {
+            server.wait_for_log("no database connection");
+            server.wait_for_log("cannot read revocations");
+            postgres.borrow_mut().start_again().unwrap();
+        };
         live_through(&server, Away::Wholly, take, give_back)
     };
-    assert!(server.log().contains("no database connection"), "the operator is told");
-    assert!(server.log().contains("reading revocations again"), "and told when it is over");
+    server.wait_for_log("reading revocations again");
     server.stop();
 
     postgres.crash().unwrap();

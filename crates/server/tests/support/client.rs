@@ -47,9 +47,11 @@ fn read_response(stream: &mut TcpStream) -> Result<Response> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 * 1024];
     loop {
-        match stream.read(&mut chunk)? {
-            0 => return Err(Error::from(ErrorKind::UnexpectedEof)),
-            length => bytes.extend_from_slice(&chunk[..length]),
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(Error::from(ErrorKind::UnexpectedEof)),
+            Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+            Err(error) if http::is_interruption(&error) => continue,
+            Err(error) => return Err(error),
         }
         if let Some((response, rest)) = Response::first(&bytes) {
             assert!(rest.is_empty(), "more than one answer to one request");

@@ -107,9 +107,15 @@ pub fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
             Ok(0) => return bytes,
             Ok(length) => bytes.extend_from_slice(&chunk[..length]),
             Err(error) if is_end(&error) => return bytes,
+            Err(error) if is_interruption(&error) => {}
             Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&bytes)),
         }
     }
+}
+
+/// Whether to read again. A system that pauses the process interrupts reads that have a time limit.
+pub fn is_interruption(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::Interrupted
 }
 
 /// Whether an error means that the other side is gone.

@@ -91,14 +91,19 @@ impl<S: Read + Write> Socket<S> {
     /// Reads more bytes; whether there were any.
     fn fill(&mut self) -> bool {
         let mut chunk = [0; 16 * 1024];
-        match self.stream.read(&mut chunk) {
-            Ok(length) => {
-                self.unread.extend_from_slice(&chunk[..length]);
-                length > 0
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(length) => {
+                    self.unread.extend_from_slice(&chunk[..length]);
+                    return length > 0;
+                }
+                // TLS without its own farewell, or a reset.
+                Err(error) if http::is_end(&error) || error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    return false;
+                }
+                Err(error) if http::is_interruption(&error) => {}
+                Err(error) => panic!("{error}"),
             }
-            // TLS without its own farewell, or a reset.
-            Err(error) if http::is_end(&error) || error.kind() == std::io::ErrorKind::UnexpectedEof => false,
-            Err(error) => panic!("{error}"),
         }
     }
 
