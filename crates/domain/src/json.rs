@@ -74,11 +74,10 @@ fn exponent_to_count(number: &[u8]) -> Result<usize, NotStorable> {
     let Some(mark) = number.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return Ok(0) };
     let digits = number[mark + 1..].iter().filter(|byte| byte.is_ascii_digit());
     let exponent = digits.fold(0_usize, |sum, digit| sum.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
-    match exponent {
-        ..=JSON_EXPONENT_FREE => Ok(0),
-        ..=JSON_EXPONENT_MAX => Ok(exponent),
-        _ => Err(NotStorable::TooManyDigits),
+    if exponent > JSON_EXPONENT_MAX {
+        return Err(NotStorable::TooManyDigits);
     }
+    Ok(if exponent > JSON_EXPONENT_FREE { exponent } else { 0 })
 }
 
 /// Checks the escape that follows a backslash; answers its length.

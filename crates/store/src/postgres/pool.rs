@@ -59,8 +59,13 @@ pub(super) struct Pool {
     connections: RefCell<Vec<Rc<Connection>>>,
     opening: Cell<usize>,
     failed: RefCell<Option<Failed>>,
-    /// Tells all who wait that something has changed.
-    changed: Notify,
+    /// Wakes who waits for a place on a shared connection: one for each place that comes free. Woken all at once,
+    /// thousands would look for the same place after every single answer.
+    place_free: Notify,
+    /// Wakes who waits to reserve a connection: one for each that may be.
+    reservation_free: Notify,
+    /// Wakes who has reserved a connection and waits for its last answer: at most as many as there are connections.
+    drained: Notify,
     pub(super) metrics: Arc<StoreMetrics>,
 }
 
@@ -118,7 +123,9 @@ impl Pool {
             connections: RefCell::default(),
             opening: Cell::new(0),
             failed: RefCell::default(),
-            changed: Notify::new(),
+            place_free: Notify::new(),
+            reservation_free: Notify::new(),
+            drained: Notify::new(),
             metrics,
         })
     }
@@ -127,7 +134,7 @@ impl Pool {
     pub(super) async fn shared(self: &Rc<Self>) -> Result<Lease, StoreError> {
         self.within_timeout(async {
             loop {
-                let changed = self.changed.notified();
+                let place_free = self.place_free.notified();
                 let least = self.least_busy();
                 match least {
                     Some(connection) if connection.in_flight.get() == 0 => return Ok(self.lease(connection)),
@@ -136,7 +143,7 @@ impl Pool {
                         return Ok(self.lease(connection));
                     }
                     None if self.connections.borrow().is_empty() && self.opening.get() == 0 => self.may_connect()?,
-                    _ => changed.await,
+                    _ => place_free.await,
                 }
             }
         })
@@ -147,7 +154,7 @@ impl Pool {
     pub(super) async fn exclusive(self: &Rc<Self>) -> Result<Lease, StoreError> {
         self.within_timeout(async {
             let connection = loop {
-                let changed = self.changed.notified();
+                let reservation_free = self.reservation_free.notified();
                 let shared = self.connections.borrow().iter().filter(|each| !each.reserved.get()).count();
                 let spare = self.options.connections_max.max(1) == 1 || shared > 1;
                 let idle = self.least_busy().filter(|connection| connection.in_flight.get() == 0 || !self.has_room());
@@ -155,17 +162,17 @@ impl Pool {
                     Some(connection) if spare => break connection,
                     _ if self.has_room() && self.may_connect().is_ok() => self.open().await?,
                     None if self.connections.borrow().is_empty() && self.opening.get() == 0 => self.may_connect()?,
-                    _ => changed.await,
+                    _ => reservation_free.await,
                 }
             };
             connection.reserved.set(true);
             let mut lease = Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Reserved };
             loop {
-                let changed = self.changed.notified();
+                let drained = self.drained.notified();
                 if lease.connection.in_flight.get() == 0 {
                     break;
                 }
-                changed.await;
+                drained.await;
             }
             self.begin_use(&lease.connection);
             lease.kind = LeaseKind::Open;
@@ -310,7 +317,15 @@ impl Drop for Lease {
         if self.kind != LeaseKind::Shared {
             self.connection.reserved.set(false);
         }
-        self.pool.changed.notify_waiters();
+        let places = if self.kind == LeaseKind::Shared { 1 } else { PIPELINE_LEN_MAX };
+        (0..places).for_each(|_| self.pool.place_free.notify_one());
+        let is_idle = self.connection.in_flight.get() == 0;
+        if is_idle || self.kind != LeaseKind::Shared {
+            self.pool.reservation_free.notify_one();
+        }
+        if is_idle {
+            self.pool.drained.notify_waiters();
+        }
     }
 }
 
@@ -319,7 +334,8 @@ struct Opening<'a>(&'a Pool);
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
         self.0.opening.set(self.0.opening.get() - 1);
-        self.0.changed.notify_waiters();
+        self.0.place_free.notify_waiters();
+        self.0.reservation_free.notify_waiters();
     }
 }
 

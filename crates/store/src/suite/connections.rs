@@ -167,3 +167,32 @@ fn a_number_that_the_database_cannot_hold_is_the_callers_fault() {
         }
     });
 }
+
+#[test]
+fn thousands_who_wait_are_woken_as_there_is_room_for_them() {
+    with_connections(2, async |store, _| {
+        let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
+        let polls = std::cell::Cell::new(0_u32);
+        let counted = async |number: u32| {
+            let mut request = Box::pin(async {
+                if number.is_multiple_of(100) {
+                    let objects = [write("a", ann, number, Expected::Any), write("b", ann, number, Expected::Any)];
+                    return store.write_objects(Authority::Client(ann), &objects, NOW).await.is_ok();
+                }
+                store.ping().await.is_ok()
+            });
+            std::future::poll_fn(|context| {
+                polls.set(polls.get() + 1);
+                request.as_mut().poll(context)
+            })
+            .await
+        };
+        let answers = join_all((0..WAITING).map(counted)).await;
+        assert!(answers.iter().all(|is_ok| *is_ok));
+        // A few polls each, however many wait; woken all at once it would be hundreds.
+        assert!(polls.get() < WAITING * 20, "{} polls", polls.get());
+    });
+}
+
+/// Requests at once, many more than two connections carry.
+const WAITING: u32 = 3_000;
