@@ -156,7 +156,7 @@ fn migrate_prepares_either_database_and_tells_how_it_stands() {
             assert!(migrate("status").succeeded().starts_with("there is no database yet"));
             assert!(!setup.folder().join("muster.db").exists(), "asking changes nothing");
         } else {
-            migrate("status").failed(FAILED, "run `muster migrate up` first");
+            migrate("status").failed(FAILED, "the database is empty: `muster migrate up`");
         }
         let made = if is_sqlite { "applied 1 migration(s)" } else { "made all tables in an empty database" };
         let told = migrate("up").succeeded();

@@ -152,13 +152,14 @@ impl Setup {
 }
 
 impl Server {
-    /// From the line of the log that says where it serves.
+    /// From the line of the log that says where it serves; the next says where its metrics are.
     fn new(line: &str, child: Child, log: Arc<Log>, folder: Arc<TempDir>) -> Self {
-        let event: Value = serde_json::from_str(line).unwrap();
-        let address = event["address"].as_str().unwrap().parse().unwrap();
-        let metrics = event["metrics"].as_str().unwrap();
-        let metrics_address = metrics.trim_start_matches("Some(").trim_end_matches(')').parse().unwrap();
-        Self { address, metrics_address, child, log, _folder: folder }
+        let address = |line: &str| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            event["address"].as_str().unwrap().parse().unwrap()
+        };
+        let metrics_line = log.wait_for("\"message\":\"metrics\"").unwrap();
+        Self { address: address(line), metrics_address: address(&metrics_line), child, log, _folder: folder }
     }
 
     pub fn process(&self) -> u32 {
