@@ -13,7 +13,7 @@ use crate::metrics::GatewayMetrics;
 use crate::shard::{Command, ShardHandle};
 
 /// How long accepting rests when the system refuses a connection for want of files or memory.
-const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Bytes of a connection that the system holds and has not sent. Its own bound is megabytes, and it reports progress only
 /// when a third of them is gone: a client that reads slowly would look like one that does not read, and cost that much.

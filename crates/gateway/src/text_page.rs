@@ -15,6 +15,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::listener::EXHAUSTED_PAUSE;
+
 /// Readers at once; more wait.
 const READERS_MAX: usize = 16;
 /// How long a reader may take to ask, and to ask again, so that silent ones don't keep the others waiting.
@@ -29,7 +31,7 @@ pub async fn serve(listener: TcpListener, content_type: &'static str, page: Arc<
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "the metrics listener cannot accept");
-                tokio::task::yield_now().await;
+                tokio::time::sleep(EXHAUSTED_PAUSE).await;
                 continue;
             }
         };
