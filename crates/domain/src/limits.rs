@@ -70,3 +70,9 @@ pub const REVOKED_TOKENS_PER_USER_MAX: usize = 1024;
 pub const REVOCATION_MARGIN_SEC: i64 = 3600;
 /// How far back the revocation feed is read again, for rows that became visible late.
 pub const REVOCATION_OVERLAP_SEC: i64 = 10;
+
+/// The values of one answer to a read of storage objects, in bytes: as much as a full page of a listing can hold.
+pub const STORAGE_READ_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Objects read from the database at a time.
+pub const STORAGE_READ_PART_LEN: usize = 100;

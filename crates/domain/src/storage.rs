@@ -1,14 +1,18 @@
 //! Storage objects: what may be written, read, listed and deleted, and by whom.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use md5::{Digest, Md5};
 
 use crate::account::parse_user_id;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::UserId;
 use crate::json::{self, NotStorable};
-use crate::limits::{COLLECTION_BYTES_MAX, KEY_BYTES_MAX, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX};
+use crate::limits::{
+    COLLECTION_BYTES_MAX, KEY_BYTES_MAX, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX, STORAGE_READ_BYTES_MAX,
+    STORAGE_READ_PART_LEN,
+};
 use crate::ports::storage::{
     Authority, Expected, Object, ObjectAck, ObjectDelete, ObjectId, ObjectPosition, ObjectQuery, ObjectWrite,
     ReadPermission, WritePermission,
@@ -97,7 +101,8 @@ pub fn version_of(value: &str) -> String {
 /// Those of the objects that exist and may be read, each once. `ids` are collection, key and owner; an empty
 /// owner is the system user.
 ///
-/// Errors: `InvalidArgument` for a missing collection or key, or an owner that is no UUID.
+/// Errors: `InvalidArgument` for a missing collection or key, or an owner that is no UUID; `ResourceExhausted` when the
+/// values together are larger than [`STORAGE_READ_BYTES_MAX`].
 pub async fn read(store: &dyn Store, authority: Authority, ids: Vec<(String, String, String)>) -> Result<Vec<Object>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -107,9 +112,22 @@ pub async fn read(store: &dyn Store, authority: Authority, ids: Vec<(String, Str
         let user_id = if owner.is_empty() { UserId::SYSTEM } else { parse_user_id(&owner)? };
         Ok(ObjectId { collection, key, user_id })
     };
-    let ids = ids.into_iter().map(check).collect::<Result<Vec<_>>>()?;
-    Ok(store.read_objects(authority, &ids).await?)
+    let ids = ids.into_iter().map(check).collect::<Result<BTreeSet<_>>>()?;
+    let ids: Vec<ObjectId> = ids.into_iter().collect();
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    // Part by part, so that never much more is held than may be answered.
+    for part in ids.chunks(STORAGE_READ_PART_LEN) {
+        let objects = store.read_objects(authority, part).await?;
+        bytes += objects.iter().map(|object| object.value.len()).sum::<usize>();
+        if bytes > STORAGE_READ_BYTES_MAX {
+            return Err(Error::new(ErrorKind::ResourceExhausted, TOO_MUCH_TO_READ));
+        }
+        found.extend(objects);
+    }
+    Ok(found)
 }
+
+const TOO_MUCH_TO_READ: &str = "These objects are too large to be read at once. Please ask for fewer.";
 
 /// Deletes all objects or none. `requests` are collection, key and version (empty for any).
 ///

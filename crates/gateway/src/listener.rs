@@ -20,6 +20,9 @@ pub(crate) const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 #[cfg(target_os = "linux")]
 const UNSENT_BYTES_MAX: u32 = 64 * 1024;
 
+/// Of so many pauses at the limit of connections one is logged.
+const PAUSES_PER_LOG_LINE: u64 = 1_000;
+
 /// Accepts until dropped. Each accepted connection holds a permit until it closes; when there is none left the listener
 /// rests, and further clients wait in the system's queue instead of being turned away.
 ///
@@ -55,8 +58,11 @@ async fn permit(
     if let Ok(permit) = permits.clone().try_acquire_owned() {
         return Ok(permit);
     }
-    metrics.accept_pauses.fetch_add(1, Ordering::Relaxed);
-    tracing::warn!(connections_max, "accepting rests: socket.max_connections reached");
+    let pauses = metrics.accept_pauses.fetch_add(1, Ordering::Relaxed);
+    // At the limit every further connection pauses once: the metric counts them, the log need not.
+    if pauses.is_multiple_of(PAUSES_PER_LOG_LINE) {
+        tracing::warn!(connections_max, pauses, "accepting rests: socket.max_connections reached");
+    }
     permits.clone().acquire_owned().await.map_err(io::Error::other)
 }
 
@@ -66,7 +72,7 @@ async fn hand_over(
     permit: OwnedSemaphorePermit,
     shards: &[ShardHandle],
 ) -> io::Result<()> {
-    let Some(shard) = shards.iter().min_by_key(|shard| shard.load()) else {
+    let Some(shard) = shards.iter().filter(|shard| shard.is_alive()).min_by_key(|shard| shard.load()) else {
         return Err(io::Error::other("no shard is running"));
     };
     match prepare(&stream).and_then(|()| stream.into_std()) {

@@ -29,6 +29,11 @@ use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::ws::connection::{Scratch, SocketShared};
 use crate::ws::handle::SocketHandle;
 
+/// The longest that the database may take to prove that it is there: who asks gives up a little later.
+const READINESS_WAIT: Duration = Duration::from_secs(3);
+/// For how long an answer of the database to that question serves others who ask: each costs it a synced write.
+const READINESS_KEPT: Duration = Duration::from_millis(100);
+
 /// Commands that may wait for one shard; beyond, whoever sends one waits.
 const COMMANDS_MAX: usize = 1_024;
 
@@ -70,6 +75,16 @@ impl ShardHandle {
         self.connections.load(Ordering::Relaxed)
     }
 
+    /// Whether its thread runs.
+    pub fn is_alive(&self) -> bool {
+        !self.commands.is_closed()
+    }
+
+    /// Resolves when its thread has ended, by a stop or by a panic.
+    pub async fn ended(&self) {
+        self.commands.closed().await;
+    }
+
     /// Tells it something, waiting while its queue is full.
     ///
     /// # Errors
@@ -100,6 +115,7 @@ pub struct Shard {
     closed: Notify,
     http_wakers: RefCell<HashMap<u64, Waker>>,
     next_connection: Cell<u64>,
+    readiness: Cell<Option<(Instant, bool)>>,
     load: Arc<AtomicUsize>,
 }
 
@@ -107,6 +123,19 @@ impl Shard {
     /// Whether the server is stopping: no further request on any connection.
     pub fn is_draining(&self) -> bool {
         self.draining.get()
+    }
+
+    /// Whether the database answers, as of now or a moment ago.
+    pub async fn is_ready(&self) -> bool {
+        if let Some((asked, answer)) = self.readiness.get()
+            && asked.elapsed() < READINESS_KEPT
+        {
+            return answer;
+        }
+        let answer = tokio::time::timeout(READINESS_WAIT, self.app.store.ping()).await;
+        let is_ready = matches!(answer, Ok(Ok(_)));
+        self.readiness.set(Some((Instant::now(), is_ready)));
+        is_ready
     }
 
     /// Keeps the waker of an HTTP connection, to be woken when draining begins.
@@ -252,6 +281,7 @@ fn run(
             closed: Notify::new(),
             http_wakers: RefCell::default(),
             next_connection: Cell::new(0),
+            readiness: Cell::new(None),
             load,
         });
         serve_commands(&shard, inbox).await;

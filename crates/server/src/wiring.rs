@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
+use futures_util::future::select_all;
 use http::{HeaderName, HeaderValue};
 use muster_api::App;
 use muster_api::hooks::NoHooks;
@@ -141,6 +142,12 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
 }
 
 impl Running {
+    /// Resolves when a shard has ended by itself, which only a defect makes it do.
+    pub async fn failed(&self) {
+        let ends = self.shards.iter().map(|shard| Box::pin(shard.ended()));
+        select_all(ends).await;
+    }
+
     /// Stops: no new connections, sockets closed with their reason, requests under way finished, all within
     /// `shutdown_drain_sec`. Answers how many connections had to be cut.
     pub async fn stop(mut self) -> usize {

@@ -179,3 +179,24 @@ fn limits_and_cursors_of_listings_must_fit() {
         world.refused(("GET", target, &bearer, ""), (400, 3, message));
     }
 }
+
+#[test]
+fn a_read_of_more_than_an_answer_may_hold_is_refused() {
+    const VALUE_BYTES: usize = 250_000;
+    // A little more than 32 MiB.
+    const OBJECTS: usize = 140;
+    let world = World::new();
+    let player = world.device("0123456789");
+    let value = json!({ "text": "x".repeat(VALUE_BYTES) }).to_string();
+    for key in 0..OBJECTS {
+        write(&world, &player, &[object(&key.to_string(), &value, json!({}))]);
+    }
+    let ids = |count: usize| {
+        let id = |key: usize| json!({ "collection": "saves", "key": key.to_string(), "user_id": player.id() });
+        json!({ "object_ids": (0..count).map(id).collect::<Vec<_>>() }).to_string()
+    };
+    let too_many = "These objects are too large to be read at once. Please ask for fewer.";
+    world.refused(("POST", "/v2/storage", &player.bearer(), &ids(OBJECTS)), (429, 8, too_many));
+    let found = world.ok("POST", "/v2/storage", &player.bearer(), &ids(130));
+    assert_eq!(found["objects"].as_array().unwrap().len(), 130);
+}

@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -15,6 +14,7 @@ use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, PRAGMA,
     SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
 };
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -29,9 +29,6 @@ use super::{address, ambiguity, compress, cors};
 use crate::shard::Shard;
 use crate::ws::handshake;
 use crate::ws::session::{self, Opening};
-
-/// The longest that the database may take to prove that it is there: who asks gives up a little later.
-const READINESS_WAIT: Duration = Duration::from_secs(3);
 
 /// What every response's body is.
 pub type Body = Full<Bytes>;
@@ -107,10 +104,10 @@ impl Exchange {
         if self.shard.is_draining() {
             return error(Code::Unavailable, "The server is stopping.");
         }
-        match tokio::time::timeout(READINESS_WAIT, self.shard.app.store.ping()).await {
-            Ok(Ok(_)) => respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() }),
-            Ok(Err(_)) | Err(_) => error(Code::Unavailable, "The database does not answer."),
+        if self.shard.is_ready().await {
+            return respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() });
         }
+        error(Code::Unavailable, "The database does not answer.")
     }
 
     async fn call(&self, request: Request<Incoming>) -> Response<Body> {
@@ -122,18 +119,19 @@ impl Exchange {
             Ok(body) => body,
             Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
         };
-        let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
-            Ok(matched) => matched,
-            Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
-        };
-        let request = HttpRequest {
-            matched,
-            query: parts.uri.query().unwrap_or_default(),
-            body: &body,
-            authorization: text_header(&parts.headers, AUTHORIZATION),
-            address: Some(self.client_address(&parts.headers)),
-        };
-        respond(api::call(&self.shard.app, request).await)
+        let address = self.client_address(&parts.headers);
+        let is_safe = matches!(parts.method, Method::GET | Method::HEAD);
+        let operation = run_operation(self.shard.clone(), parts, body, address);
+        if is_safe {
+            return operation.await;
+        }
+        // On its own, so that what a request changes is changed to the end even if its client leaves meanwhile.
+        let answer = tokio::task::spawn_local(operation).await;
+        answer.unwrap_or_else(|failed| match failed.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The shard ends, and its tasks with it.
+            Err(_) => error(Code::Unavailable, "The server is stopping."),
+        })
     }
 
     fn refuse_body(&self, path: &str, refusal: BodyError) -> Response<Body> {
@@ -204,6 +202,21 @@ impl Exchange {
         }
         response
     }
+}
+
+async fn run_operation(shard: Rc<Shard>, parts: Parts, body: Bytes, address: IpAddr) -> Response<Body> {
+    let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
+        Ok(matched) => matched,
+        Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
+    };
+    let request = HttpRequest {
+        matched,
+        query: parts.uri.query().unwrap_or_default(),
+        body: &body,
+        authorization: text_header(&parts.headers, AUTHORIZATION),
+        address: Some(address),
+    };
+    respond(api::call(&shard.app, request).await)
 }
 
 const FORWARDED_REFUSED: &str = "This is a development server with well-known keys, and this request came through a \

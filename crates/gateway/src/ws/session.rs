@@ -10,7 +10,7 @@ use muster_api::context::App;
 use muster_api::realtime::{Outcome, SocketSession};
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
-use muster_live::{CloseReason, SessionInfo};
+use muster_live::{CloseReason, SessionInfo, SessionKey};
 use muster_wire::envelope::Format;
 use percent_encoding::percent_decode_str;
 
@@ -75,7 +75,7 @@ pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard:
     };
     let (session_id, user_id) = (info.session_id, info.user_id);
     // Registered first and asked again then, so that a revocation meanwhile is not missed between the two.
-    let key = shard.sessions.borrow_mut().open(info, handle.clone());
+    let registered = Registered { key: shard.sessions.borrow_mut().open(info, handle.clone()), shard: &shard };
     if shard.app.revocations.is_revoked(&claims) {
         handle.close(CloseReason::TokenRevoked);
     } else if shard.is_draining() {
@@ -89,9 +89,21 @@ pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard:
     drop(early);
     let reason = connection.await;
     drop(gauge);
-    shard.sessions.borrow_mut().close(key);
+    drop(registered);
     shard.metrics.socket_closed(reason);
     tracing::info!(%session_id, %user_id, %address, reason = reason.name(), "socket closed");
+}
+
+/// A session's entry with its shard, gone with the socket however that ends.
+struct Registered<'a> {
+    shard: &'a Shard,
+    key: SessionKey,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.shard.sessions.borrow_mut().close(self.key);
+    }
 }
 
 fn session_id(app: &App) -> SessionId {

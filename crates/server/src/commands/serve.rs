@@ -35,10 +35,14 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
         _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
     };
     announce(loaded, &running);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let status = tokio::select! {
+        _ = terminate.recv() => ExitCode::SUCCESS,
+        _ = interrupt.recv() => ExitCode::SUCCESS,
+        () = running.failed() => {
+            tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
+            ExitCode::FAILURE
+        }
+    };
     tracing::info!("stopping; a second signal ends at once");
     let stop = running.stop();
     tokio::select! {
@@ -46,7 +50,7 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(status)
 }
 
 fn announce(loaded: &Loaded, running: &Running) {

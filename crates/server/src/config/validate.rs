@@ -71,6 +71,10 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         "under `account.failures`, a first lock-out is longer than the longest: change one",
     );
     fault(
+        config.socket.server_key.expose().contains(':'),
+        "`socket.server_key` holds a colon, which ends the user name where clients send it: choose another",
+    );
+    fault(
         is_on(settings, "session.single_match") && !is_on(settings, "session.single_socket"),
         "`session.single_match` needs `session.single_socket`: set both or none",
     );

@@ -61,10 +61,14 @@ impl PasswordPool {
         Ok(Self { jobs, metrics })
     }
 
+    fn refuse(&self) -> PasswordQueueFull {
+        self.metrics.refused.fetch_add(1, Ordering::Relaxed);
+        PasswordQueueFull
+    }
+
     async fn submit<T>(&self, job: Job, answer: oneshot::Receiver<T>) -> Result<T, PasswordQueueFull> {
         if self.jobs.try_send(job).is_err() {
-            self.metrics.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(PasswordQueueFull);
+            return Err(self.refuse());
         }
         self.metrics.queued.fetch_add(1, Ordering::Relaxed);
         // Only a worker that panicked drops the answer; the caller may try again.
@@ -75,6 +79,10 @@ impl PasswordPool {
 impl Passwords for PasswordPool {
     fn hash<'a>(&'a self, password: &'a str) -> PasswordFuture<'a, Vec<u8>> {
         Box::pin(async move {
+            // Sign-ups have half of the queue: a flood of them leaves the players who come back their way in.
+            if self.jobs.len() >= self.jobs.capacity().unwrap_or(usize::MAX).div_ceil(2) {
+                return Err(self.refuse());
+            }
             let (answer, answered) = oneshot::channel();
             self.submit(Job::Hash { password: password.to_owned(), answer }, answered).await
         })
@@ -120,9 +128,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_queue_refuses_and_counts() {
+    fn a_full_queue_refuses_and_counts_and_sign_ups_fill_half_of_it() {
         // No worker takes from this queue.
-        let (jobs, _inbox) = bounded(1);
+        let (jobs, _inbox) = bounded(2);
         let metrics = Arc::new(PasswordMetrics::default());
         let pool = PasswordPool { jobs, metrics: metrics.clone() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -130,8 +138,11 @@ mod tests {
             let mut waiting = Box::pin(pool.hash("first password"));
             assert!(futures_util::poll!(&mut waiting).is_pending());
             assert_eq!(pool.hash("second password").await, Err(PasswordQueueFull));
+            let mut checking = Box::pin(pool.check("third password", None));
+            assert!(futures_util::poll!(&mut checking).is_pending());
+            assert_eq!(pool.check("fourth password", None).await, Err(PasswordQueueFull));
         });
-        assert_eq!(metrics.refused.load(Ordering::Relaxed), 1);
-        assert_eq!(metrics.queued.load(Ordering::Relaxed), 1);
+        assert_eq!(metrics.refused.load(Ordering::Relaxed), 2);
+        assert_eq!(metrics.queued.load(Ordering::Relaxed), 2);
     }
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Fixture;
 use super::fixture::Cell::{Id, Number, Text, Time};
-use super::fixture::{NOW, custom};
+use super::fixture::{NOW, custom, new_account};
 
 const NIL: Uuid = Uuid::nil();
 
@@ -228,4 +228,38 @@ pub(super) async fn knows_no_strangers(fixture: &Fixture) {
         assert!(!store.delete_account(user, true, &revocation(user), NOW).await.unwrap());
     }
     assert!(store.revocations_after(0, NOW).await.unwrap().is_empty());
+}
+
+pub(super) async fn rewrites_no_record_that_does_not_name_the_player(fixture: &Fixture) {
+    let store = fixture.store();
+    // Nobody checks an address: this one is part of another's, and would end a string of JSON.
+    let account = new_account("mallory");
+    let mallory = account.user_id;
+    store.create_with_email(&account, r#"dmin"@example.com"#, b"hash").await.unwrap();
+    let record = |number: u128, message: String, metadata: String| async move {
+        let cells = [
+            ("create_time", Time(NOW.0)),
+            ("id", Id(Uuid::from_u128(number))),
+            ("console_user_id", Id(Uuid::from_u128(500))),
+            ("console_username", Text("operator")),
+            ("email", Text("operator@example.com")),
+            ("action", Text("ban")),
+            ("resource", Text("account")),
+            ("message", Text(&message)),
+            ("metadata", Text(&metadata)),
+        ];
+        fixture.insert("console_audit_log", &cells).await;
+    };
+    record(1, r#"wrote to admin"@example.com"#.to_owned(), r#"{"to": "admin\"@example.com"}"#.to_owned()).await;
+    record(2, format!("banned {mallory}"), r#"{"email": "dmin\"@example.com"}"#.to_owned()).await;
+
+    assert!(store.delete_account(mallory, false, &revocation(mallory), NOW).await.unwrap());
+    let rows = fixture.rows().await;
+    let records: Vec<_> = rows.iter().filter(|(table, _)| table == "console_audit_log").map(|(_, row)| row).collect();
+    assert_eq!(records.len(), 2);
+    let of_others = records.iter().find(|row| row.contains("wrote to")).unwrap();
+    // Shown as JSON on one of the databases.
+    assert_eq!(of_others.replace('\\', "").matches(r#"admin"@example.com"#).count(), 2, "{of_others}");
+    let of_mallory = records.iter().find(|row| row.contains("banned")).unwrap();
+    assert!(!of_mallory.contains("dmin") && !of_mallory.contains(&mallory.to_string()), "{of_mallory}");
 }

@@ -60,6 +60,7 @@ suite! {
     }
     deletion {
         leaves_no_trace
+        rewrites_no_record_that_does_not_name_the_player
         exports_every_table
         knows_no_strangers
     }
