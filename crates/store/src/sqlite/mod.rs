@@ -32,7 +32,7 @@ use tokio::sync::oneshot;
 use self::checkpoint::Checkpointer;
 use self::job::{BoxedJob, job};
 use self::newcomers::Newcomers;
-use self::queue::{Queue, Refused};
+use self::queue::{Queue, Refused, Wake};
 use self::readers::Reader;
 use self::writer::Writer;
 use crate::OpenError;
@@ -170,11 +170,12 @@ impl SqliteStore {
         let (job, answer) = job(work);
         let metrics = &self.inner.metrics;
         add(&metrics.write_queue_len, 1);
-        self.inner.writes.push(job).map_err(|refused| {
+        let wake = self.inner.writes.push(job).map_err(|refused| {
             subtract(&metrics.write_queue_len, 1);
             add(&metrics.write_queue_full, 1);
             refusal(refused)
         })?;
+        after_this_turn(wake).await;
         received(answer).await
     }
 
@@ -187,13 +188,23 @@ impl SqliteStore {
         let (job, answer) = job(work);
         let metrics = &self.inner.metrics;
         add(&metrics.read_queue_len, 1);
-        self.inner.reads.push(job).map_err(|refused| {
+        let wake = self.inner.reads.push(job).map_err(|refused| {
             subtract(&metrics.read_queue_len, 1);
             add(&metrics.read_queue_full, 1);
             refusal(refused)
         })?;
+        after_this_turn(wake).await;
         received(answer).await
     }
+}
+
+/// Wakes the thread once the other tasks that are ready now have had their turn and added their jobs: then it is woken
+/// once for all of them. On a busy shard waking it for each would cost more than the jobs.
+async fn after_this_turn(wake: Option<Wake<'_, BoxedJob>>) {
+    if wake.is_some() {
+        tokio::task::yield_now().await;
+    }
+    drop(wake);
 }
 
 async fn received<T>(answer: oneshot::Receiver<Result<T, StoreError>>) -> Result<T, StoreError> {

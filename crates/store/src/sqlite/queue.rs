@@ -17,6 +17,8 @@ struct State<T> {
     closed: bool,
     /// Threads waiting for an item: none need be woken when there are none.
     waiting: usize,
+    /// Somebody has been told to wake a thread and has not done so yet.
+    wake_due: bool,
     /// Threads that take items.
     workers: usize,
 }
@@ -38,6 +40,22 @@ impl<T> Drop for Worker<'_, T> {
     }
 }
 
+/// A thread to be woken.
+#[must_use = "dropped at once it wakes a thread for a single item"]
+pub(super) struct Wake<'a, T>(&'a Queue<T>);
+
+impl<T> Drop for Wake<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.wake_due = false;
+        let wake = !state.items.is_empty() && state.waiting > 0;
+        drop(state);
+        if wake {
+            self.0.arrived.notify_one();
+        }
+    }
+}
+
 /// Why an item was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
@@ -47,7 +65,7 @@ pub(super) enum Refused {
 
 impl<T> Queue<T> {
     pub(super) fn new(len_max: usize) -> Self {
-        let state = State { items: VecDeque::new(), closed: false, waiting: 0, workers: 0 };
+        let state = State { items: VecDeque::new(), closed: false, waiting: 0, wake_due: false, workers: 0 };
         Self { len_max, state: Mutex::new(state), arrived: Condvar::new() }
     }
 
@@ -57,8 +75,9 @@ impl<T> Queue<T> {
         Worker(self)
     }
 
-    /// Adds an item behind all others.
-    pub(super) fn push(&self, item: T) -> Result<(), Refused> {
+    /// Adds an item behind all others. A thread may have to be woken for it: [`Wake`] does that when dropped, and the
+    /// longer that is put off, the more items one wake is worth.
+    pub(super) fn push(&self, item: T) -> Result<Option<Wake<'_, T>>, Refused> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
@@ -67,12 +86,11 @@ impl<T> Queue<T> {
             return Err(Refused::Full);
         }
         state.items.push_back(item);
-        let wake = state.waiting > 0;
-        drop(state);
-        if wake {
-            self.arrived.notify_one();
+        if state.waiting == 0 || state.wake_due {
+            return Ok(None);
         }
-        Ok(())
+        state.wake_due = true;
+        Ok(Some(Wake(self)))
     }
 
     /// Waits for items and moves up to `len_max` of them into `taken`; `false` when closed and empty.
@@ -88,6 +106,12 @@ impl<T> Queue<T> {
         }
         let len = state.items.len().min(len_max);
         taken.extend(state.items.drain(..len));
+        // What one thread leaves is work for the next.
+        let wake_next = !state.items.is_empty() && state.waiting > 0;
+        drop(state);
+        if wake_next {
+            self.arrived.notify_one();
+        }
         true
     }
 
@@ -110,13 +134,34 @@ mod tests {
     #[test]
     fn refuses_when_full_and_hands_out_the_rest_when_closed() {
         let queue = Queue::new(2);
-        assert_eq!([queue.push(1), queue.push(2), queue.push(3)], [Ok(()), Ok(()), Err(Refused::Full)]);
+        let push = |item| queue.push(item).map(drop);
+        assert_eq!([push(1), push(2), push(3)], [Ok(()), Ok(()), Err(Refused::Full)]);
         queue.close();
-        assert_eq!(queue.push(4), Err(Refused::Closed));
+        assert_eq!(push(4), Err(Refused::Closed));
         let mut taken = Vec::new();
         assert!(queue.take(&mut taken, 1) && queue.take(&mut taken, 9));
         assert_eq!(taken, [1, 2]);
         assert!(!queue.take(&mut taken, 1));
+    }
+
+    #[test]
+    fn one_wake_serves_all_that_came_before_it() {
+        let queue = Queue::new(9);
+        std::thread::scope(|scope| {
+            let taker = scope.spawn(|| {
+                let mut taken = Vec::new();
+                assert!(queue.take(&mut taken, 9));
+                taken
+            });
+            while queue.lock().waiting == 0 {
+                std::thread::yield_now();
+            }
+            let wake = queue.push(1).unwrap();
+            assert!(wake.is_some(), "the first item wakes");
+            assert!(queue.push(2).unwrap().is_none(), "the next need not");
+            drop(wake);
+            assert_eq!(taker.join().unwrap(), [1, 2]);
+        });
     }
 
     #[test]
@@ -125,7 +170,7 @@ mod tests {
         let item = std::sync::Arc::new(());
         let (first, second) = (queue.work(), queue.work());
         drop(first);
-        assert_eq!(queue.push(item.clone()), Ok(()));
+        assert!(queue.push(item.clone()).is_ok());
         assert_eq!(std::sync::Arc::strong_count(&item), 2);
         let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let _worker = second;
@@ -133,6 +178,6 @@ mod tests {
         }));
         assert!(died.is_err());
         assert_eq!(std::sync::Arc::strong_count(&item), 1, "dropped with the last thread");
-        assert_eq!(queue.push(item), Err(Refused::Closed));
+        assert_eq!(queue.push(item).map(drop), Err(Refused::Closed));
     }
 }
