@@ -9,6 +9,10 @@ use muster_store::{Address, OpenError, PostgresOptions, PostgresStore, SqliteOpt
 
 use crate::config::{Config, DatabaseAddress};
 
+/// Connections to PostgreSQL that one shard makes use of: statements share them, and more of them only means that fewer
+/// statements leave and fewer answers arrive together.
+const CONNECTIONS_PER_SHARD_MAX: usize = 16;
+
 /// Where the durable data is. Cloning shares it.
 #[derive(Clone)]
 pub enum Database {
@@ -44,7 +48,7 @@ impl Database {
     /// A sentence that says what to do.
     pub async fn open(config: &Config, users: usize, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
         let options = PostgresOptions {
-            connections_max: (config.database.max_open_conns / users.max(1)).max(1),
+            connections_max: (config.database.max_open_conns / users.max(1)).clamp(1, CONNECTIONS_PER_SHARD_MAX),
             connection_lifetime: match config.database.conn_max_lifetime_ms {
                 0 => None,
                 milliseconds => Some(Duration::from_millis(milliseconds)),

@@ -12,7 +12,7 @@ honoured! {
         address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
         /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
         conn_max_lifetime_ms: u64 = "3600000", at_least(0);
-        /// Most connections to PostgreSQL at a time.
+        /// Most connections to PostgreSQL at a time. A shard makes use of 16 at most: statements share them.
         max_open_conns: usize = "100", at_least(1);
     }
 }
