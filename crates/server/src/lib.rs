@@ -8,6 +8,7 @@ pub mod keys;
 pub mod limits;
 pub mod logging;
 pub mod passwords;
+pub mod revocation_feed;
 pub mod system;
 pub mod telemetry;
 pub mod wiring;

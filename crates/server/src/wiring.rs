@@ -4,8 +4,8 @@ use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,6 @@ use muster_api::keys::{KeyTexts, Keys};
 use muster_api::metrics::Metrics as ApiMetrics;
 use muster_domain::guessing::{GuessLimit, GuessingConfig, SharedGuessing};
 use muster_domain::ids::UserIdForm;
-use muster_domain::ports::revocations::Revocation;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_gateway::metrics::GatewayMetrics;
@@ -27,20 +26,17 @@ use muster_gateway::{GatewayConfig, HttpLimits, listener, text_page, tls};
 use muster_live::{KeepAliveConfig, OutboxLimits};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::config::{Config, Protocol};
 use crate::database::Database;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
+use crate::revocation_feed::{self, Mailbox};
 use crate::system::{RandomPool, System};
 use crate::telemetry::Telemetry;
 
-/// How often what other servers of the same database revoked is read.
-const REVOCATION_POLL: Duration = Duration::from_millis(500);
-/// How often expired revocations are removed.
-const REVOCATION_PRUNE: Duration = Duration::from_secs(3_600);
 /// The content type of the Prometheus text format.
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -104,7 +100,9 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
         database,
     };
-    read_revocations(&shared).await?;
+    let store = shared.database.store().await.map_err(StartError::because("cannot reach the database"))?;
+    let read = shared.revocations.refresh(&*store, &System).await;
+    read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
     let gateway_metrics = Arc::new(GatewayMetrics::default());
     let gateway = Arc::new(gateway_config(config, connections_max)?);
@@ -136,7 +134,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         }
     });
     tasks.spawn(mailbox.deliver(shards.clone()));
-    tasks.spawn_local(follow_revocations(shared));
+    tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
     Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain })
 }
@@ -361,65 +359,4 @@ async fn serve_metrics(
     let bound = listener.local_addr().map_err(StartError::because("cannot tell the address of metrics"))?;
     tasks.spawn(text_page::serve(listener, METRICS_CONTENT_TYPE, Arc::new(move || telemetry.render())));
     Ok(Some(bound))
-}
-
-async fn read_revocations(shared: &Shared) -> Result<(), StartError> {
-    let store = shared.database.store().await.map_err(StartError::because("cannot reach the database"))?;
-    let read = shared.revocations.refresh(&*store, &System).await;
-    read.map(drop).map_err(StartError::because("cannot read which tokens are revoked"))
-}
-
-/// Applies what other servers of the same database revoke, and forgets what has expired.
-async fn follow_revocations(shared: Shared) {
-    let Ok(store) = shared.database.store().await else { return };
-    let mut poll = tokio::time::interval(REVOCATION_POLL);
-    let mut pruned = Instant::now();
-    let mut is_failing = false;
-    loop {
-        poll.tick().await;
-        let outcome = shared.revocations.refresh(&*store, &System).await;
-        match &outcome {
-            Err(error) if !is_failing => tracing::warn!(%error, "cannot read revocations; trying again"),
-            Ok(_) if is_failing => tracing::info!("reading revocations again"),
-            _ => {}
-        }
-        is_failing = outcome.is_err();
-        if pruned.elapsed() >= REVOCATION_PRUNE && shared.revocations.prune(&*store, &System).await.is_ok() {
-            pruned = Instant::now();
-        }
-    }
-}
-
-/// Revocations on their way from whichever thread applied them to every shard.
-///
-/// Bounded by the requests under way: each one that revokes waits for its own to be applied. Lock: held to push or
-/// to take, never across an await.
-#[derive(Default)]
-struct Mailbox {
-    waiting: Mutex<Vec<Revocation>>,
-    news: Notify,
-}
-
-impl Mailbox {
-    fn observer(self: &Arc<Self>) -> Box<dyn Fn(&Revocation) + Send + Sync> {
-        let mailbox = self.clone();
-        Box::new(move |revocation| {
-            mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(*revocation);
-            mailbox.news.notify_one();
-        })
-    }
-
-    async fn deliver(self: Arc<Self>, shards: Arc<[ShardHandle]>) {
-        loop {
-            let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-            for revocation in revocations {
-                for shard in shards.iter() {
-                    if shard.send(Command::Revoked(revocation)).await.is_err() {
-                        return;
-                    }
-                }
-            }
-            self.news.notified().await;
-        }
-    }
 }

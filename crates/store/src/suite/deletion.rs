@@ -154,18 +154,23 @@ async fn fill_records(fixture: &Fixture, ann: Uuid) {
         fixture.insert(table, &cells).await;
     }
     let (message, metadata) = (format!("banned {ann}"), format!(r#"{{"email": "ann@example.com", "id": "{ann}"}}"#));
-    let audit = [
-        ("create_time", Time(time)),
-        id(),
+    audit(fixture, 401, &message, &metadata).await;
+}
+
+/// A deed of an operator's.
+async fn audit(fixture: &Fixture, id: u128, message: &str, metadata: &str) {
+    let cells = [
+        ("create_time", Time(NOW.0)),
+        ("id", Id(Uuid::from_u128(id))),
         ("console_user_id", Id(Uuid::from_u128(500))),
         ("console_username", Text("operator")),
         ("email", Text("operator@example.com")),
         ("action", Text("ban")),
         ("resource", Text("account")),
-        ("message", Text(&message)),
-        ("metadata", Text(&metadata)),
+        ("message", Text(message)),
+        ("metadata", Text(metadata)),
     ];
-    fixture.insert("console_audit_log", &audit).await;
+    fixture.insert("console_audit_log", &cells).await;
 }
 
 pub(super) async fn leaves_no_trace(fixture: &Fixture) {
@@ -236,22 +241,8 @@ pub(super) async fn rewrites_no_record_that_does_not_name_the_player(fixture: &F
     let account = new_account("mallory");
     let mallory = account.user_id;
     store.create_with_email(&account, r#"dmin"@example.com"#, b"hash").await.unwrap();
-    let record = |number: u128, message: String, metadata: String| async move {
-        let cells = [
-            ("create_time", Time(NOW.0)),
-            ("id", Id(Uuid::from_u128(number))),
-            ("console_user_id", Id(Uuid::from_u128(500))),
-            ("console_username", Text("operator")),
-            ("email", Text("operator@example.com")),
-            ("action", Text("ban")),
-            ("resource", Text("account")),
-            ("message", Text(&message)),
-            ("metadata", Text(&metadata)),
-        ];
-        fixture.insert("console_audit_log", &cells).await;
-    };
-    record(1, r#"wrote to admin"@example.com"#.to_owned(), r#"{"to": "admin\"@example.com"}"#.to_owned()).await;
-    record(2, format!("banned {mallory}"), r#"{"email": "dmin\"@example.com"}"#.to_owned()).await;
+    audit(fixture, 1, r#"wrote to admin"@example.com"#, r#"{"to": "admin\"@example.com"}"#).await;
+    audit(fixture, 2, &format!("banned {mallory}"), r#"{"email": "dmin\"@example.com"}"#).await;
 
     assert!(store.delete_account(mallory, false, &revocation(mallory), NOW).await.unwrap());
     let rows = fixture.rows().await;

@@ -1,0 +1,74 @@
+//! Revocations on their way: from the database into this process, and from whichever thread applied them to every shard.
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use muster_domain::ports::revocations::Revocation;
+use muster_domain::ports::store::Store;
+use muster_domain::revocations::Revocations;
+use muster_gateway::shard::{Command, ShardHandle};
+use tokio::sync::Notify;
+
+use crate::system::System;
+
+/// How often what other servers of the same database revoked is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often expired revocations are removed.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// Applies what other servers of the same database revoke, and forgets what has expired.
+pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
+    let mut poll = tokio::time::interval(POLL_INTERVAL);
+    let mut pruned = Instant::now();
+    let mut is_failing = false;
+    loop {
+        poll.tick().await;
+        let outcome = revocations.refresh(&*store, &System).await;
+        match &outcome {
+            Err(error) if !is_failing => tracing::warn!(%error, "cannot read revocations; trying again"),
+            Ok(_) if is_failing => tracing::info!("reading revocations again"),
+            _ => {}
+        }
+        is_failing = outcome.is_err();
+        if pruned.elapsed() >= PRUNE_INTERVAL && revocations.prune(&*store, &System).await.is_ok() {
+            pruned = Instant::now();
+        }
+    }
+}
+
+/// Revocations on their way from whichever thread applied them to every shard.
+///
+/// Bounded by the requests under way: each one that revokes waits for its own to be applied. Lock: held to push or
+/// to take, never across an await.
+#[derive(Default)]
+pub struct Mailbox {
+    waiting: Mutex<Vec<Revocation>>,
+    news: Notify,
+}
+
+impl Mailbox {
+    /// What puts a revocation in; given to [`Revocations`].
+    pub fn observer(self: &Arc<Self>) -> Box<dyn Fn(&Revocation) + Send + Sync> {
+        let mailbox = self.clone();
+        Box::new(move |revocation| {
+            mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(*revocation);
+            mailbox.news.notify_one();
+        })
+    }
+
+    /// Takes revocations to every shard until dropped, or a shard has ended.
+    pub async fn deliver(self: Arc<Self>, shards: Arc<[ShardHandle]>) {
+        loop {
+            let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            for revocation in revocations {
+                for shard in shards.iter() {
+                    if shard.send(Command::Revoked(revocation)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+}
