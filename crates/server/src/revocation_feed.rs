@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use muster_domain::Timestamp;
+use muster_domain::ports::clock::Clock as _;
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
@@ -17,10 +19,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How often expired revocations are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
 
+/// How far the wall clock may drift from the monotonic one between two removals and still be believed.
+const CLOCK_JUMP_MAX_SEC: i64 = 60;
+
 /// Applies what other servers of the same database revoke, and forgets what has expired.
 pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
     let mut poll = tokio::time::interval(POLL_INTERVAL);
-    let mut pruned = Instant::now();
+    let mut pruning = Pruning::begin(Instant::now(), System.now());
     let mut is_failing = false;
     loop {
         poll.tick().await;
@@ -31,9 +36,35 @@ pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
             _ => {}
         }
         is_failing = outcome.is_err();
-        if pruned.elapsed() >= PRUNE_INTERVAL && revocations.prune(&*store, &System).await.is_ok() {
-            pruned = Instant::now();
+        if pruning.is_due(Instant::now(), System.now())
+            && let Err(error) = revocations.prune(&*store, &System).await
+        {
+            tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
         }
+    }
+}
+
+/// When to remove what has expired: every interval in which the wall clock ran as the monotonic one did. After a jump it
+/// is not believed for one interval: ahead by mistake, it would take back revocations whose tokens live on.
+struct Pruning {
+    since: Instant,
+    wall: Timestamp,
+}
+
+impl Pruning {
+    fn begin(since: Instant, wall: Timestamp) -> Self {
+        Self { since, wall }
+    }
+
+    fn is_due(&mut self, now: Instant, wall: Timestamp) -> bool {
+        let elapsed = now.saturating_duration_since(self.since);
+        if elapsed < PRUNE_INTERVAL {
+            return false;
+        }
+        let elapsed_sec = i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX);
+        let is_steady = (wall.seconds() - self.wall.seconds() - elapsed_sec).abs() <= CLOCK_JUMP_MAX_SEC;
+        *self = Self::begin(now, wall);
+        is_steady
     }
 }
 
@@ -70,5 +101,23 @@ impl Mailbox {
             }
             self.news.notified().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumped_is_believed_an_interval_later() {
+        let start = Instant::now();
+        let at = |intervals: u32| start + intervals * PRUNE_INTERVAL;
+        let wall = |seconds: i64| Timestamp::from_seconds(seconds);
+        let mut pruning = Pruning::begin(start, wall(0));
+        assert!(!pruning.is_due(start + PRUNE_INTERVAL / 2, wall(1_800)));
+        assert!(pruning.is_due(at(1), wall(3_600)));
+        assert!(!pruning.is_due(at(2), wall(1_000_000)), "ahead by days");
+        assert!(!pruning.is_due(at(3), wall(10_800)), "and back");
+        assert!(pruning.is_due(at(4), wall(14_400)));
     }
 }
