@@ -99,6 +99,8 @@ fn a_server_without_its_database_lives_and_is_not_ready() {
     assert_eq!(server.get("/readycheck").status, 200);
 
     proxy.cut();
+    // An answer serves whoever asks within the next moment.
+    wait_until("it is not ready", || server.get("/readycheck").status == 503);
     let response = server.get("/readycheck");
     assert_eq!((response.status, response.code()), (503, Some(14)));
     assert_eq!(server.get("/healthcheck").status, 200);
@@ -113,6 +115,7 @@ fn a_server_without_its_database_lives_and_is_not_ready() {
 
     // A database that is there and does not answer keeps nobody waiting for this answer.
     proxy.hold();
+    wait_until("it is not ready", || server.get("/readycheck").status == 503);
     let response = server.get("/readycheck");
     assert_eq!((response.status, response.code()), (503, Some(14)));
     assert_eq!(server.get("/healthcheck").status, 200);

@@ -20,7 +20,10 @@ fn honest_servers_have_no_errors() {
     {
         for manner in [Honest, HonestInOtherWords] {
             let said = run(manner, scenario);
-            assert_eq!((said.number("errors"), said.exit_code), (0.0, Some(0)), "{scenario}: {}", said.first_line);
+            assert_eq!(said.number("errors"), 0.0, "{scenario}: {}", said.first_line);
+            // A closed loop goes as fast as this machine can: the generator may be what limits it, and says so.
+            let status = if said.first_line.contains("VOID") { 3 } else { 0 };
+            assert_eq!(said.exit_code, Some(status), "{scenario}: {}", said.first_line);
             assert!(said.number("ok") > 10.0, "{scenario}: {}", said.figures);
             assert!(said.number("p50_ms") <= said.number("p99_ms"));
         }
