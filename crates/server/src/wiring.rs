@@ -88,7 +88,9 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let store_users = shard_count(config) + 1;
     let database =
         Database::open(config, store_users, store_metrics.clone()).await.map_err(|error| StartError(error.0))?;
-    let is_adopted = is_adopted(&database).await?;
+    let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
+    // The original must be able to take its database back, so that going back locks nobody out.
+    let is_adopted = store.ping().await.map_err(StartError::because("cannot use the database"))?.adopted;
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
     let shared = Shared {
@@ -100,7 +102,6 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
         database,
     };
-    let store = shared.database.store().await.map_err(StartError::because("cannot reach the database"))?;
     let read = shared.revocations.refresh(&*store, &System).await;
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
@@ -170,19 +171,12 @@ impl Running {
     }
 }
 
-/// Whether the database is the original's, which must stay able to take it back.
-async fn is_adopted(database: &Database) -> Result<bool, StartError> {
-    let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
-    let status = store.ping().await.map_err(StartError::because("cannot use the database"))?;
-    Ok(status.adopted)
-}
-
 fn start_passwords(
     config: &Config,
     is_adopted: bool,
     metrics: Arc<PasswordMetrics>,
 ) -> Result<PasswordPool, StartError> {
-    // The original must be able to read what is written into its own database, so that going back locks nobody out.
+    // What the original can read.
     let scheme = if is_adopted { Scheme::Bcrypt } else { Scheme::Argon2id };
     let workers = match config.account.password_workers {
         0 => cores().div_ceil(2),
