@@ -1,11 +1,13 @@
 //! A typed client for Muster and other servers of the protocol: HTTP operations and the realtime socket.
 //!
-//! [`Client`] asks for operations over one keep-alive connection, [`Socket`] speaks envelopes in either format. Both
-//! say exactly what the server said: nothing is retried, cached or refreshed behind the caller's back.
+//! [`Client`] asks for operations over one keep-alive connection, [`Socket`] speaks envelopes in either format: requests
+//! with their answers by type ([`SocketRequest`]), pushes by kind ([`SocketPush`]). Both say exactly what the server said:
+//! nothing is retried, cached or refreshed behind the caller's back.
 
 mod error;
 mod http;
 mod operations;
+mod realtime;
 mod request;
 mod socket;
 
@@ -13,5 +15,6 @@ pub use error::ClientError;
 pub use http::{Client, Credentials, RawAnswer};
 pub use muster_wire as wire;
 pub use muster_wire::operations::typed;
+pub use realtime::{SocketPush, SocketRequest};
 pub use request::RequestParts;
-pub use socket::{Closed, Frame, Socket, SocketOptions};
+pub use socket::{Cid, Closed, Frame, Socket, SocketOptions};

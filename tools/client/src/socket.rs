@@ -20,8 +20,8 @@ use crate::http::connect_tcp;
 
 /// Longest message taken from the server.
 const MESSAGE_LEN_MAX: usize = 16 << 20;
-/// Pushes kept while an answer is waited for; a server that pushes more without answering is at fault.
-const PUSHES_LEN_MAX: usize = 100_000;
+/// Messages kept while another is waited for; a server that sends more without it is at fault.
+const WAITING_LEN_MAX: usize = 100_000;
 /// RFC 6455: the close frame held no code.
 const NO_CODE: u16 = 1005;
 /// RFC 6455: the connection ended without a close frame.
@@ -52,12 +52,16 @@ pub struct Closed {
     pub reason: String,
 }
 
+/// Names a request under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cid(String);
+
 /// An open socket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
     format: Format,
     next_cid: u64,
-    /// Messages that arrived while an answer was waited for, oldest first.
+    /// Messages that arrived while another was waited for, oldest first.
     waiting: VecDeque<Envelope>,
 }
 
@@ -82,30 +86,67 @@ impl Socket {
     ///
     /// `None` is the bare acknowledgement of requests that have no answer.
     pub async fn request(&mut self, message: Message) -> Result<Option<Message>, ClientError> {
-        let cid = self.next_cid.to_string();
+        let cid = self.begin(message).await?;
+        self.answer(&cid).await
+    }
+
+    /// Asks without waiting, and returns the cid under which [`Socket::answer`] finds the answer.
+    pub async fn begin(&mut self, message: Message) -> Result<Cid, ClientError> {
+        let cid = Cid(self.next_cid.to_string());
         self.next_cid += 1;
-        self.send(&Envelope { cid: cid.clone(), message: Some(message) }).await?;
+        self.send(&Envelope { cid: cid.0.clone(), message: Some(message) }).await?;
+        Ok(cid)
+    }
+
+    /// Waits for the answer to one of the requests under way; answers to others, and pushes, wait for their readers.
+    pub async fn answer(&mut self, cid: &Cid) -> Result<Option<Message>, ClientError> {
+        let answer = self.find(|envelope| if envelope.cid == cid.0 { Ok(envelope.message) } else { Err(envelope) });
+        match answer.await? {
+            Some(Message::Error(error)) => Err(ClientError::Realtime { code: error.code, message: error.message }),
+            message => Ok(message),
+        }
+    }
+
+    /// Sends a message without a cid: what goes wrong comes back as a push, and success may say nothing.
+    pub async fn tell(&mut self, message: Message) -> Result<(), ClientError> {
+        self.send(&Envelope::push(message)).await
+    }
+
+    /// The first message, waiting or still to come, that `take` accepts; those it hands back keep their order.
+    pub(crate) async fn find<Found>(
+        &mut self,
+        mut take: impl FnMut(Envelope) -> Result<Found, Envelope>,
+    ) -> Result<Found, ClientError> {
+        let mut passed = VecDeque::new();
+        let mut found = None;
+        while let Some(envelope) = self.waiting.pop_front() {
+            match take(envelope) {
+                Ok(taken) => {
+                    found = Some(taken);
+                    break;
+                }
+                Err(envelope) => passed.push_back(envelope),
+            }
+        }
+        passed.append(&mut self.waiting);
+        self.waiting = passed;
+        if let Some(found) = found {
+            return Ok(found);
+        }
         loop {
-            let envelope = self.receive_new().await?;
-            match envelope.message {
-                Some(Message::Error(error)) if envelope.cid == cid => {
-                    return Err(ClientError::Realtime { code: error.code, message: error.message });
+            match take(self.receive_new().await?) {
+                Ok(found) => return Ok(found),
+                Err(_) if self.waiting.len() >= WAITING_LEN_MAX => {
+                    return Err(ClientError::Malformed(format!("{WAITING_LEN_MAX} messages and not the one awaited")));
                 }
-                message if envelope.cid == cid => return Ok(message),
-                _ if self.waiting.len() >= PUSHES_LEN_MAX => {
-                    return Err(ClientError::Malformed(format!("{PUSHES_LEN_MAX} pushes and no answer")));
-                }
-                message => self.waiting.push_back(Envelope { cid: envelope.cid, message }),
+                Err(envelope) => self.waiting.push_back(envelope),
             }
         }
     }
 
     /// Pings and waits for the pong.
     pub async fn ping(&mut self) -> Result<(), ClientError> {
-        match self.request(Message::Ping(Ping {})).await? {
-            Some(Message::Pong(_)) => Ok(()),
-            answer => Err(ClientError::Malformed(format!("expected a pong, got {answer:?}"))),
-        }
+        self.ask(Ping {}).await.map(|_| ())
     }
 
     /// Sends an envelope as it stands.

@@ -5,12 +5,14 @@ use std::future::Future;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use muster_client::wire::Code;
-use muster_client::wire::api::Rpc;
+use muster_client::wire::api::{ChannelMessage, Rpc};
 use muster_client::wire::code::RealtimeCode;
 use muster_client::wire::envelope::{Format, decode, encode};
 use muster_client::wire::realtime::envelope::Message;
-use muster_client::wire::realtime::{Envelope, Pong, Status};
-use muster_client::{Client, ClientError, Credentials, Socket, SocketOptions};
+use muster_client::wire::realtime::{
+    Channel, ChannelJoin, ChannelMessageAck, Envelope, Ping, Pong, Status, StatusPresenceEvent,
+};
+use muster_client::{Client, ClientError, Credentials, Socket, SocketOptions, SocketRequest};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_websockets::{CloseCode, Message as WebSocketMessage, ServerBuilder};
@@ -137,4 +139,65 @@ async fn a_refused_socket_says_its_status() {
         assert!(matches!(refused, ClientError::SocketRefused(401)), "{refused}");
     };
     with_server(serve, talk).await;
+}
+
+/// A server that answers late and pushes between: each reader gets its own, in order.
+async fn check_readers(format: Format) {
+    let serve = |listener: TcpListener| async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let (_, mut socket) = ServerBuilder::new().accept(stream).await.unwrap();
+        let mut cids = Vec::new();
+        for expected in ["channel_join", "ping", "channel_message_send"] {
+            let request = socket.next().await.unwrap().unwrap();
+            let request = decode(request.as_payload(), format).unwrap();
+            assert_eq!(request.message.unwrap().variant().name, expected);
+            cids.push(request.cid);
+        }
+        let said = |text: &str| Envelope::push(Message::ChannelMessage(chat(text)));
+        let channel = Channel { id: "2...hall".to_owned(), ..Channel::default() };
+        for envelope in [
+            said("one"),
+            Envelope::reply(&cids[2], Message::ChannelMessageAck(ChannelMessageAck::default())),
+            Envelope::push(Message::StatusPresenceEvent(StatusPresenceEvent::default())),
+            said("two"),
+            Envelope::reply(&cids[0], Message::Channel(channel)),
+            Envelope::reply(&cids[1], Message::Rpc(Rpc::default())),
+        ] {
+            socket.send(message(&envelope, format)).await.unwrap();
+        }
+        while let Some(Ok(_)) = socket.next().await {}
+    };
+    let talk = |address: String| async move {
+        let options = SocketOptions { format, ..SocketOptions::default() };
+        let mut socket = Socket::open(&address, "t.o-k", &options).await.unwrap();
+        let room = ChannelJoin { target: "hall".to_owned(), r#type: 1, ..ChannelJoin::default() };
+        let joining = socket.begin(Message::ChannelJoin(room)).await.unwrap();
+        let pinging = socket.begin(Message::Ping(Ping {})).await.unwrap();
+        socket.send_chat("2...hall", "{}").await.unwrap();
+        let joined = socket.answer(&joining).await.unwrap();
+        assert!(matches!(&joined, Some(Message::Channel(channel)) if channel.id == "2...hall"), "{joined:?}");
+        let wrong = socket.answer(&pinging).await.unwrap();
+        assert!(Ping::read_reply(wrong).is_err(), "an rpc does not answer a ping");
+        for text in ["one", "two"] {
+            assert_eq!(socket.next_push::<ChannelMessage>().await.unwrap().content, text);
+        }
+        let left = socket.receive().await.unwrap();
+        assert!(matches!(left.message, Some(Message::StatusPresenceEvent(_))), "{left:?}");
+        drop(socket);
+    };
+    with_server(serve, talk).await;
+}
+
+fn chat(content: &str) -> ChannelMessage {
+    ChannelMessage { content: content.to_owned(), ..ChannelMessage::default() }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn every_reader_gets_its_own_in_json() {
+    check_readers(Format::Json).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn every_reader_gets_its_own_in_protobuf() {
+    check_readers(Format::Protobuf).await;
 }
