@@ -5,10 +5,15 @@
 
 pub mod close;
 pub mod outbox;
+pub mod plane;
 pub mod registry;
 pub mod session;
+pub mod stream;
+pub mod wheel;
 
 pub use close::CloseReason;
-pub use outbox::{Outbox, OutboxLimits, Overflow};
+pub use outbox::{Delivery, Outbox, OutboxLimits, Overflow};
+pub use plane::{Plane, PlaneConfig};
 pub use registry::{Registry, SessionInfo, SessionKey};
 pub use session::{Directive, KeepAlive, KeepAliveConfig, Millis};
+pub use stream::{Encoding, Presence, SessionRef, ShardIndex, StreamKey};

@@ -14,6 +14,17 @@ pub struct OutboxLimits {
     pub frames_max: usize,
 }
 
+/// What becomes of a frame when its receiver's queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// The session closes, for it would miss what it was promised.
+    Reliable,
+    /// It takes the place of the waiting frame of this key.
+    Latest(u64),
+    /// The oldest droppable frame goes.
+    Droppable,
+}
+
 /// The queue is full; the frame was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;

@@ -6,7 +6,7 @@ use muster_domain::ids::{SessionId, Subject, TokenId, UserId};
 use muster_domain::ports::revocations::Revocation;
 
 /// A session's place on its shard. The generation tells a closed session from a later one in the same place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
     index: u32,
     generation: u32,
@@ -35,6 +35,13 @@ pub struct Registry<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
     by_subject: HashMap<Subject, Vec<SessionKey>>,
+}
+
+impl SessionKey {
+    /// Its place, below the highest number of sessions that were open at once.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
 }
 
 impl<T> Default for Registry<T> {
@@ -81,6 +88,18 @@ impl<T> Registry<T> {
         slot.session.as_ref().map(|(_, handle)| handle)
     }
 
+    /// A session's handle, to be changed.
+    pub fn get_mut(&mut self, key: SessionKey) -> Option<&mut T> {
+        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)?;
+        slot.session.as_mut().map(|(_, handle)| handle)
+    }
+
+    /// Who a session is.
+    pub fn info(&self, key: SessionKey) -> Option<&SessionInfo> {
+        let slot = self.slots.get(key.index as usize).filter(|slot| slot.generation == key.generation)?;
+        slot.session.as_ref().map(|(info, _)| info)
+    }
+
     /// The sessions that a revocation ends.
     pub fn revoked(&self, revocation: &Revocation) -> Vec<SessionKey> {
         if !revocation.close_sockets {
@@ -95,6 +114,14 @@ impl<T> Registry<T> {
             return false;
         };
         revocation.voids(info.token_id, info.issued_at_sec)
+    }
+
+    /// Every open session's key, by place.
+    pub fn keys(&self) -> impl Iterator<Item = SessionKey> {
+        let places = self.slots.iter().zip(0..);
+        places
+            .filter(|(slot, _)| slot.session.is_some())
+            .map(|(slot, index)| SessionKey { index, generation: slot.generation })
     }
 
     /// Every open session's handle.

@@ -1,0 +1,313 @@
+//! What shards tell each other about live things.
+//!
+//! Up goes from a session's shard to an owner, down from an owner to sessions' shards. What goes down never causes
+//! anything to be sent to another shard, so the way down always empties, and no cycle of shards can wait.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_domain::ids::{SessionId, UserId};
+
+use crate::close::CloseReason;
+use crate::outbox::Delivery;
+use crate::registry::SessionKey;
+use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
+
+/// A question and who waits for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestRef {
+    /// The shard that asks.
+    pub shard: ShardIndex,
+    /// Its number there.
+    pub id: u64,
+}
+
+/// What one shard sends to another.
+#[derive(Debug)]
+pub enum Message {
+    /// To an owner.
+    Up(Up),
+    /// From an owner.
+    Down(Down),
+    /// So many messages of a lane were worked off: as many more may be sent.
+    Credit(LaneKind, u32),
+}
+
+/// The two lanes between each pair of shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneKind {
+    /// Towards owners.
+    Up,
+    /// From owners.
+    Down,
+}
+
+/// What owners are told and asked.
+#[derive(Debug)]
+pub enum Up {
+    /// A session comes to a stream.
+    Join(Box<Join>),
+    /// A session's presence goes from a stream.
+    Leave {
+        /// Which stream.
+        stream: StreamKey,
+        /// Whose.
+        session: SessionRef,
+        /// Whether it heard the stream, and in which encoding.
+        heard: Option<Encoding>,
+    },
+    /// A session hears a stream without being on it.
+    Listen {
+        /// Which stream.
+        stream: StreamKey,
+        /// Who hears.
+        listener: Listener,
+        /// Who is told the presences that there are.
+        request: Option<RequestRef>,
+    },
+    /// A session no longer hears a stream.
+    Unlisten {
+        /// Which stream.
+        stream: StreamKey,
+        /// In which encoding it heard.
+        listener: Listener,
+    },
+    /// Something for those who hear a stream.
+    Publish(Publish),
+    /// How many are on each of these streams, hidden ones included.
+    Count {
+        /// Who asks.
+        request: RequestRef,
+        /// Which streams, all of this owner.
+        streams: Vec<StreamKey>,
+    },
+    /// Who is on a stream.
+    List {
+        /// Who asks.
+        request: RequestRef,
+        /// Which stream.
+        stream: StreamKey,
+        /// With hidden presences.
+        with_hidden: bool,
+        /// So many of the first are skipped.
+        skip: usize,
+        /// At most so many.
+        limit: usize,
+    },
+    /// The relayed matches of this owner.
+    Matches {
+        /// Who asks.
+        request: RequestRef,
+        /// At most so many.
+        limit: usize,
+        /// With no fewer players, and no more.
+        sizes: (usize, usize),
+    },
+}
+
+/// A session that hears a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Who hears.
+    pub session: SessionRef,
+    /// In which encoding.
+    pub encoding: Encoding,
+    /// The session's count of its own joins, by which a late answer to an earlier one is recognised.
+    pub serial: u32,
+}
+
+/// A session comes to a stream, or changes its presence there.
+#[derive(Debug)]
+pub struct Join {
+    /// Which stream.
+    pub stream: StreamKey,
+    /// Who.
+    pub presence: Presence,
+    /// Whether it hears the stream too.
+    pub listener: Option<Listener>,
+    /// What must hold.
+    pub condition: Condition,
+    /// Who is told the outcome.
+    pub request: Option<RequestRef>,
+}
+
+/// What must hold for a join.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// Nothing.
+    Any,
+    /// Somebody is there already.
+    Occupied,
+    /// A presence that is there already is replaced.
+    Replace,
+    /// Everybody else who is there is sent something and closed: one socket per user.
+    Alone(SharedPayload, CloseReason),
+}
+
+/// Something for those who hear a stream.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    /// Which stream.
+    pub stream: StreamKey,
+    /// What.
+    pub payload: SharedPayload,
+    /// To whom.
+    pub audience: Audience,
+    /// When a receiver's queue is full.
+    pub delivery: Delivery,
+    /// Only if this session is on the stream.
+    pub sender: Option<SessionRef>,
+}
+
+/// Who of those that hear a stream receives something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Everybody.
+    All,
+    /// Everybody but one session.
+    AllBut(SessionRef),
+    /// Presences of these sessions; nobody if one of them is not on the stream.
+    Only(Vec<SessionId>),
+}
+
+/// What sessions' shards are told.
+#[derive(Debug)]
+pub enum Down {
+    /// An answer.
+    Reply(u64, Reply),
+    /// A session's join was refused.
+    Refused {
+        /// What it wanted to join.
+        stream: StreamKey,
+        /// Who.
+        session: SessionKey,
+        /// Whether it was to begin to hear the stream by it.
+        listener: bool,
+        /// Who is told.
+        request: Option<u64>,
+        /// Why.
+        refusal: JoinRefusal,
+    },
+    /// From now on a session hears a stream.
+    Listening {
+        /// Which stream.
+        stream: StreamKey,
+        /// Who hears.
+        listener: Listener,
+    },
+    /// For those of this shard who hear a stream.
+    Fanout {
+        /// Which stream.
+        stream: StreamKey,
+        /// The frame in each encoding that somebody there needs.
+        frames: Frames,
+        /// Who receives it.
+        audience: LocalAudience,
+        /// When a receiver's queue is full.
+        delivery: Delivery,
+    },
+    /// For one session.
+    Push {
+        /// Who.
+        session: SessionKey,
+        /// What.
+        payload: SharedPayload,
+        /// When its queue is full.
+        delivery: Delivery,
+    },
+    /// A session is closed by something that happened elsewhere.
+    Close {
+        /// Who.
+        session: SessionKey,
+        /// What it is sent before.
+        payload: Option<SharedPayload>,
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// One message in the encodings that somebody needs.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    /// For sockets of text frames.
+    pub json: Option<Bytes>,
+    /// For sockets of binary frames.
+    pub protobuf: Option<Bytes>,
+}
+
+impl Frames {
+    /// The frame of an encoding.
+    pub fn get(&self, encoding: Encoding) -> Option<&Bytes> {
+        match encoding {
+            Encoding::Json => self.json.as_ref(),
+            Encoding::Protobuf => self.protobuf.as_ref(),
+        }
+    }
+
+    /// Sets the frame of an encoding.
+    pub fn set(&mut self, encoding: Encoding, frame: Bytes) {
+        match encoding {
+            Encoding::Json => self.json = Some(frame),
+            Encoding::Protobuf => self.protobuf = Some(frame),
+        }
+    }
+}
+
+/// Who of a shard's listeners receives something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocalAudience {
+    /// Everybody.
+    All,
+    /// Everybody but one.
+    AllBut(SessionKey),
+    /// These.
+    Only(Vec<SessionKey>),
+}
+
+/// The answers to what was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// To a join.
+    Joined(Result<Joined, JoinRefusal>),
+    /// To a listing, and to listening: presences, and how many there are in all that the asker may see.
+    Presences(Vec<Presence>, usize),
+    /// To a count, in the order of the question.
+    Counts(Vec<usize>),
+    /// Relayed matches and how many are in each.
+    Matches(Vec<(StreamKey, usize)>),
+}
+
+/// What a session finds on a stream that it joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Whether it was not there before.
+    pub is_new: bool,
+    /// Who may be seen there: without itself if it is new. Cut at [`super::PlaneConfig::snapshot_max`].
+    pub presences: Vec<Presence>,
+    /// How many that are uncut.
+    pub total: usize,
+}
+
+/// Why a session did not come to a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinRefusal {
+    /// Nobody is there, and the join asked for somebody.
+    Empty,
+    /// The session is on as many streams as it may be.
+    TooManyStreams,
+    /// The session has closed.
+    Closed,
+}
+
+/// Who a session is, for those who see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The session's public id.
+    pub session_id: SessionId,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// The user's name when the session opened.
+    pub username: Arc<str>,
+    /// How its frames are encoded.
+    pub encoding: Encoding,
+}

@@ -1,0 +1,362 @@
+//! One shard's part of the live plane: its sessions, the streams it owns, and what it tells other shards.
+//!
+//! A step takes what happened and the time, changes the state, and leaves in [`Output`] what is to be done. It never
+//! waits. Messages from one shard to another arrive in the order in which they were sent; that is all it relies on.
+
+mod lanes;
+mod local;
+mod message;
+mod options;
+mod output;
+mod owner;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub use lanes::{DOWN_CREDITS, UP_CREDITS};
+pub use local::SLICE_DELIVERIES;
+use local::{Local, Session};
+pub use message::{
+    Audience, Condition, Down, Frames, Identity, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
+    Publish, Reply, RequestRef, Up,
+};
+pub(crate) use options::Timer;
+pub use options::{JoinOptions, PlaneConfig, PlaneStats};
+pub use output::Output;
+use owner::{Owning, Streams};
+
+use crate::registry::{SessionInfo, SessionKey};
+use crate::session::Millis;
+use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
+use crate::wheel::Wheel;
+
+/// Maps whose order nothing depends on.
+pub(crate) type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
+/// See the module.
+pub struct Plane {
+    shards: ShardIndex,
+    config: PlaneConfig,
+    local: Local,
+    streams: Streams,
+    wheel: Wheel<Timer>,
+    due: Vec<Timer>,
+    /// What owners were told while the way down was blocked, in order, with the shard it came from.
+    held: VecDeque<(ShardIndex, Up)>,
+    next_request: u64,
+}
+
+impl Plane {
+    /// The plane of shard `me` of `shards`.
+    pub fn new(me: ShardIndex, shards: ShardIndex, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+        Self {
+            shards,
+            config,
+            local: Local::new(me, shards, encode),
+            streams: Streams::default(),
+            wheel: Wheel::default(),
+            due: Vec::new(),
+            held: VecDeque::new(),
+            next_request: 0,
+        }
+    }
+
+    /// Which shard it is.
+    pub fn shard(&self) -> ShardIndex {
+        self.local.me
+    }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> ShardIndex {
+        self.shards
+    }
+
+    /// A number for a question of this shard; its answer comes in [`Output::replies`].
+    pub fn request(&mut self) -> RequestRef {
+        self.next_request += 1;
+        RequestRef { shard: self.local.me, id: self.next_request }
+    }
+
+    /// A session of this shard opened.
+    pub fn open(&mut self, info: SessionInfo, username: Arc<str>, encoding: Encoding) -> SessionKey {
+        self.local.sessions.open(info, Session { username, encoding, serial: 0, streams: Vec::new() })
+    }
+
+    /// A session closed: it is on no stream any more, and receives nothing.
+    pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
+        let Some(session) = self.local.sessions.get_mut(key) else { return };
+        let streams: Vec<StreamKey> = session.streams.iter().map(|on| on.stream.clone()).collect();
+        for stream in streams {
+            self.forget(now, key, stream, true, true, out);
+        }
+        self.local.sessions.close(key);
+    }
+
+    /// The open sessions of this shard.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionKey> {
+        self.local.sessions.keys()
+    }
+
+    /// The sessions that a revocation ends.
+    pub fn revoked(&self, revocation: &muster_domain::ports::revocations::Revocation) -> Vec<SessionKey> {
+        self.local.sessions.revoked(revocation)
+    }
+
+    /// Who a session of this shard is, as long as it is open.
+    pub fn identity(&self, key: SessionKey) -> Option<Identity> {
+        self.local.identity(key)
+    }
+
+    /// A session's presence, to be shown somewhere.
+    pub fn presence(&self, key: SessionKey) -> Option<Presence> {
+        self.local.presence(key)
+    }
+
+    /// Whether a session is on a stream or on its way there.
+    pub fn is_on(&self, key: SessionKey, stream: &StreamKey) -> bool {
+        let session = self.local.sessions.get(key);
+        session.is_some_and(|session| session.streams.iter().any(|on| on.is_present && on.stream == *stream))
+    }
+
+    /// The streams of a mode that a session is on.
+    pub fn streams_of(&self, key: SessionKey, mode: u8) -> Vec<StreamKey> {
+        let streams = self.local.sessions.get(key).map_or(&[][..], |session| &session.streams);
+        streams.iter().filter(|on| on.is_present && on.stream.mode == mode).map(|on| on.stream.clone()).collect()
+    }
+
+    /// Brings a session to a stream. The answer to `request` is [`Reply::Joined`].
+    pub fn join(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        options: JoinOptions,
+        request: Option<RequestRef>,
+        out: &mut Output,
+    ) {
+        let noted = self.local.note(key, &stream, true, options.listens, self.config.session_streams_max);
+        let (listener, presence) = match (noted, self.local.presence(key)) {
+            (Ok(listener), Some(presence)) => (listener, presence),
+            (noted, _) => {
+                let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
+                out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal)))));
+                return;
+            }
+        };
+        let JoinOptions { hidden, persistence, status, condition, .. } = options;
+        let presence = Presence { hidden, persistence, status, ..presence };
+        let join = Join { stream: stream.clone(), presence, listener, condition, request };
+        self.send_up(now, stream.owner(self.shards), Up::Join(Box::new(join)), out);
+    }
+
+    /// Takes a session from a stream. Answers whether it was there.
+    pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
+        self.forget(now, key, stream, true, true, out)
+    }
+
+    /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
+    pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
+        self.forget(now, key, stream, true, false, out)
+    }
+
+    /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
+    /// [`Reply::Joined`] with the refusal.
+    pub fn listen(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        request: Option<RequestRef>,
+        out: &mut Output,
+    ) {
+        let owner = stream.owner(self.shards);
+        match self.local.note(key, &stream, false, true, self.config.session_streams_max) {
+            Ok(Some(listener)) => self.send_up(now, owner, Up::Listen { stream, listener, request }, out),
+            Ok(None) => {
+                let Some(request) = request else { return };
+                let limit = self.config.snapshot_max;
+                self.send_up(now, owner, Up::List { request, stream, with_hidden: false, skip: 0, limit }, out);
+            }
+            Err(refusal) => out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal))))),
+        }
+    }
+
+    /// Lets a session hear a stream no longer.
+    pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) {
+        self.forget(now, key, stream, false, true, out);
+    }
+
+    /// Asks or tells the owner of a stream.
+    pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Output) {
+        self.send_up(now, stream.owner(self.shards), up, out);
+    }
+
+    /// Asks or tells a shard as an owner.
+    pub fn ask_shard(&mut self, now: Millis, shard: ShardIndex, up: Up, out: &mut Output) {
+        self.send_up(now, shard, up, out);
+    }
+
+    /// Sends something to those who hear a stream.
+    pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Output) {
+        self.send_up(now, publish.stream.owner(self.shards), Up::Publish(publish), out);
+    }
+
+    /// Sends something to one session, wherever it is.
+    pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Output) {
+        let delivery = crate::outbox::Delivery::Reliable;
+        self.local.down(session.shard, Down::Push { session: session.key, payload, delivery }, out);
+    }
+
+    /// A message from another shard.
+    pub fn receive(&mut self, now: Millis, from: ShardIndex, message: Message, out: &mut Output) {
+        match message {
+            Message::Up(up) => self.receive_up(now, from, up, out),
+            Message::Down(down) => {
+                let has_credit = lanes::Traffic::needs_credit(&down);
+                self.local.receive(down, out);
+                if has_credit {
+                    self.local.lanes.worked_off(from, LaneKind::Down, out);
+                }
+            }
+            Message::Credit(kind, count) => {
+                self.local.lanes.credit(from, kind, count, out);
+                self.release_held(now, out);
+            }
+        }
+    }
+
+    /// When the plane wants to be turned next, if nothing happens before.
+    pub fn next_due(&self) -> Option<Millis> {
+        self.wheel.next_due()
+    }
+
+    /// Runs what is due.
+    pub fn turn(&mut self, now: Millis, out: &mut Output) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.take_due(now, &mut due);
+        for timer in due.drain(..) {
+            match timer {
+                Timer::Tell(stream) => self.owning(now, out).tell_kept(&stream),
+            }
+        }
+        self.due = due;
+    }
+
+    /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
+    pub fn run_slice(&mut self, out: &mut Output) -> bool {
+        self.local.run_slice(out)
+    }
+
+    /// Whether there is long work to go on with.
+    pub fn is_busy(&self) -> bool {
+        self.local.is_busy()
+    }
+
+    /// Whether sessions should not be read: what they send would have to wait here.
+    pub fn is_congested(&self) -> bool {
+        let (up, _) = self.local.lanes.waiting();
+        up > 0 || !self.held.is_empty()
+    }
+
+    /// Counts and gauges.
+    pub fn stats(&self) -> PlaneStats {
+        let (up_waiting, down_waiting) = self.local.lanes.waiting();
+        PlaneStats {
+            sessions: self.local.sessions.len(),
+            streams: self.streams.len(),
+            presences: self.streams.presences,
+            heard_streams: self.local.heard_streams(),
+            up_waiting,
+            down_waiting,
+            held: self.held.len(),
+            timers: self.wheel.len(),
+            deliveries: self.local.deliveries,
+            strangers: self.streams.strangers,
+            lateness: self.wheel.lateness().clone(),
+        }
+    }
+
+    /// Everybody on a stream that this shard owns, hidden ones included.
+    pub fn owned_presences(&self, stream: &StreamKey) -> impl Iterator<Item = &Presence> {
+        self.streams.presences(stream)
+    }
+
+    fn forget(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        presence: bool,
+        listening: bool,
+        out: &mut Output,
+    ) -> bool {
+        let Some(forgotten) = self.local.forget(key, &stream, presence, listening) else { return false };
+        let was_present = forgotten.was_present;
+        let session = SessionRef { shard: self.local.me, key };
+        let owner = stream.owner(self.shards);
+        if let Some(up) = forgotten.into_up(stream, session) {
+            self.send_up(now, owner, up, out);
+        }
+        was_present
+    }
+
+    fn send_up(&mut self, now: Millis, to: ShardIndex, up: Up, out: &mut Output) {
+        if to == self.local.me {
+            self.receive_up(now, to, up, out);
+        } else {
+            self.local.lanes.up(to, up, out);
+        }
+    }
+
+    /// As an owner. While the way down is blocked nothing more is taken in, in order.
+    fn receive_up(&mut self, now: Millis, from: ShardIndex, up: Up, out: &mut Output) {
+        if !self.held.is_empty() || self.local.lanes.waiting().1 > 0 {
+            self.held.push_back((from, up));
+        } else {
+            self.own(now, from, up, out);
+        }
+    }
+
+    fn release_held(&mut self, now: Millis, out: &mut Output) {
+        while self.local.lanes.waiting().1 == 0
+            && let Some((from, up)) = self.held.pop_front()
+        {
+            self.own(now, from, up, out);
+        }
+    }
+
+    fn own(&mut self, now: Millis, from: ShardIndex, up: Up, out: &mut Output) {
+        let has_credit = from != self.local.me && lanes::Traffic::needs_credit(&up);
+        let mut owning = self.owning(now, out);
+        match up {
+            Up::Join(join) => owning.join(*join),
+            Up::Leave { stream, session, heard } => owning.leave(&stream, session, heard),
+            Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
+            Up::Unlisten { stream, listener } => owning.unlisten(&stream, listener),
+            Up::Publish(publish) => owning.publish(&publish),
+            Up::Count { request, streams } => owning.count(request, &streams),
+            Up::List { request, stream, with_hidden, skip, limit } => {
+                owning.list(request, &stream, with_hidden, (skip, limit));
+            }
+            Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
+        }
+        if has_credit {
+            self.local.lanes.worked_off(from, LaneKind::Up, out);
+        }
+    }
+
+    fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Output) -> Owning<'a> {
+        Owning {
+            streams: &mut self.streams,
+            local: &mut self.local,
+            wheel: &mut self.wheel,
+            config: &self.config,
+            now,
+            out,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

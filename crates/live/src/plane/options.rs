@@ -1,0 +1,82 @@
+//! Limits of the plane, how sessions join, what is counted.
+
+use std::sync::Arc;
+
+use super::message::Condition;
+use crate::session::Millis;
+use crate::stream::StreamKey;
+use crate::wheel::Lateness;
+
+/// Limits of the plane, under their configuration names.
+#[derive(Clone, Debug)]
+pub struct PlaneConfig {
+    /// `live.presence_merge_size`: above so many presences a stream's joins and leaves are told together.
+    pub merge_above: usize,
+    /// `live.presence_merge_ms`: how long they are collected.
+    pub merge_ms: Millis,
+    /// `live.presence_snapshot_size`: presences in one listing or event.
+    pub snapshot_max: usize,
+    /// `live.session_streams_max`: streams that one session may be on or hear.
+    pub session_streams_max: usize,
+}
+
+impl Default for PlaneConfig {
+    fn default() -> Self {
+        Self { merge_above: 1_000, merge_ms: 100, snapshot_max: 1_000, session_streams_max: 4_096 }
+    }
+}
+
+/// What becomes due in a plane.
+#[derive(Clone, Debug)]
+pub(crate) enum Timer {
+    /// Joins and leaves that were kept back are told.
+    Tell(StreamKey),
+}
+
+/// How a session comes to a stream.
+#[derive(Clone, Debug)]
+pub struct JoinOptions {
+    /// Neither in events nor in snapshots.
+    pub hidden: bool,
+    /// Whether what it sends is to be kept; told to others.
+    pub persistence: bool,
+    /// A free text, of status streams.
+    pub status: Option<Arc<str>>,
+    /// Whether it hears the stream too.
+    pub listens: bool,
+    /// What must hold.
+    pub condition: Condition,
+}
+
+impl Default for JoinOptions {
+    fn default() -> Self {
+        Self { hidden: false, persistence: true, status: None, listens: true, condition: Condition::Any }
+    }
+}
+
+/// How much there is of everything now, and what was counted so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlaneStats {
+    /// Sessions of this shard.
+    pub sessions: usize,
+    /// Streams it owns.
+    pub streams: usize,
+    /// Presences on them.
+    pub presences: usize,
+    /// Streams that its sessions hear.
+    pub heard_streams: usize,
+    /// Messages that wait for credit towards owners.
+    pub up_waiting: usize,
+    /// Messages that wait for credit on the way from here as an owner.
+    pub down_waiting: usize,
+    /// Messages kept back here as an owner until the way down is free.
+    pub held: usize,
+    /// Timers set.
+    pub timers: usize,
+    /// Frames handed to sessions.
+    pub deliveries: u64,
+    /// Messages dropped because their sender was not on the stream.
+    pub strangers: u64,
+    /// How late timers ran.
+    pub lateness: Lateness,
+}

@@ -1,0 +1,30 @@
+//! What a step of the plane wants done.
+
+use bytes::Bytes;
+
+use super::message::{Message, Reply};
+use crate::close::CloseReason;
+use crate::outbox::Delivery;
+use crate::registry::SessionKey;
+use crate::stream::ShardIndex;
+
+/// The effects of a step, to be carried out in this order: what sessions are sent, which of them close, what other
+/// shards are told, which questions were answered.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Frames for sessions of this shard.
+    pub deliveries: Vec<(SessionKey, Bytes, Delivery)>,
+    /// Sessions of this shard to be closed, after what they were sent.
+    pub closes: Vec<(SessionKey, CloseReason)>,
+    /// Messages for other shards, in order for each.
+    pub sends: Vec<(ShardIndex, Message)>,
+    /// Answers to questions of this shard.
+    pub replies: Vec<(u64, Reply)>,
+}
+
+impl Output {
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.deliveries.is_empty() && self.closes.is_empty() && self.sends.is_empty() && self.replies.is_empty()
+    }
+}

@@ -1,0 +1,356 @@
+//! Streams as their owner keeps them: who is there, which shards hear them, and the order of what happens on them.
+
+use indexmap::IndexMap;
+
+use super::local::Local;
+use super::message::{
+    Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, Listener, LocalAudience, Publish, Reply, RequestRef,
+};
+use super::output::Output;
+use super::{Map, PlaneConfig, Timer};
+use crate::outbox::Delivery;
+use crate::session::Millis;
+use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, ShardIndex, StreamKey, mode};
+use crate::wheel::Wheel;
+
+type Presences = IndexMap<SessionRef, Presence, foldhash::fast::RandomState>;
+
+#[derive(Debug, Default)]
+struct Stream {
+    presences: Presences,
+    /// Presences that are not hidden.
+    visible: usize,
+    /// Which shards hear it, by how many sessions of each encoding.
+    listeners: Vec<(ShardIndex, [u32; 2])>,
+    /// Joins and leaves that wait to be told together.
+    untold: Option<Untold>,
+}
+
+#[derive(Debug, Default)]
+struct Untold {
+    joins: Presences,
+    leaves: Vec<Presence>,
+}
+
+impl Stream {
+    fn count_listener(&mut self, shard: ShardIndex, encoding: Encoding) {
+        let position = self.listeners.iter().position(|(other, _)| *other == shard);
+        let counts = match position {
+            Some(position) => &mut self.listeners[position].1,
+            None => {
+                self.listeners.push((shard, [0; 2]));
+                let last = self.listeners.len() - 1;
+                &mut self.listeners[last].1
+            }
+        };
+        counts[encoding as usize] += 1;
+    }
+
+    fn discount_listener(&mut self, shard: ShardIndex, encoding: Encoding) {
+        let Some(position) = self.listeners.iter().position(|(other, _)| *other == shard) else { return };
+        let counts = &mut self.listeners[position].1;
+        counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
+        if *counts == [0; 2] {
+            self.listeners.swap_remove(position);
+        }
+    }
+
+    fn is_heard_in(&self, encoding: Encoding) -> bool {
+        self.listeners.iter().any(|(_, counts)| counts[encoding as usize] > 0)
+    }
+
+    fn is_unused(&self) -> bool {
+        self.presences.is_empty() && self.listeners.is_empty()
+    }
+}
+
+/// The streams that a shard owns.
+#[derive(Default)]
+pub(super) struct Streams {
+    map: Map<StreamKey, Stream>,
+    /// Those among them that are relayed matches, for listings, in a stable order.
+    matches: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
+    /// Presences on them all.
+    pub presences: usize,
+    /// Published messages from sessions that were not on the stream.
+    pub strangers: u64,
+}
+
+/// What an owner works with.
+pub(super) struct Owning<'a> {
+    pub streams: &'a mut Streams,
+    pub local: &'a mut Local,
+    pub wheel: &'a mut Wheel<Timer>,
+    pub config: &'a PlaneConfig,
+    pub now: Millis,
+    pub out: &'a mut Output,
+}
+
+impl Owning<'_> {
+    pub(super) fn join(&mut self, join: Join) {
+        let Join { stream: key, presence, listener, condition, request } = join;
+        let session = presence.session;
+        let occupied = self.streams.map.get(&key).is_some_and(|stream| !stream.presences.is_empty());
+        if matches!(condition, Condition::Occupied) && !occupied {
+            let request = request.map(|request| request.id);
+            let (listener, refusal) = (listener.is_some(), JoinRefusal::Empty);
+            let refused = Down::Refused { stream: key, session: session.key, listener, request, refusal };
+            self.local.down(session.shard, refused, self.out);
+            return;
+        }
+        if let Condition::Alone(payload, reason) = &condition {
+            self.close_others(&key, session, payload, *reason);
+        }
+        let stream = self.streams.map.entry(key.clone()).or_default();
+        let old = stream.presences.get(&session).cloned();
+        let is_new = old.is_none();
+        if is_new && key.mode == mode::MATCH_RELAYED {
+            self.streams.matches.insert(key.clone());
+        }
+        if let Some(request) = request {
+            let joined = joined(stream, is_new, self.config.snapshot_max);
+            self.local.down(request.shard, Down::Reply(request.id, Reply::Joined(Ok(joined))), self.out);
+        }
+        let replaces = matches!(condition, Condition::Replace) && old.as_ref() != Some(&presence);
+        if is_new || replaces {
+            stream.visible += usize::from(!presence.hidden);
+            stream.visible -= usize::from(old.as_ref().is_some_and(|old| !old.hidden));
+            self.streams.presences += usize::from(is_new);
+            stream.presences.insert(session, presence.clone());
+        }
+        if let Some(listener) = listener {
+            self.begin_listening(key.clone(), listener);
+        }
+        if is_new || replaces {
+            self.announce(&key, Some(presence), old);
+        }
+    }
+
+    fn close_others(
+        &mut self,
+        key: &StreamKey,
+        session: SessionRef,
+        payload: &crate::stream::SharedPayload,
+        reason: crate::close::CloseReason,
+    ) {
+        let Some(stream) = self.streams.map.get(key) else { return };
+        for other in stream.presences.keys().filter(|other| **other != session) {
+            let close = Down::Close { session: other.key, payload: Some(payload.clone()), reason };
+            self.local.down(other.shard, close, self.out);
+        }
+    }
+
+    fn begin_listening(&mut self, key: StreamKey, listener: Listener) {
+        let stream = self.streams.map.entry(key.clone()).or_default();
+        stream.count_listener(listener.session.shard, listener.encoding);
+        self.local.down(listener.session.shard, Down::Listening { stream: key, listener }, self.out);
+    }
+
+    pub(super) fn leave(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) {
+        let Some(stream) = self.streams.map.get_mut(key) else { return };
+        if let Some(encoding) = heard {
+            stream.discount_listener(session.shard, encoding);
+        }
+        if let Some(presence) = stream.presences.swap_remove(&session) {
+            stream.visible -= usize::from(!presence.hidden);
+            self.streams.presences -= 1;
+            self.announce(key, None, Some(presence));
+        }
+        self.drop_if_unused(key);
+    }
+
+    pub(super) fn listen(&mut self, key: StreamKey, listener: Listener, request: Option<RequestRef>) {
+        if let Some(request) = request {
+            let presences = self.streams.map.get(&key).map(|stream| snapshot(stream, self.config.snapshot_max));
+            let (presences, total) = presences.unwrap_or_default();
+            self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
+        }
+        self.begin_listening(key, listener);
+    }
+
+    pub(super) fn unlisten(&mut self, key: &StreamKey, listener: Listener) {
+        if let Some(stream) = self.streams.map.get_mut(key) {
+            stream.discount_listener(listener.session.shard, listener.encoding);
+        }
+        self.drop_if_unused(key);
+    }
+
+    fn drop_if_unused(&mut self, key: &StreamKey) {
+        let Some(stream) = self.streams.map.get(key) else { return };
+        if stream.presences.is_empty() {
+            self.streams.matches.swap_remove(key);
+        }
+        if stream.is_unused() {
+            self.streams.map.remove(key);
+        }
+    }
+
+    /// Tells who came and who went, at once or, on a large stream, with what else happens within a while.
+    fn announce(&mut self, key: &StreamKey, join: Option<Presence>, leave: Option<Presence>) {
+        let join = join.filter(|presence| !presence.hidden);
+        let leave = leave.filter(|presence| !presence.hidden);
+        let Some(stream) = self.streams.map.get_mut(key) else { return };
+        if stream.listeners.is_empty() || (join.is_none() && leave.is_none()) {
+            return;
+        }
+        if stream.untold.is_none() && stream.visible <= self.config.merge_above {
+            self.tell(key, join.as_slice(), leave.as_slice());
+            return;
+        }
+        let untold = stream.untold.get_or_insert_with(|| {
+            self.wheel.set(self.now + self.config.merge_ms, Timer::Tell(key.clone()));
+            Untold::default()
+        });
+        if let Some(leave) = leave {
+            // Whose coming nobody was told of goes unnoticed.
+            if untold.joins.swap_remove(&leave.session).is_none() {
+                untold.leaves.push(leave);
+            }
+        }
+        if let Some(join) = join {
+            untold.joins.insert(join.session, join);
+        }
+    }
+
+    /// The time of joins and leaves that were kept back.
+    pub(super) fn tell_kept(&mut self, key: &StreamKey) {
+        let Some(untold) = self.streams.map.get_mut(key).and_then(|stream| stream.untold.take()) else { return };
+        let joins: Vec<Presence> = untold.joins.into_values().collect();
+        let mut leaves = untold.leaves.chunks(self.config.snapshot_max);
+        let mut joins = joins.chunks(self.config.snapshot_max);
+        loop {
+            match (joins.next(), leaves.next()) {
+                (None, None) => return,
+                (joins, leaves) => self.tell(key, joins.unwrap_or_default(), leaves.unwrap_or_default()),
+            }
+        }
+    }
+
+    fn tell(&mut self, key: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
+        let Some(stream) = self.streams.map.get(key) else { return };
+        let event = PresenceEvent { stream: key, joins, leaves };
+        let mut frames = Frames::default();
+        for encoding in Encoding::ALL.into_iter().filter(|encoding| stream.is_heard_in(*encoding)) {
+            let Some(frame) = self.local.encode.presence_event(&event, encoding) else { return };
+            frames.set(encoding, frame);
+        }
+        fan_out(stream, key, &frames, &Audience::All, Delivery::Reliable, self.local, self.out);
+    }
+
+    pub(super) fn publish(&mut self, publish: &Publish) {
+        let Publish { stream: key, payload, audience, delivery, sender } = publish;
+        let stream = self.streams.map.get(key);
+        let is_allowed =
+            sender.is_none_or(|sender| stream.is_some_and(|stream| stream.presences.contains_key(&sender)));
+        if !is_allowed {
+            self.streams.strangers += 1;
+            return;
+        }
+        let Some(stream) = stream else { return };
+        let mut frames = Frames::default();
+        for encoding in Encoding::ALL.into_iter().filter(|encoding| stream.is_heard_in(*encoding)) {
+            frames.set(encoding, self.local.encode.frame(&**payload, encoding));
+        }
+        fan_out(stream, key, &frames, audience, *delivery, self.local, self.out);
+    }
+
+    pub(super) fn count(&mut self, request: RequestRef, streams: &[StreamKey]) {
+        let count = |key| self.streams.map.get(key).map_or(0, |stream| stream.presences.len());
+        let counts = streams.iter().map(count).collect();
+        self.local.down(request.shard, Down::Reply(request.id, Reply::Counts(counts)), self.out);
+    }
+
+    pub(super) fn list(
+        &mut self,
+        request: RequestRef,
+        key: &StreamKey,
+        with_hidden: bool,
+        (skip, limit): (usize, usize),
+    ) {
+        let (presences, total) = self.streams.map.get(key).map_or_else(Default::default, |stream| {
+            let total = if with_hidden { stream.presences.len() } else { stream.visible };
+            if stream.visible == stream.presences.len() {
+                // By place: the pages of a large stream must not cost what lies before them.
+                let end = total.min(skip.saturating_add(limit));
+                let page = stream.presences.as_slice().get_range(skip.min(end)..end);
+                return (page.map_or_else(Vec::new, |page| page.values().cloned().collect()), total);
+            }
+            let shown = stream.presences.values().filter(|presence| with_hidden || !presence.hidden);
+            (shown.skip(skip).take(limit.min(self.config.snapshot_max)).cloned().collect(), total)
+        });
+        self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
+    }
+
+    pub(super) fn list_matches(&mut self, request: RequestRef, limit: usize, sizes: (usize, usize)) {
+        let (min, max) = sizes;
+        let sized = self.streams.matches.iter().filter_map(|key| Some((key, self.streams.map.get(key)?.visible)));
+        let fitting = sized.filter(|(_, size)| (min..=max).contains(size));
+        let found = fitting.take(limit).map(|(key, size)| (key.clone(), size)).collect();
+        self.local.down(request.shard, Down::Reply(request.id, Reply::Matches(found)), self.out);
+    }
+}
+
+impl Streams {
+    /// Streams that exist.
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Everybody on a stream, hidden ones included.
+    pub(super) fn presences(&self, key: &StreamKey) -> impl Iterator<Item = &Presence> {
+        self.map.get(key).into_iter().flat_map(|stream| stream.presences.values())
+    }
+}
+
+fn joined(stream: &Stream, is_new: bool, snapshot_max: usize) -> Joined {
+    let (presences, total) = snapshot(stream, snapshot_max);
+    Joined { is_new, presences, total }
+}
+
+fn snapshot(stream: &Stream, limit: usize) -> (Vec<Presence>, usize) {
+    let shown = stream.presences.values().filter(|presence| !presence.hidden);
+    (shown.take(limit).cloned().collect(), stream.visible)
+}
+
+/// One message to each shard that hears the stream and has receivers.
+fn fan_out(
+    stream: &Stream,
+    key: &StreamKey,
+    frames: &Frames,
+    audience: &Audience,
+    delivery: Delivery,
+    local: &mut Local,
+    out: &mut Output,
+) {
+    let chosen = match audience {
+        Audience::Only(ids) => {
+            let found: Vec<SessionRef> = stream
+                .presences
+                .values()
+                .filter(|presence| ids.contains(&presence.session_id))
+                .map(|p| p.session)
+                .collect();
+            if found.len() < ids.len() {
+                return;
+            }
+            found
+        }
+        Audience::All | Audience::AllBut(_) => Vec::new(),
+    };
+    for (shard, _) in &stream.listeners {
+        let audience = match audience {
+            Audience::All => LocalAudience::All,
+            Audience::AllBut(but) if but.shard == *shard => LocalAudience::AllBut(but.key),
+            Audience::AllBut(_) => LocalAudience::All,
+            Audience::Only(_) => {
+                let here = chosen.iter().filter(|session| session.shard == *shard);
+                LocalAudience::Only(here.map(|session| session.key).collect())
+            }
+        };
+        if matches!(&audience, LocalAudience::Only(keys) if keys.is_empty()) {
+            continue;
+        }
+        let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
+        local.down(*shard, message, out);
+    }
+}

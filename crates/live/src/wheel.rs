@@ -1,0 +1,181 @@
+//! Timers: a wheel of one-millisecond slots, and how late what was due came to run.
+//!
+//! Timers are not cancelled: whoever set one looks at its own state when it fires.
+
+use std::collections::BTreeMap;
+
+use crate::session::Millis;
+
+/// Slots of the wheel, so the milliseconds that it reaches ahead; later timers wait in a tree.
+const SLOTS: usize = 4096;
+
+/// Upper bounds of the lateness histogram's buckets, in milliseconds; the last bucket has none.
+pub const LATENESS_BOUNDS_MS: [u64; 10] = [0, 1, 2, 5, 10, 20, 50, 100, 500, 1_000];
+
+/// How late timers ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Timers by the first bound that they kept; the last entry holds those beyond all.
+    pub buckets: [u64; LATENESS_BOUNDS_MS.len() + 1],
+    /// Of all timers together.
+    pub sum_ms: u64,
+}
+
+impl Lateness {
+    /// Counts what was due at one time and ran at another.
+    pub fn record(&mut self, late_ms: u64) {
+        let bucket = LATENESS_BOUNDS_MS.iter().position(|bound| late_ms <= *bound).unwrap_or(LATENESS_BOUNDS_MS.len());
+        self.buckets[bucket] += 1;
+        self.sum_ms += late_ms;
+    }
+}
+
+/// Values that become due. Of one millisecond, those set first come first.
+#[derive(Debug)]
+pub struct Wheel<T> {
+    /// Up to here everything was taken out.
+    now: Millis,
+    slots: Vec<Vec<T>>,
+    /// A bit per slot that holds something.
+    occupied: [u64; SLOTS / 64],
+    far: BTreeMap<Millis, Vec<T>>,
+    len: usize,
+    lateness: Lateness,
+}
+
+impl<T> Default for Wheel<T> {
+    fn default() -> Self {
+        let slots = (0..SLOTS).map(|_| Vec::new()).collect();
+        Self { now: 0, slots, occupied: [0; SLOTS / 64], far: BTreeMap::new(), len: 0, lateness: Lateness::default() }
+    }
+}
+
+impl<T> Wheel<T> {
+    /// Sets a timer. What is due already fires at the next turn.
+    pub fn set(&mut self, at: Millis, value: T) {
+        let at = at.max(self.now + 1);
+        self.len += 1;
+        if at - self.now < SLOTS as u64 {
+            self.put(at, value);
+        } else {
+            self.far.entry(at).or_default().push(value);
+        }
+    }
+
+    fn put(&mut self, at: Millis, value: T) {
+        let slot = (at % SLOTS as u64) as usize;
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.slots[slot].push(value);
+    }
+
+    /// When the next timer is due.
+    pub fn next_due(&self) -> Option<Millis> {
+        let near = (0..SLOTS / 64 + 1).find_map(|step| {
+            let start = (self.now + 1) as usize % SLOTS;
+            let word = (start / 64 + step) % (SLOTS / 64);
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= u64::MAX << (start % 64);
+            } else if step == SLOTS / 64 {
+                bits &= !(u64::MAX << (start % 64));
+            }
+            let slot = (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)?;
+            Some(self.now + 1 + ((slot + SLOTS - start) % SLOTS) as u64)
+        });
+        let far = self.far.keys().next().copied();
+        match (near, far) {
+            (Some(near), Some(far)) => Some(near.min(far)),
+            (near, far) => near.or(far),
+        }
+    }
+
+    /// Takes out what is due at `now`, in order, and counts how late it is.
+    pub fn take_due(&mut self, now: Millis, out: &mut Vec<T>) {
+        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+            // Whatever was far and is reached now joins the slot's own, which were set later.
+            self.now = due - 1;
+            let mut values = self.far.remove(&due).unwrap_or_default();
+            let slot = (due % SLOTS as u64) as usize;
+            values.append(&mut self.slots[slot]);
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
+            self.now = due;
+            self.len -= values.len();
+            for value in values {
+                self.lateness.record(now - due);
+                out.push(value);
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Timers set and not yet due.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no timer is set.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How late timers ran so far.
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(wheel: &mut Wheel<u32>, now: Millis) -> Vec<u32> {
+        let mut out = Vec::new();
+        wheel.take_due(now, &mut out);
+        out
+    }
+
+    #[test]
+    fn timers_fire_in_order_near_and_far() {
+        let mut wheel = Wheel::default();
+        wheel.set(10_000, 4);
+        wheel.set(5, 1);
+        wheel.set(4_100, 3);
+        wheel.set(5, 2);
+        assert_eq!(wheel.next_due(), Some(5));
+        assert_eq!(take(&mut wheel, 4), [0u32; 0]);
+        assert_eq!(take(&mut wheel, 5), [1, 2]);
+        assert_eq!(wheel.next_due(), Some(4_100));
+        wheel.set(10_000, 5);
+        assert_eq!(take(&mut wheel, 9_999), [3]);
+        wheel.set(10_000, 6);
+        assert_eq!(take(&mut wheel, 20_000), [4, 5, 6]);
+        assert!(wheel.is_empty());
+        assert_eq!(wheel.next_due(), None);
+    }
+
+    #[test]
+    fn what_is_overdue_fires_at_the_next_turn_and_is_counted_late() {
+        let mut wheel = Wheel::default();
+        take(&mut wheel, 1_000);
+        wheel.set(3, 1);
+        assert_eq!(wheel.next_due(), Some(1_001));
+        assert_eq!(take(&mut wheel, 1_004), [1]);
+        assert_eq!(wheel.lateness().sum_ms, 3);
+        assert_eq!(wheel.lateness().buckets[3], 1);
+    }
+
+    #[test]
+    fn every_timer_of_a_long_row_fires_at_its_time() {
+        let mut wheel = Wheel::default();
+        for n in 0..20_000u32 {
+            wheel.set(u64::from(n * 7919 % 20_011) + 1, n * 7919 % 20_011 + 1);
+        }
+        let mut now = 0;
+        while let Some(due) = wheel.next_due() {
+            assert!(due > now);
+            now = due;
+            assert!(take(&mut wheel, now).into_iter().all(|value| u64::from(value) == now));
+        }
+        assert!(wheel.is_empty());
+    }
+}
