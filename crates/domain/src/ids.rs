@@ -6,6 +6,7 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 pub use uuid::Uuid;
 
+use crate::ports::clock::Entropy;
 use crate::time::Timestamp;
 
 macro_rules! uuid_id {
@@ -48,6 +49,18 @@ uuid_id!(
     /// One open socket.
     SessionId
 );
+uuid_id!(
+    /// A group of players.
+    GroupId
+);
+uuid_id!(
+    /// A message of a chat channel.
+    MessageId
+);
+uuid_id!(
+    /// A notification.
+    NotificationId
+);
 
 impl UserId {
     /// The seeded system user.
@@ -71,6 +84,19 @@ pub enum UserIdForm {
     /// UUIDs of version 4, as the original makes them: in its own database, where it picks random users by
     /// comparing random ids, and would pick the oldest again and again among ordered ones.
     Random,
+}
+
+/// Reads an id that a client sent.
+pub(crate) fn parse_hyphenated(text: &str) -> Option<Uuid> {
+    // The hyphenated form only: other spellings would be other keys in caches and logs.
+    Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
+}
+
+/// A new id for something of which many are listed in the order of their making.
+pub(crate) fn new_time_ordered(moment: Timestamp, entropy: &dyn Entropy) -> Uuid {
+    let mut random = [0; 8];
+    entropy.fill(&mut random);
+    time_ordered(moment, random)
 }
 
 /// A UUID of version 7 that holds a moment to the microsecond: the twelve bits after the version are the fraction of

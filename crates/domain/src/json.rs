@@ -2,6 +2,7 @@
 
 use serde::de::IgnoredAny;
 
+use crate::error::{Error, Result};
 use crate::limits::{
     JSON_DEPTH_MAX, JSON_EXPONENT_FREE, JSON_EXPONENT_MAX, JSON_EXPONENT_SUM_MAX, JSON_NUMBER_BYTES_MAX,
 };
@@ -20,8 +21,24 @@ pub enum NotStorable {
     TooManyDigits,
 }
 
+/// Refuses a text that is not a storable JSON object, in a sentence that calls it `what`.
+///
+/// Errors: `InvalidArgument`.
+pub fn require_object(what: &str, text: &str) -> Result<()> {
+    check_object(text).map_err(|reason| {
+        Error::invalid(match reason {
+            NotStorable::NotAnObject => format!("The {what} must be a JSON object."),
+            NotStorable::TooDeep => format!("The {what} nests arrays or objects deeper than {JSON_DEPTH_MAX} levels."),
+            NotStorable::BadEscape => format!("The {what} has an escape for a null character or half a character."),
+            NotStorable::TooManyDigits => {
+                format!("The {what} has numbers with too many digits or too large exponents.")
+            }
+        })
+    })
+}
+
 /// Checks that `text` is a JSON object that SQLite and PostgreSQL both accept.
-pub fn check_object(text: &str) -> Result<(), NotStorable> {
+pub fn check_object(text: &str) -> std::result::Result<(), NotStorable> {
     if !text.trim_ascii_start().starts_with('{') {
         return Err(NotStorable::NotAnObject);
     }
@@ -31,7 +48,7 @@ pub fn check_object(text: &str) -> Result<(), NotStorable> {
 }
 
 /// Measures nesting and numbers, and looks at escapes. `json` is known to be valid JSON.
-fn check_well_formed(json: &[u8]) -> Result<(), NotStorable> {
+fn check_well_formed(json: &[u8]) -> std::result::Result<(), NotStorable> {
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);
     let mut exponents_sum = 0_usize;
     while let Some(&byte) = json.get(at) {
@@ -67,7 +84,7 @@ fn number_at(json: &[u8]) -> &[u8] {
 }
 
 /// How many digits a number's exponent stands for, 0 if they are few.
-fn exponent_to_count(number: &[u8]) -> Result<usize, NotStorable> {
+fn exponent_to_count(number: &[u8]) -> std::result::Result<usize, NotStorable> {
     if number.len() > JSON_NUMBER_BYTES_MAX {
         return Err(NotStorable::TooManyDigits);
     }
@@ -81,7 +98,7 @@ fn exponent_to_count(number: &[u8]) -> Result<usize, NotStorable> {
 }
 
 /// Checks the escape that follows a backslash; answers its length.
-fn check_escape(rest: &[u8]) -> Result<usize, NotStorable> {
+fn check_escape(rest: &[u8]) -> std::result::Result<usize, NotStorable> {
     let Some(unit) = code_unit(rest) else { return Ok(1) };
     match unit {
         0 | 0xDC00..=0xDFFF => Err(NotStorable::BadEscape),
@@ -103,7 +120,7 @@ fn code_unit(rest: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Result<(), NotStorable>) {
+    fn check(text: &str, expect: std::result::Result<(), NotStorable>) {
         assert_eq!(check_object(text), expect, "{text:.60}");
     }
 

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod auth;
+pub mod chat;
 pub mod error;
 pub mod guessing;
 pub mod identifiers;
@@ -13,6 +14,7 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod link;
+pub mod notifications;
 pub mod ports;
 pub mod revocations;
 pub mod sessions;
@@ -20,5 +22,5 @@ pub mod storage;
 pub mod time;
 
 pub use error::{Error, ErrorKind, Result};
-pub use ids::{SessionId, Subject, TokenId, UserId};
+pub use ids::{GroupId, MessageId, NotificationId, SessionId, Subject, TokenId, UserId};
 pub use time::Timestamp;

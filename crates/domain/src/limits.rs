@@ -76,3 +76,24 @@ pub const STORAGE_READ_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Objects read from the database at a time.
 pub const STORAGE_READ_PART_LEN: usize = 100;
+
+/// Most bytes of the name of a chat room.
+pub const ROOM_NAME_BYTES_MAX: usize = 64;
+/// Most bytes of a chat message's content. Sockets allow less unless told otherwise, and a page of the history is a
+/// hundred of them.
+pub const MESSAGE_CONTENT_BYTES_MAX: usize = 262_144;
+/// Most messages on a page of a channel's history.
+pub const MESSAGE_PAGE_MAX: i32 = 100;
+/// Messages on a page when the caller names no number.
+pub const MESSAGE_PAGE_DEFAULT: i32 = 1;
+
+/// Most characters of a notification's subject.
+pub const NOTIFICATION_SUBJECT_CHARS_MAX: usize = 255;
+/// Most bytes of a notification's content.
+pub const NOTIFICATION_CONTENT_BYTES_MAX: usize = 262_144;
+/// Most notifications sent at once.
+pub const NOTIFICATIONS_SENT_MAX: usize = 1_000;
+/// Most notifications on a page.
+pub const NOTIFICATION_PAGE_MAX: i32 = 100;
+/// Notifications on a page when the caller names no number.
+pub const NOTIFICATION_PAGE_DEFAULT: i32 = 1;

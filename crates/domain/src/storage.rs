@@ -8,7 +8,7 @@ use md5::{Digest, Md5};
 use crate::account::parse_user_id;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::UserId;
-use crate::json::{self, NotStorable};
+use crate::json;
 use crate::limits::{
     COLLECTION_BYTES_MAX, KEY_BYTES_MAX, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX, STORAGE_READ_BYTES_MAX,
     STORAGE_READ_PART_LEN,
@@ -70,14 +70,7 @@ fn check_write(request: WriteRequest, owner: UserId) -> Result<ObjectWrite> {
         None | Some(1) => WritePermission::Owner,
         Some(_) => return Err(Error::invalid("The write permission must be 0 or 1.")),
     };
-    json::check_object(&request.value).map_err(|reason| {
-        Error::invalid(match reason {
-            NotStorable::NotAnObject => "The value must be a JSON object.",
-            NotStorable::TooDeep => "The value nests arrays or objects deeper than 500 levels.",
-            NotStorable::BadEscape => "The value has an escape for a null character or half a character.",
-            NotStorable::TooManyDigits => "The value has numbers with too many digits or too large exponents.",
-        })
-    })?;
+    json::require_object("value", &request.value)?;
     let expected = match request.version.as_str() {
         "" => Expected::Any,
         "*" => Expected::Absent,

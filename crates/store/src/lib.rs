@@ -6,6 +6,7 @@
 
 pub mod address;
 mod limits;
+mod messages;
 pub mod metrics;
 mod objects;
 pub mod postgres;

@@ -1,12 +1,14 @@
 //! Widths of the text columns, checked here for both databases so that both refuse the same values in the same words.
 
 use muster_domain::ports::accounts::{AccountUpdate, Identifier, Unlink};
+use muster_domain::ports::chat::Message;
+use muster_domain::ports::notifications::Notification;
 use muster_domain::ports::storage::{ObjectId, ObjectWrite};
 use muster_domain::ports::store::StoreError;
 
 /// Names, identifiers, collections and keys, in characters.
 pub(crate) const NAME_LEN_MAX: usize = 128;
-/// Display name, location, time zone and e-mail address, in characters.
+/// Display name, location, time zone, e-mail address and subject, in characters.
 pub(crate) const TEXT_LEN_MAX: usize = 255;
 /// Addresses of pictures, in characters.
 pub(crate) const URL_LEN_MAX: usize = 512;
@@ -94,6 +96,17 @@ pub(crate) fn object_id(id: &ObjectId) -> Result<(), StoreError> {
 pub(crate) fn object(write: &ObjectWrite) -> Result<(), StoreError> {
     object_id(&write.id)?;
     text("version", &write.version, VERSION_LEN_MAX)
+}
+
+/// A message to be stored.
+pub(crate) fn message(message: &Message) -> Result<(), StoreError> {
+    text("channel's name", message.channel.parts().label, NAME_LEN_MAX)?;
+    username(&message.username)
+}
+
+/// A notification to be stored.
+pub(crate) fn notification(notification: &Notification) -> Result<(), StoreError> {
+    text("subject", &notification.subject, TEXT_LEN_MAX)
 }
 
 #[cfg(test)]

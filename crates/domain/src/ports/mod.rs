@@ -3,7 +3,9 @@
 //! Futures need not be `Send`: each shard calls ports from its own thread.
 
 pub mod accounts;
+pub mod chat;
 pub mod clock;
+pub mod notifications;
 pub mod passwords;
 pub mod revocations;
 pub mod storage;

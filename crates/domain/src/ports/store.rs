@@ -2,6 +2,8 @@
 
 use super::PortFuture;
 use super::accounts::AccountStore;
+use super::chat::ChatStore;
+use super::notifications::NotificationStore;
 use super::revocations::RevocationStore;
 use super::storage::StorageStore;
 
@@ -65,7 +67,7 @@ pub struct DatabaseStatus {
 
 /// Everything the rules persist. Each method of each part is one whole transaction: it is durable
 /// (synced) when its future resolves with `Ok`, and no client, script or other port call runs inside.
-pub trait Store: AccountStore + StorageStore + RevocationStore {
+pub trait Store: AccountStore + StorageStore + RevocationStore + ChatStore + NotificationStore {
     /// A cheap round trip that fails when the database cannot serve reads and writes.
     fn ping(&self) -> PortFuture<'_, DatabaseStatus>;
 }

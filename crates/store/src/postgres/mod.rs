@@ -5,9 +5,11 @@
 
 mod accounts;
 mod adopt;
+pub(crate) mod chat;
 mod deletion;
 mod export;
 mod fault;
+pub(crate) mod notifications;
 mod pool;
 mod revocations;
 mod schema;

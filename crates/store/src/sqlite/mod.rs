@@ -5,12 +5,14 @@
 
 mod accounts;
 pub mod backup;
+pub(crate) mod chat;
 mod checkpoint;
 mod deletion;
 mod error;
 mod export;
 mod job;
 mod newcomers;
+pub(crate) mod notifications;
 mod queue;
 mod readers;
 mod revocations;

@@ -28,8 +28,14 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "initial", sql: include_str!("../../migrations/sqlite/0001_initial.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "initial", sql: include_str!("../../migrations/sqlite/0001_initial.sql") },
+    Migration {
+        version: 2,
+        name: "direct messages",
+        sql: include_str!("../../migrations/sqlite/0002_direct_messages.sql"),
+    },
+];
 
 /// The newest schema this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;

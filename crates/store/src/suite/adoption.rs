@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use muster_domain::UserId;
+use muster_domain::chat::{Channel, MessageCode};
 use muster_domain::ports::accounts::AccountUpdate;
+use muster_domain::ports::chat::{Message, MessageQuery};
+use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{Authority, Expected, ObjectWrite};
+use muster_domain::{GroupId, MessageId, UserId};
 use muster_testenv::{Database, Postgres};
+use uuid::Uuid;
 
 use super::fixture::{Fixture, NOW, client, device, new_account, query, runtime};
 use super::storage::write;
@@ -48,6 +52,27 @@ INSERT INTO user_edge (source_id, position, destination_id, state) VALUES
 INSERT INTO storage (collection, key, user_id, value, version, read, write) VALUES
     ('saves', 'old', '00000000-0000-4000-8000-000000000001', '{\"hp\": 1.50, \"a\": [1]}',
      '0cc175b9c0f1b6a831c399e269772661', 2, 0);
+INSERT INTO groups (id, creator_id, name, edge_count) VALUES
+    ('00000000-0000-4000-8000-000000000005', '00000000-0000-4000-8000-000000000001', 'old-group', 1);
+INSERT INTO group_edge (source_id, position, destination_id, state) VALUES
+    ('00000000-0000-4000-8000-000000000005', 1, '00000000-0000-4000-8000-000000000001', 0),
+    ('00000000-0000-4000-8000-000000000001', 1, '00000000-0000-4000-8000-000000000005', 0);
+INSERT INTO message (id, sender_id, username, stream_mode, stream_subject, stream_descriptor, stream_label, content,
+    create_time, update_time, code) VALUES
+    ('00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-000000000001', 'old-ann', 2,
+     '00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000000', 'lobby', '{\"text\": \"hello\"}',
+     '2021-05-06 07:08:09+00', '2021-05-06 07:08:09+00', 0),
+    ('00000000-0000-4000-8000-00000000000b', '00000000-0000-4000-8000-000000000001', 'old-ann', 4,
+     '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', '', '{}',
+     '2021-05-06 07:08:09+00', '2021-05-06 07:08:09+00', 0),
+    ('00000000-0000-4000-8000-00000000000c', '00000000-0000-4000-8000-000000000001', 'old-ann', 3,
+     '00000000-0000-4000-8000-000000000005', '00000000-0000-0000-0000-000000000000', '', '{}',
+     '2021-05-06 07:08:09+00', '2021-05-06 07:08:09+00', 3);
+INSERT INTO notification (id, user_id, subject, content, code, sender_id, create_time) VALUES
+    ('00000000-0000-4000-8000-00000000000d', '00000000-0000-4000-8000-000000000001', 'old-bob wants something',
+     '{\"username\": \"old-bob\"}', -1, '00000000-0000-4000-8000-000000000002', '2021-05-06 07:08:09.123456+00'),
+    ('00000000-0000-4000-8000-00000000000e', '00000000-0000-4000-8000-000000000001', 'from the game', '{}', 7,
+     '00000000-0000-0000-0000-000000000000', '2021-05-06 07:08:10+00');
 INSERT INTO console_user (id, username, email, password) VALUES
     ('00000000-0000-4000-8000-000000000003', 'operator', 'operator@example.com', '\\x24');
 INSERT INTO console_acl_template (id, name) VALUES ('00000000-0000-4000-8000-000000000004', 'support');
@@ -171,6 +196,7 @@ async fn use_it(fixture: &Fixture) {
     let hash = bcrypt::hash("new password", 4).unwrap();
     store.replace_password_hash(old.user_id, &found.password_hash.unwrap(), hash.as_bytes()).await.unwrap();
 
+    talk(fixture, old.user_id).await;
     let ann = fixture.sign_up("ann").await;
     let bob = fixture.sign_up("bob").await;
     super::deletion::fill(fixture, ann, bob).await;
@@ -185,6 +211,35 @@ async fn use_it(fixture: &Fixture) {
     let gone = fixture.sign_in(&device("gone"), "gone").await.user_id;
     store.delete_account(gone, true, &super::deletion::revocation(gone), NOW).await.unwrap();
     assert!(store.login_by_id(UserId(gone.0)).await.unwrap().is_none());
+}
+
+/// Reads what was said and sent before, and adds to it.
+async fn talk(fixture: &Fixture, old: UserId) {
+    let store = fixture.store();
+    let user = |number: u128| UserId(Uuid::from_u128(0x4000_8000_0000_0000_0000 + number));
+    let group = Channel::Group(GroupId(user(5).0));
+    let said = [
+        (Channel::room("lobby").unwrap(), r#"{"text": "hello"}"#, MessageCode::CHAT),
+        (Channel::direct(user(2), user(1)).unwrap(), "{}", MessageCode::CHAT),
+        (group, "{}", MessageCode::GROUP_JOIN),
+    ];
+    for (channel, content, code) in said {
+        let new = super::chat::message(code.0.unsigned_abs().into(), &channel, old);
+        let new = Message { id: MessageId(Uuid::new_v4()), ..new };
+        store.append_message(&new).await.unwrap();
+        let query = MessageQuery { channel, backwards: false, behind: None, limit: 100 };
+        let (found, _) = store.list_messages(&query).await.unwrap();
+        assert_eq!((found.len(), &found[1]), (2, &new));
+        assert_eq!((found[0].content.as_str(), found[0].code, found[0].sender_id), (content, code, old));
+        assert_eq!((found[0].create_time.0, found[0].username.as_str()), (1_620_284_889_000_000, "old-ann"));
+    }
+    assert!(store.is_group_member(GroupId(user(5).0), old).await.unwrap());
+    let sent = super::notifications::notification(1, old, user(2));
+    store.save_notifications(std::slice::from_ref(&sent)).await.unwrap();
+    let found = store.list_notifications(old, NotificationPosition::START, 100).await.unwrap();
+    assert_eq!((found.len(), found[0].code, found[1].code, &found[2]), (3, -1, 7, &sent));
+    assert_eq!((found[0].create_time.0, found[1].sender_id), (1_620_284_889_123_456, UserId::SYSTEM));
+    store.delete_notifications(old, &[found[1].id]).await.unwrap();
 }
 
 /// The values as the original writes and reads them.
@@ -202,6 +257,13 @@ async fn assert_values(client: &tokio_postgres::Client) {
     assert_eq!(one(object).await, r#"{"n": 5} 00000000000000000000000000000005 11"#);
     assert_eq!(one("SELECT metadata->>'a' FROM users WHERE username = 'ann'").await, "1");
     assert_eq!(one("SELECT count(*) FROM user_tombstone WHERE create_time <= now()").await, "2");
+    // The original's cursors hold whole seconds: a message between two would be listed again and again.
+    let streams = "SELECT stream_mode || ' ' || right(stream_subject::text, 1) || right(stream_descriptor::text, 1) \
+                   || stream_label FROM message WHERE username = 'ann' AND create_time = update_time \
+                   AND create_time = date_trunc('second', create_time) ORDER BY stream_mode";
+    assert_eq!(one(streams).await, "2 00lobby,3 50,4 12");
+    let sent = "SELECT code || subject || content FROM notification WHERE user_id::text LIKE '00000000-%' ORDER BY id";
+    assert_eq!(one(sent).await, r#"-1subject 1{"n": 1},-1old-bob wants something{"username": "old-bob"}"#);
     assert_eq!(one("SELECT count(*) FROM users WHERE custom_id = '' OR email = '' OR display_name = ''").await, "0");
     assert_eq!(
         one("SELECT preferences::text || push_token_ios FROM user_device WHERE id LIKE 'old%'").await,

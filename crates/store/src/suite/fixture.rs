@@ -121,6 +121,28 @@ impl Fixture {
         }
     }
 
+    /// How the database would run a query, one of each dialect, with these values; where it had to it would not scan.
+    pub(super) async fn plan(&self, sqlite: &str, postgres: &str, values: &[Cell<'_>]) -> String {
+        let (sql, mark) = match &self.raw {
+            Raw::Sqlite { .. } => (sqlite, '?'),
+            Raw::Postgres { .. } => (postgres, '$'),
+        };
+        let fill = |sql: String, (index, value)| sql.replace(&format!("{mark}{}", index + 1), &self.literal(value));
+        let sql = values.iter().enumerate().fold(sql.to_owned(), fill);
+        match &self.raw {
+            Raw::Sqlite { path, .. } => {
+                let connection = connect(path);
+                let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let steps = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
+                steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+            }
+            Raw::Postgres { client, .. } => {
+                client.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off").await.unwrap();
+                query(client, &format!("EXPLAIN {sql}")).await.join("; ")
+            }
+        }
+    }
+
     /// Every row of every table as text, after the table's name.
     pub(super) async fn rows(&self) -> Vec<(String, String)> {
         let mut rows = Vec::new();

@@ -51,7 +51,8 @@ fn refuses_files_in_use_of_others_and_of_newer_programs() {
     let store = open(&path).unwrap();
     refused(open(&path), "in use by another process");
     drop(store);
-    rusqlite::Connection::open(&path).unwrap().execute("UPDATE muster_migration SET version = 99", []).unwrap();
+    let newer = "UPDATE muster_migration SET version = 99 WHERE version = (SELECT max(version) FROM muster_migration)";
+    rusqlite::Connection::open(&path).unwrap().execute(newer, []).unwrap();
     refused(open(&path), "schema 99");
     let other = folder.0.join("other.db");
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE notes (text TEXT)").unwrap();

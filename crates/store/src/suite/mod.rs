@@ -3,10 +3,12 @@
 
 mod accounts;
 mod adoption;
+mod chat;
 mod connections;
 mod deletion;
 pub(crate) mod fixture;
 mod folders;
+mod notifications;
 mod power;
 mod races;
 mod revocations;
@@ -49,6 +51,20 @@ suite! {
         lists_every_object_once_over_pages
         deletes_as_permitted
         holds_a_million_characters
+    }
+    chat {
+        keeps_what_is_said_in_its_channel
+        lists_either_way_in_the_order_of_saying
+        changes_and_removes_the_author_s_own_only
+        refuses_senders_that_do_not_exist
+        knows_who_may_be_spoken_to
+        finds_messages_along_an_index
+    }
+    notifications {
+        keeps_what_is_sent_until_it_is_deleted
+        stores_all_notifications_or_none
+        deletes_the_receiver_s_own_only
+        finds_notifications_along_an_index
     }
     races {
         one_of_many_first_logins_creates

@@ -1,0 +1,176 @@
+//! Notifications: what may be sent, what waits for its receiver, and reading and deleting it.
+//!
+//! Sending stores what is persistent and answers all of it: pushing it to the receivers' sockets is the caller's.
+
+use serde_json::json;
+
+use crate::error::{Error, Result};
+use crate::ids::{NotificationId, UserId, new_time_ordered, parse_hyphenated};
+use crate::json::require_object;
+use crate::limits::{
+    NOTIFICATION_CONTENT_BYTES_MAX, NOTIFICATION_PAGE_DEFAULT, NOTIFICATION_PAGE_MAX, NOTIFICATION_SUBJECT_CHARS_MAX,
+    NOTIFICATIONS_SENT_MAX,
+};
+use crate::ports::clock::{Clock, Entropy};
+use crate::ports::notifications::{Notification, NotificationPosition};
+use crate::ports::store::Store;
+use crate::time::Timestamp;
+
+/// What the server's own notifications are about. Codes from 0 down are the server's; a game's begin with 1.
+pub mod codes {
+    /// Somebody opened a direct channel with the receiver, who was not in it.
+    pub const DIRECT_MESSAGE_REQUEST: i16 = -1;
+    /// Somebody wants to be the receiver's friend.
+    pub const FRIEND_REQUEST: i16 = -2;
+    /// Somebody became the receiver's friend, as the receiver had asked.
+    pub const FRIEND_ACCEPTED: i16 = -3;
+    /// The receiver was added to a group, or let in.
+    pub const GROUP_ADDED: i16 = -4;
+    /// Somebody wants to join a group of which the receiver is an admin.
+    pub const GROUP_JOIN_REQUEST: i16 = -5;
+    /// A friend from elsewhere plays this game now.
+    pub const FRIEND_JOINED_GAME: i16 = -6;
+    /// The socket closes because the user opened another.
+    pub const SINGLE_SOCKET: i16 = -7;
+    /// The socket closes because the user was banned.
+    pub const BANNED: i16 = -8;
+    /// Somebody is the receiver's friend no more.
+    pub const FRIEND_REMOVED: i16 = -9;
+}
+
+/// A notification to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewNotification {
+    /// The receiver.
+    pub user_id: UserId,
+    /// 1 to 255 characters.
+    pub subject: String,
+    /// A JSON object.
+    pub content: String,
+    /// What it is about, see [`codes`].
+    pub code: i16,
+    /// On whose behalf; the system user for the server.
+    pub sender_id: UserId,
+    /// Whether it waits until the receiver deletes it; else only those hear of it who are there now.
+    pub persistent: bool,
+}
+
+/// The notification for somebody with whom `sender_id` opened a direct channel. As in the original it is sent on each
+/// join that finds the receiver not in the channel, so nothing stored needs to be asked for it.
+pub fn direct_message_request(sender_id: UserId, username: &str, receiver: UserId) -> NewNotification {
+    NewNotification {
+        user_id: receiver,
+        subject: format!("{username} would like to chat"),
+        content: json!({ "username": username }).to_string(),
+        code: codes::DIRECT_MESSAGE_REQUEST,
+        sender_id,
+        persistent: true,
+    }
+}
+
+/// Sends notifications, all or none: stores the persistent ones, and answers what is to be pushed, in the order given.
+///
+/// Errors: `InvalidArgument` for more than a thousand, for a subject or content out of its rules, and for a receiver of a
+/// persistent one who does not exist.
+pub async fn send(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    entropy: &dyn Entropy,
+    notifications: Vec<NewNotification>,
+) -> Result<Vec<Notification>> {
+    if notifications.len() > NOTIFICATIONS_SENT_MAX {
+        return Err(Error::invalid("At most 1,000 notifications can be sent at once."));
+    }
+    notifications.iter().try_for_each(check)?;
+    let now = clock.now();
+    // A microsecond apart, so that they are listed in this order too.
+    let moments = (now.0..).map(Timestamp);
+    let made = notifications.into_iter().zip(moments).map(|(new, now)| Notification {
+        id: NotificationId(new_time_ordered(now, entropy)),
+        user_id: new.user_id,
+        subject: new.subject,
+        content: new.content,
+        code: new.code,
+        sender_id: new.sender_id,
+        create_time: now,
+        persistent: new.persistent,
+    });
+    let made: Vec<Notification> = made.collect();
+    let kept: Vec<Notification> = made.iter().filter(|each| each.persistent).cloned().collect();
+    if !kept.is_empty() {
+        store.save_notifications(&kept).await?;
+    }
+    Ok(made)
+}
+
+fn check(notification: &NewNotification) -> Result<()> {
+    let NewNotification { subject, content, .. } = notification;
+    let is_long =
+        subject.len() > NOTIFICATION_SUBJECT_CHARS_MAX && subject.chars().count() > NOTIFICATION_SUBJECT_CHARS_MAX;
+    if subject.is_empty() || is_long || subject.contains('\0') {
+        return Err(Error::invalid(
+            "The subject of a notification must be 1 to 255 characters long, without null characters.",
+        ));
+    }
+    if content.len() > NOTIFICATION_CONTENT_BYTES_MAX {
+        return Err(Error::invalid("The content of a notification must be at most 262,144 bytes long."));
+    }
+    require_object("content", content)
+}
+
+/// Notifications that wait for a player, oldest first, and the place to ask from the next time.
+///
+/// Errors: `InvalidArgument` for a limit out of 1 to 100.
+pub async fn list(
+    store: &dyn Store,
+    user_id: UserId,
+    limit: Option<i32>,
+    behind: Option<NotificationPosition>,
+) -> Result<(Vec<Notification>, NotificationPosition)> {
+    let limit = match limit.unwrap_or(NOTIFICATION_PAGE_DEFAULT) {
+        limit @ 1..=NOTIFICATION_PAGE_MAX => limit.unsigned_abs(),
+        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
+    };
+    let behind = behind.unwrap_or(NotificationPosition::START);
+    let notifications = store.list_notifications(user_id, behind, limit).await?;
+    let position = |last: &Notification| NotificationPosition { create_time: last.create_time, id: last.id };
+    let next = notifications.last().map_or(behind, position);
+    Ok((notifications, next))
+}
+
+/// Deletes those of the notifications that are the player's.
+///
+/// Errors: `InvalidArgument` for an id that is no UUID.
+pub async fn delete(store: &dyn Store, user_id: UserId, ids: &[String]) -> Result<()> {
+    let parse = |id: &String| {
+        let id = parse_hyphenated(id).ok_or_else(|| Error::invalid("A notification ID is not a valid UUID."))?;
+        Ok(NotificationId(id))
+    };
+    let ids = ids.iter().map(parse).collect::<Result<Vec<_>>>()?;
+    if ids.is_empty() {
+        return Ok(());
+    }
+    Ok(store.delete_notifications(user_id, &ids).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl FnOnce(&mut NewNotification), expect: bool) {
+        let mut new = direct_message_request(UserId::SYSTEM, "Zoë \"\\", UserId::SYSTEM);
+        change(&mut new);
+        assert_eq!(super::check(&new).is_ok(), expect, "{:.40} {:.40}", new.subject, new.content);
+    }
+
+    #[test]
+    fn subject_and_content_have_their_rules() {
+        check(|_| {}, true);
+        check(|new| new.subject = "ä".repeat(255), true);
+        check(|new| new.subject = "ä".repeat(256), false);
+        check(|new| new.subject = String::new(), false);
+        check(|new| new.subject = "a\0".into(), false);
+        check(|new| new.content = "[]".into(), false);
+        check(|new| new.content = format!(r#"{{"a":"{}"}}"#, "x".repeat(NOTIFICATION_CONTENT_BYTES_MAX)), false);
+    }
+}

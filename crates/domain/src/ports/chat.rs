@@ -1,0 +1,114 @@
+//! Messages of chat channels, and what a store knows of who may be spoken to.
+
+use super::PortFuture;
+use crate::chat::{Channel, MessageCode};
+use crate::ids::{GroupId, MessageId, UserId};
+use crate::time::Timestamp;
+
+/// A message of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Chosen by the rules. Ids of ours are in the order of their making; those that the original made are random.
+    pub id: MessageId,
+    /// Where it was said.
+    pub channel: Channel,
+    /// What it is. Stored messages keep the code they were made with.
+    pub code: MessageCode,
+    /// Who said it; the system user for the server.
+    pub sender_id: UserId,
+    /// The sender's name when it was said or last changed.
+    pub username: String,
+    /// A JSON object as text.
+    pub content: String,
+    /// When it was said, in whole seconds.
+    pub create_time: Timestamp,
+    /// When it last changed, in whole seconds.
+    pub update_time: Timestamp,
+    /// Whether it stands in the channel's history.
+    pub persistent: bool,
+}
+
+/// A stored message as its author names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRef {
+    /// Which.
+    pub id: MessageId,
+    /// Where it was said.
+    pub channel: Channel,
+    /// Who said it.
+    pub sender_id: UserId,
+}
+
+/// What a message becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageUpdate {
+    /// The author's present name.
+    pub username: String,
+    /// A JSON object as text.
+    pub content: String,
+    /// When, in whole seconds.
+    pub update_time: Timestamp,
+}
+
+/// What became of an attempt to change or remove a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageChange {
+    /// Done.
+    Done {
+        /// When the message was said.
+        create_time: Timestamp,
+    },
+    /// Nothing is stored under this id.
+    Missing,
+    /// It was said by somebody else, or in another channel.
+    Foreign,
+}
+
+/// A place in a channel's history, whose order is that of time, then id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MessagePosition {
+    /// When the message there was said.
+    pub create_time: Timestamp,
+    /// Its id.
+    pub id: MessageId,
+}
+
+/// A walk through a channel's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageQuery {
+    /// Whose history.
+    pub channel: Channel,
+    /// Towards older messages; else towards newer ones.
+    pub backwards: bool,
+    /// The walk starts behind this place; without one at the end that it leads away from.
+    pub behind: Option<MessagePosition>,
+    /// 1 to 100 for clients.
+    pub limit: u32,
+}
+
+/// Persistence of chat.
+pub trait ChatStore {
+    /// Adds a message to its channel's history.
+    ///
+    /// Errors: `Invalid` when the sender does not exist.
+    fn append_message<'a>(&'a self, message: &'a Message) -> PortFuture<'a, ()>;
+
+    /// Changes a message.
+    fn update_message<'a>(
+        &'a self,
+        message: &'a MessageRef,
+        update: &'a MessageUpdate,
+    ) -> PortFuture<'a, MessageChange>;
+
+    /// Removes a message.
+    fn remove_message<'a>(&'a self, message: &'a MessageRef) -> PortFuture<'a, MessageChange>;
+
+    /// A page in the order of the walk, and whether more follow.
+    fn list_messages<'a>(&'a self, query: &'a MessageQuery) -> PortFuture<'a, (Vec<Message>, bool)>;
+
+    /// Whether the account `to` exists and has not blocked `from`.
+    fn may_address(&self, from: UserId, to: UserId) -> PortFuture<'_, bool>;
+
+    /// Whether a user is a member of a group, whatever the rank. Those who asked to join are not, nor are the banned.
+    fn is_group_member(&self, group_id: GroupId, user_id: UserId) -> PortFuture<'_, bool>;
+}

@@ -1,0 +1,59 @@
+//! Notifications that wait for their receivers.
+
+use super::PortFuture;
+use crate::ids::{NotificationId, UserId};
+use crate::time::Timestamp;
+
+/// A message from the server, or by its hand, to one player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Chosen by the rules.
+    pub id: NotificationId,
+    /// The receiver.
+    pub user_id: UserId,
+    /// At most 255 characters.
+    pub subject: String,
+    /// A JSON object as text.
+    pub content: String,
+    /// What it is about: negative for the server's own, see [`crate::notifications::codes`].
+    pub code: i16,
+    /// On whose behalf; the system user for the server.
+    pub sender_id: UserId,
+    /// When it was sent.
+    pub create_time: Timestamp,
+    /// Whether it waits for its receiver.
+    pub persistent: bool,
+}
+
+/// A place among the notifications of a player, whose order is that of time, then id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotificationPosition {
+    /// When the notification there was sent.
+    pub create_time: Timestamp,
+    /// Its id.
+    pub id: NotificationId,
+}
+
+impl NotificationPosition {
+    /// Before all notifications.
+    pub const START: Self = Self { create_time: Timestamp::EPOCH, id: NotificationId(uuid::Uuid::nil()) };
+}
+
+/// Persistence of notifications.
+pub trait NotificationStore {
+    /// Stores all or none.
+    ///
+    /// Errors: `Invalid` when a receiver does not exist.
+    fn save_notifications<'a>(&'a self, notifications: &'a [Notification]) -> PortFuture<'a, ()>;
+
+    /// Up to `limit` notifications of a player behind a place, oldest first.
+    fn list_notifications(
+        &self,
+        user_id: UserId,
+        behind: NotificationPosition,
+        limit: u32,
+    ) -> PortFuture<'_, Vec<Notification>>;
+
+    /// Removes those of the notifications that are the player's; others stay, silently.
+    fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()>;
+}

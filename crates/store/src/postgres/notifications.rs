@@ -1,0 +1,78 @@
+//! Notifications on PostgreSQL. Everything here is one statement.
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore};
+use muster_domain::{NotificationId, UserId};
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::fault::{Fault, is_missing_owner, translate};
+use super::values::Moment;
+use crate::{limits, messages};
+
+const INSERT: &str = "INSERT INTO notification (id, user_id, subject, content, code, sender_id, create_time) \
+     SELECT id, user_id, subject, content::jsonb, code, sender_id, create_time FROM \
+     unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::uuid[], $7::timestamptz[]) \
+     AS sent (id, user_id, subject, content, code, sender_id, create_time)";
+pub(crate) const LIST: &str = "SELECT id, user_id, subject, content::text, code, sender_id, create_time \
+     FROM notification WHERE user_id = $1 AND (create_time, id) > ($2, $3) ORDER BY create_time, id LIMIT $4";
+const DELETE: &str = "DELETE FROM notification WHERE id = ANY ($1) AND user_id = $2";
+
+impl NotificationStore for PostgresStore {
+    fn save_notifications<'a>(&'a self, notifications: &'a [Notification]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            notifications.iter().try_for_each(limits::notification)?;
+            let each = || notifications.iter();
+            let ids: Vec<_> = each().map(|each| each.id.0).collect();
+            let receivers: Vec<_> = each().map(|each| each.user_id.0).collect();
+            let subjects: Vec<&str> = each().map(|each| each.subject.as_str()).collect();
+            let contents: Vec<&str> = each().map(|each| each.content.as_str()).collect();
+            let codes: Vec<i16> = each().map(|each| each.code).collect();
+            let senders: Vec<_> = each().map(|each| each.sender_id.0).collect();
+            let times: Vec<Moment> = each().map(|each| Moment(each.create_time)).collect();
+            let values: super::Values<'_> = &[&ids, &receivers, &subjects, &contents, &codes, &senders, &times];
+            let insert = async || match self.query_once(INSERT, values).await {
+                Err(Fault::Database(error)) if is_missing_owner(&error) => {
+                    Err(Fault::Rule(messages::missing_user("receiver of a notification")))
+                }
+                rows => rows.map(|_| ()),
+            };
+            self.attempts(insert).await
+        })
+    }
+
+    fn list_notifications(
+        &self,
+        user_id: UserId,
+        behind: NotificationPosition,
+        limit: u32,
+    ) -> PortFuture<'_, Vec<Notification>> {
+        Box::pin(async move {
+            let NotificationPosition { create_time, id } = behind;
+            let values: super::Values<'_> = &[&user_id.0, &Moment(create_time), &id.0, &i64::from(limit)];
+            let rows = self.query(LIST, values).await?;
+            rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+            self.query(DELETE, &[&ids, &user_id.0]).await.map(|_| ())
+        })
+    }
+}
+
+/// From the columns of [`LIST`].
+fn read(row: &Row) -> Result<Notification, tokio_postgres::Error> {
+    Ok(Notification {
+        id: NotificationId(row.try_get(0)?),
+        user_id: UserId(row.try_get(1)?),
+        subject: row.try_get(2)?,
+        content: row.try_get(3)?,
+        code: row.try_get(4)?,
+        sender_id: UserId(row.try_get(5)?),
+        create_time: row.try_get::<_, Moment>(6)?.0,
+        persistent: true,
+    })
+}

@@ -1,0 +1,78 @@
+//! Notifications on SQLite.
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore};
+use muster_domain::{NotificationId, Timestamp, UserId};
+use rusqlite::{Connection, Row};
+
+use super::SqliteStore;
+use super::error::{is_missing_owner, translate};
+use super::sql::{Result, execute, statement};
+use crate::{limits, messages};
+
+const INSERT: &str = "INSERT INTO notification (id, user_id, subject, content, code, sender_id, create_time) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+pub(crate) const LIST: &str = "SELECT id, user_id, subject, content, code, sender_id, create_time FROM notification \
+     WHERE user_id = ?1 AND (create_time, id) > (?2, ?3) ORDER BY create_time, id LIMIT ?4";
+const DELETE: &str = "DELETE FROM notification WHERE id = ?1 AND user_id = ?2";
+
+impl NotificationStore for SqliteStore {
+    fn save_notifications<'a>(&'a self, notifications: &'a [Notification]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            notifications.iter().try_for_each(limits::notification)?;
+            let notifications = notifications.to_vec();
+            self.write(move |connection| notifications.iter().try_for_each(|each| insert(connection, each))).await
+        })
+    }
+
+    fn list_notifications(
+        &self,
+        user_id: UserId,
+        behind: NotificationPosition,
+        limit: u32,
+    ) -> PortFuture<'_, Vec<Notification>> {
+        Box::pin(async move {
+            self.read(move |connection| {
+                let mut rows = statement(connection, LIST)?;
+                let values = (user_id.0, behind.create_time.0, behind.id.0, limit);
+                let rows = rows.query_map(values, notification).map_err(translate)?;
+                rows.collect::<rusqlite::Result<_>>().map_err(translate)
+            })
+            .await
+        })
+    }
+
+    fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            let ids = ids.to_vec();
+            self.write(move |connection| {
+                ids.iter().try_for_each(|id| execute(connection, DELETE, (id.0, user_id.0)).map(|_| ()))
+            })
+            .await
+        })
+    }
+}
+
+fn insert(connection: &Connection, notification: &Notification) -> Result<()> {
+    let Notification { id, user_id, subject, content, code, sender_id, create_time, .. } = notification;
+    let values = (id.0, user_id.0, subject, content, code, sender_id.0, create_time.0);
+    match statement(connection, INSERT)?.execute(values) {
+        Ok(_) => Ok(()),
+        Err(error) if is_missing_owner(&error) => Err(messages::missing_user("receiver of a notification")),
+        Err(error) => Err(translate(error)),
+    }
+}
+
+/// From the columns of [`LIST`].
+fn notification(row: &Row<'_>) -> rusqlite::Result<Notification> {
+    Ok(Notification {
+        id: NotificationId(row.get(0)?),
+        user_id: UserId(row.get(1)?),
+        subject: row.get(2)?,
+        content: row.get(3)?,
+        code: row.get(4)?,
+        sender_id: UserId(row.get(5)?),
+        create_time: Timestamp(row.get(6)?),
+        persistent: true,
+    })
+}
