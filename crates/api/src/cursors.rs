@@ -1,9 +1,17 @@
 //! Positions of listings as the cursors that clients hold.
 
 use muster_domain::account::parse_user_id;
+use muster_domain::chat::HistoryPlace;
+use muster_domain::ports::chat::MessagePosition;
+use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
-use muster_domain::{Error, Result};
+use muster_domain::{Error, MessageId, NotificationId, Result, Timestamp};
 use muster_wire::cursor::{CursorError, CursorKind, CursorReader, CursorWriter};
+
+/// The end of the year 9999.
+const MOMENT_MAX_US: i64 = 253_402_300_799_999_999;
+
+type Read<T> = std::result::Result<T, CursorError>;
 
 /// The cursor of a place in a listing of storage objects; `filter` is the collection and the owner asked for.
 pub(crate) fn write_storage(position: &ObjectPosition, filter: &[&str]) -> String {
@@ -16,30 +24,87 @@ pub(crate) fn write_storage(position: &ObjectPosition, filter: &[&str]) -> Strin
     cursor.text(&position.user_id.to_string()).finish(filter)
 }
 
-/// The place of a cursor; `None` when there is no cursor.
+/// See [`read`].
+pub(crate) fn read_storage(cursor: &str, filter: &[&str]) -> Result<Option<ObjectPosition>> {
+    read(cursor, CursorKind::StorageObjects, filter, |reader| {
+        let read = match reader.number()? {
+            0 => ReadPermission::None,
+            1 => ReadPermission::Owner,
+            2 => ReadPermission::Public,
+            _ => return Err(CursorError),
+        };
+        let key = reader.text()?;
+        let user_id = parse_user_id(&reader.text()?).map_err(|_| CursorError)?;
+        Ok(ObjectPosition { read, key, user_id })
+    })
+}
+
+/// The cursor of a place in a channel's history; `filter` is the channel.
+pub(crate) fn write_history(place: HistoryPlace, filter: &[&str]) -> String {
+    let HistoryPlace { position: MessagePosition { create_time, id }, forward, follows } = place;
+    let cursor = CursorWriter::new(CursorKind::ChannelMessages).number(create_time.0).text(&id.to_string());
+    cursor.number(forward.into()).number(follows.into()).finish(filter)
+}
+
+/// See [`read`].
+pub(crate) fn read_history(cursor: &str, filter: &[&str]) -> Result<Option<HistoryPlace>> {
+    read(cursor, CursorKind::ChannelMessages, filter, |reader| {
+        let create_time = moment(reader)?;
+        let id: MessageId = reader.text()?.parse().map_err(|_| CursorError)?;
+        let (forward, follows) = (flag(reader)?, flag(reader)?);
+        Ok(HistoryPlace { position: MessagePosition { create_time, id }, forward, follows })
+    })
+}
+
+/// The cursor of a place among a player's notifications; `filter` is the player.
+pub(crate) fn write_notifications(position: NotificationPosition, filter: &[&str]) -> String {
+    let cursor = CursorWriter::new(CursorKind::Notifications).number(position.create_time.0);
+    cursor.text(&position.id.to_string()).finish(filter)
+}
+
+/// See [`read`].
+pub(crate) fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option<NotificationPosition>> {
+    read(cursor, CursorKind::Notifications, filter, |reader| {
+        let create_time = moment(reader)?;
+        let id: NotificationId = reader.text()?.parse().map_err(|_| CursorError)?;
+        Ok(NotificationPosition { create_time, id })
+    })
+}
+
+/// A time that both databases can hold: cursors are no secret, so anybody can make one.
+fn moment(reader: &mut CursorReader) -> Read<Timestamp> {
+    match reader.number()? {
+        micros @ 0..=MOMENT_MAX_US => Ok(Timestamp(micros)),
+        _ => Err(CursorError),
+    }
+}
+
+fn flag(reader: &mut CursorReader) -> Read<bool> {
+    match reader.number()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(CursorError),
+    }
+}
+
+/// What a cursor holds; `None` when there is no cursor.
 ///
 /// Errors: `InvalidArgument` for one of another listing, or that was changed.
-pub(crate) fn read_storage(cursor: &str, filter: &[&str]) -> Result<Option<ObjectPosition>> {
+fn read<T>(
+    cursor: &str,
+    kind: CursorKind,
+    filter: &[&str],
+    parts: impl FnOnce(&mut CursorReader) -> Read<T>,
+) -> Result<Option<T>> {
     if cursor.is_empty() {
         return Ok(None);
     }
-    storage_position(cursor, filter).map(Some).map_err(|error| Error::invalid(sentence(error)))
-}
-
-fn storage_position(cursor: &str, filter: &[&str]) -> std::result::Result<ObjectPosition, CursorError> {
-    let mut reader = CursorReader::open(cursor, CursorKind::StorageObjects, filter)?;
-    let read = match reader.number()? {
-        0 => ReadPermission::None,
-        1 => ReadPermission::Owner,
-        2 => ReadPermission::Public,
-        _ => return Err(CursorError),
+    let whole = || {
+        let mut reader = CursorReader::open(cursor, kind, filter)?;
+        let parts = parts(&mut reader)?;
+        reader.end().map(|()| parts)
     };
-    let key = reader.text()?;
-    let user_id = parse_user_id(&reader.text()?).map_err(|_| CursorError)?;
-    reader.end()?;
-    Ok(ObjectPosition { read, key, user_id })
-}
-
-fn sentence(_: CursorError) -> &'static str {
-    "The cursor is not valid for this listing. Start again without one."
+    whole()
+        .map(Some)
+        .map_err(|CursorError| Error::invalid("The cursor is not valid for this listing. Start again without one."))
 }

@@ -5,7 +5,7 @@ use muster_wire::operations::{Operation, typed};
 
 use crate::context::{App, Context};
 use crate::pipeline::{Call, Codec, run, unbuilt};
-use crate::{account, authenticate, link, session, storage, users};
+use crate::{account, authenticate, chat, link, notifications, session, storage, users};
 
 /// Runs the operation of a call; answers its encoded response.
 ///
@@ -29,6 +29,9 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         Operation::UnlinkCustom => run::<t::UnlinkCustom, C>(app, call, link::unlink_custom).await,
         Operation::UnlinkDevice => run::<t::UnlinkDevice, C>(app, call, link::unlink_device).await,
         Operation::UnlinkEmail => run::<t::UnlinkEmail, C>(app, call, link::unlink_email).await,
+        Operation::ListChannelMessages => run::<t::ListChannelMessages, C>(app, call, chat::list_messages).await,
+        Operation::ListNotifications => run::<t::ListNotifications, C>(app, call, notifications::list).await,
+        Operation::DeleteNotifications => run::<t::DeleteNotifications, C>(app, call, notifications::delete).await,
         Operation::ReadStorageObjects => run::<t::ReadStorageObjects, C>(app, call, storage::read).await,
         Operation::WriteStorageObjects => run::<t::WriteStorageObjects, C>(app, call, storage::write).await,
         Operation::DeleteStorageObjects => run::<t::DeleteStorageObjects, C>(app, call, storage::delete).await,
@@ -71,9 +74,6 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         | Operation::DemoteGroupUsers
         | Operation::ListGroupUsers
         | Operation::ListUserGroups
-        | Operation::ListChannelMessages
-        | Operation::ListNotifications
-        | Operation::DeleteNotifications
         | Operation::ListLeaderboardRecords
         | Operation::ListLeaderboardRecordsAroundOwner
         | Operation::WriteLeaderboardRecord

@@ -6,6 +6,7 @@
 pub mod account;
 pub mod authenticate;
 pub mod authorise;
+pub mod chat;
 pub mod context;
 mod cursors;
 mod dispatch;
@@ -14,6 +15,7 @@ pub mod http;
 pub mod keys;
 pub mod link;
 pub mod metrics;
+pub mod notifications;
 pub mod pipeline;
 pub mod realtime;
 mod rpc;

@@ -109,13 +109,13 @@ operations! {
     ];
 
     // ---- Chat and notifications ----
-    ListChannelMessages: Session, Planned, ListChannelMessagesRequest => ChannelMessageList, [
+    ListChannelMessages: Session, Implemented, ListChannelMessagesRequest => ChannelMessageList, [
         Get "/v2/channel/{channel_id}" Absent
     ];
-    ListNotifications: Session, Planned, ListNotificationsRequest => NotificationList, [
+    ListNotifications: Session, Implemented, ListNotificationsRequest => NotificationList, [
         Get "/v2/notification" Absent
     ];
-    DeleteNotifications: Session, Planned, DeleteNotificationsRequest => Empty, [Delete "/v2/notification" Absent];
+    DeleteNotifications: Session, Implemented, DeleteNotificationsRequest => Empty, [Delete "/v2/notification" Absent];
 
     // ---- Storage objects ----
     ReadStorageObjects: Session, Implemented, ReadStorageObjectsRequest => StorageObjects, [
