@@ -1,5 +1,7 @@
 //! Messages of one socket: each envelope to its handler, and what becomes of the socket.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use muster_domain::sessions::Claims;
@@ -12,7 +14,7 @@ use muster_wire::realtime::{Envelope, Pong};
 use crate::context::App;
 use crate::metrics::add;
 
-/// One player's socket. Its transport hands it whole messages, in order.
+/// One player's socket. Its transport hands it whole messages, in order, one at a time.
 pub struct SocketSession {
     app: Rc<App>,
     format: Format,
@@ -20,19 +22,65 @@ pub struct SocketSession {
 }
 
 /// What becomes of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The reply, if any, was appended to the buffer.
     Done,
     /// The socket closes, after what was appended to the buffer was sent.
     Close(CloseReason),
+    /// It waits for something. Nothing was appended, and the socket's next message is not handled before it resolves.
+    Later(Operation),
 }
 
-/// What a handler answers: nothing, an envelope, or an error with what becomes of the socket.
-enum Answer {
+/// A message whose handling waits. It runs to its end even if its socket closes meanwhile: what it began to write
+/// durably is written whole. Its session may be gone when it goes on.
+pub type Operation = Pin<Box<dyn Future<Output = Finished>>>;
+
+/// The end of an [`Operation`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The reply's payload, not framed; empty for none. It leaves behind whatever was pushed to the socket before.
+    pub reply: Vec<u8>,
+    /// Closes the socket after the reply.
+    pub then: Option<CloseReason>,
+}
+
+/// What a handler answers.
+pub enum Answer {
+    /// Nothing.
     Silence,
+    /// An envelope.
     Reply(Envelope),
+    /// An error, and whether the socket closes behind it.
     Refusal(Envelope, Option<CloseReason>),
+}
+
+/// When a handler answers.
+pub enum Handled {
+    /// At once.
+    Now(Answer),
+    /// Once something it waits for has come.
+    Later(Pin<Box<dyn Future<Output = Answer>>>),
+}
+
+impl Handled {
+    /// What a handler that waits returns.
+    pub fn later(handler: impl Future<Output = Answer> + 'static) -> Self {
+        Self::Later(Box::pin(handler))
+    }
+}
+
+impl From<Answer> for Handled {
+    fn from(answer: Answer) -> Self {
+        Self::Now(answer)
+    }
+}
+
+/// One message on its way, measured.
+#[derive(Clone, Copy)]
+struct Received {
+    /// Position in the table of variants.
+    variant: usize,
+    bytes: usize,
 }
 
 impl SocketSession {
@@ -51,8 +99,8 @@ impl SocketSession {
         self.format
     }
 
-    /// Handles one message; a reply is appended to `reply`.
-    pub fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+    /// Handles one message; a reply that stands at once is appended to `reply`.
+    pub fn message(self: &Rc<Self>, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
         let Ok(envelope) = envelope::decode(payload, self.format) else {
             add(&self.app.metrics.malformed_messages, 1);
             return Outcome::Close(CloseReason::InvalidPayload);
@@ -65,30 +113,42 @@ impl SocketSession {
             return Outcome::Close(CloseReason::UnexpectedMessage);
         };
         // Numbers start with 2 and have no gaps.
-        let variant = usize::from(message.variant().number) - 2;
+        let received = Received { variant: usize::from(message.variant().number) - 2, bytes: payload.len() };
+        match handle(envelope.cid, message) {
+            Handled::Now(answer) => self.settle(received, answer, reply).map_or(Outcome::Done, Outcome::Close),
+            Handled::Later(handler) => Outcome::Later(self.clone().finish(received, handler)),
+        }
+    }
+
+    fn finish(self: Rc<Self>, received: Received, handler: Pin<Box<dyn Future<Output = Answer>>>) -> Operation {
+        Box::pin(async move {
+            let mut reply = Vec::new();
+            let then = self.settle(received, handler.await, &mut reply);
+            Finished { reply, then }
+        })
+    }
+
+    /// Appends the reply and books the message. Answers why the socket closes, if it does.
+    fn settle(&self, received: Received, answer: Answer, reply: &mut Vec<u8>) -> Option<CloseReason> {
         let len_before = reply.len();
-        let answer = handle(envelope.cid, message);
-        let is_error = matches!(answer, Answer::Refusal(..));
-        let outcome = match answer {
-            Answer::Silence => Outcome::Done,
-            Answer::Reply(envelope) => {
-                envelope::append(&envelope, self.format, reply);
-                Outcome::Done
-            }
-            Answer::Refusal(envelope, close) => {
-                envelope::append(&envelope, self.format, reply);
-                close.map_or(Outcome::Done, Outcome::Close)
-            }
+        let (envelope, is_error, close) = match answer {
+            Answer::Reply(envelope) => (Some(envelope), false, None),
+            Answer::Refusal(envelope, close) => (Some(envelope), true, close),
+            Answer::Silence => (None, false, None),
         };
-        self.app.metrics.message(variant, is_error, payload.len(), reply.len() - len_before);
-        outcome
+        if let Some(envelope) = envelope {
+            envelope::append(&envelope, self.format, reply);
+        }
+        let sent_bytes = reply.len() - len_before;
+        self.app.metrics.message(received.variant, is_error, received.bytes, sent_bytes);
+        close
     }
 }
 
 /// Every variant of the envelope.
-fn handle(cid: String, message: Message) -> Answer {
+fn handle(cid: String, message: Message) -> Handled {
     let name = message.variant().name;
-    match message {
+    let answer = match message {
         Message::Ping(_) => Answer::Reply(Envelope::reply(cid, Message::Pong(Pong {}))),
         Message::Pong(_) => Answer::Silence,
         Message::Rpc(rpc) => call_function(cid, &rpc.id),
@@ -140,7 +200,8 @@ fn handle(cid: String, message: Message) -> Answer {
         | Message::PartyMatchmakerTicket(_)
         | Message::PartyData(_)
         | Message::PartyPresenceEvent(_) => server_only(cid, name),
-    }
+    };
+    answer.into()
 }
 
 /// There are no functions until scripts are built.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use muster_live::{Millis, OutboxLimits};
 
-use crate::ws::connection::SocketLimits;
+use crate::ws::shared::SocketLimits;
 
 /// The gateway's configuration.
 #[derive(Clone, Debug)]

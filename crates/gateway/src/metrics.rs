@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use muster_live::CloseReason;
+use muster_live::{CloseReason, Discarded};
 
-use crate::ws::connection::Traffic;
+use crate::ws::shared::Traffic;
 
 /// Counters and gauges of all shards. Counters only grow.
 #[derive(Debug, Default)]
@@ -23,6 +23,14 @@ pub struct GatewayMetrics {
     pub socket_bytes_received: AtomicU64,
     /// Bytes sent over sockets.
     pub socket_bytes_sent: AtomicU64,
+    /// Frames not sent to sockets because a newer one took their place.
+    pub frames_replaced: AtomicU64,
+    /// Droppable frames not sent to sockets, their queues being full.
+    pub frames_dropped: AtomicU64,
+    /// Times a socket was not read, as many of its messages as may wait for an operation of its own.
+    pub sockets_held: AtomicU64,
+    /// Times the sockets of a shard paused.
+    pub socket_pauses: AtomicU64,
     /// Times accepting paused because `connections_max` or the system's limit of open files was reached.
     pub accept_pauses: AtomicU64,
     /// HTTP connections ended by a timeout.
@@ -51,6 +59,12 @@ impl GatewayMetrics {
         }
     }
 
+    /// Counts frames that will not be sent.
+    pub fn frames_discarded(&self, discarded: Discarded) {
+        self.frames_replaced.fetch_add(discarded.replaced, Ordering::Relaxed);
+        self.frames_dropped.fetch_add(discarded.dropped, Ordering::Relaxed);
+    }
+
     /// Counts a socket that closed.
     pub fn socket_closed(&self, reason: CloseReason) {
         self.sockets_closed[reason.index()].fetch_add(1, Ordering::Relaxed);
@@ -65,6 +79,14 @@ impl Traffic for std::sync::Arc<GatewayMetrics> {
 
     fn sent(&self, bytes: u64) {
         self.socket_bytes_sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn held(&self) {
+        self.sockets_held.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn paused(&self) {
+        self.socket_pauses.fetch_add(1, Ordering::Relaxed);
     }
 
     fn panicked(&self) {

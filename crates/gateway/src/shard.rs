@@ -26,8 +26,8 @@ use tokio::time::Instant;
 
 use crate::config::GatewayConfig;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
-use crate::ws::connection::{Scratch, SocketShared};
-use crate::ws::handle::SocketHandle;
+use crate::ws::handle::{Pushing, SocketHandle};
+use crate::ws::shared::SocketShared;
 
 /// The longest that the database may take to prove that it is there: who asks gives up a little later.
 const READINESS_WAIT: Duration = Duration::from_secs(3);
@@ -110,6 +110,8 @@ pub struct Shard {
     pub sessions: RefCell<Registry<Rc<SocketHandle>>>,
     /// Buffers and limits of sockets.
     pub sockets: Rc<SocketShared<Arc<GatewayMetrics>>>,
+    /// Limits of what waits for sockets.
+    pub pushing: Rc<Pushing>,
     draining: Cell<bool>,
     open: Cell<usize>,
     closed: Notify,
@@ -264,18 +266,15 @@ fn run(
             }
         };
         let _ = ready.send(Ok(()));
-        let sockets = Rc::new(SocketShared {
-            scratch: RefCell::new(Scratch::new(config.socket.message_bytes_max)),
-            limits: config.socket,
-            traffic: metrics.clone(),
-            started: Instant::now(),
-        });
+        let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
+        let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {
             app,
             config,
             metrics,
             sessions: RefCell::default(),
             sockets,
+            pushing,
             draining: Cell::new(false),
             open: Cell::new(0),
             closed: Notify::new(),

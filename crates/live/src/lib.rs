@@ -12,7 +12,7 @@ pub mod stream;
 pub mod wheel;
 
 pub use close::CloseReason;
-pub use outbox::{Delivery, Outbox, OutboxLimits, Overflow};
+pub use outbox::{Delivery, Discarded, Outbox, OutboxLimits, Overflow};
 pub use plane::{Plane, PlaneConfig};
 pub use registry::{Registry, SessionInfo, SessionKey};
 pub use session::{Directive, KeepAlive, KeepAliveConfig, Millis};

@@ -1,9 +1,17 @@
 //! A session's pending frames: bounded by bytes and frames, shared by reference, written many at a time.
+//!
+//! What happens to a frame that finds the queue full, or waits while a newer one comes, is its [`Delivery`].
+
+mod classes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+
+use self::classes::Classes;
 
 /// How much may wait for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +22,15 @@ pub struct OutboxLimits {
     pub frames_max: usize,
 }
 
-/// What becomes of a frame when its receiver's queue is full.
+/// What a frame is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// The session closes, for it would miss what it was promised.
+    /// It arrives, or the session ends with a reason.
     Reliable,
-    /// It takes the place of the waiting frame of this key.
+    /// It arrives unless a later frame with the same key does: that one takes its place in the queue. The last of a key
+    /// arrives, or the session ends with a reason.
     Latest(u64),
-    /// The oldest droppable frame goes.
+    /// It may be left out: when the queue is full, the oldest such frames make room for whatever comes.
     Droppable,
 }
 
@@ -29,23 +38,39 @@ pub enum Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
+/// Frames that will not be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Discarded {
+    /// A newer frame of their key took their place.
+    pub replaced: u64,
+    /// They were droppable and the queue was full.
+    pub dropped: u64,
+}
+
 /// Frames in the order in which they will be written, ready for the socket. Costs no heap while empty.
 #[derive(Debug, Default)]
 pub struct Outbox {
+    /// Dropped frames leave an empty one in their place.
     frames: VecDeque<Bytes>,
+    /// Not written yet.
     bytes: usize,
+    /// Bytes of the front frame that were written.
+    front_written: usize,
+    /// Made by the first frame that is not [`Delivery::Reliable`].
+    classes: Option<Box<Classes>>,
 }
 
 impl Outbox {
-    /// Appends a frame, unless that would exceed a limit.
+    /// Appends a frame, or puts it in the place of an older one, unless that would exceed a limit. Answers which frames
+    /// will not be sent for it, itself perhaps among them.
     ///
-    /// Errors: [`Overflow`]; the queue is as it was.
-    pub fn push(&mut self, frame: Bytes, limits: OutboxLimits) -> Result<(), Overflow> {
-        if self.frames.len() >= limits.frames_max || self.bytes + frame.len() > limits.bytes_max {
-            return Err(Overflow);
+    /// Errors: [`Overflow`]; nothing that was promised has left the queue.
+    pub fn push(&mut self, frame: Bytes, delivery: Delivery, limits: OutboxLimits) -> Result<Discarded, Overflow> {
+        if delivery == Delivery::Reliable && self.has_room(frame.len(), limits) {
+            self.push_unbounded(frame);
+            return Ok(Discarded::default());
         }
-        self.push_unbounded(frame);
-        Ok(())
+        self.push_classed(frame, delivery, limits)
     }
 
     /// Appends what must not be refused: the rest of a write that has begun, a close frame.
@@ -58,7 +83,7 @@ impl Outbox {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.bytes == 0
     }
 
     /// Bytes waiting.
@@ -69,68 +94,120 @@ impl Outbox {
     /// Fills `slices` with the front of the queue and answers how many were filled.
     pub fn chunks<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
-        for (slice, frame) in slices.iter_mut().zip(&self.frames) {
-            *slice = IoSlice::new(frame);
+        let mut written = self.front_written;
+        for (slice, frame) in slices.iter_mut().zip(self.frames.iter().filter(|frame| !frame.is_empty())) {
+            *slice = IoSlice::new(&frame[written..]);
+            written = 0;
             filled += 1;
         }
         filled
     }
 
     /// Forgets the first `written` bytes, and gives the heap back once nothing waits.
-    pub fn advance(&mut self, mut written: usize) {
+    pub fn advance(&mut self, written: usize) {
         self.bytes = self.bytes.saturating_sub(written);
-        while written > 0 {
-            let Some(front) = self.frames.front_mut() else { break };
-            if written < front.len() {
-                front.advance(written);
-                return;
-            }
+        let mut written = self.front_written + written;
+        while let Some(front) = self.frames.front().filter(|front| front.len() <= written) {
             written -= front.len();
+            let is_hole = front.is_empty();
             self.frames.pop_front();
+            if let Some(classes) = &mut self.classes {
+                classes.left_front(is_hole);
+            }
         }
+        self.front_written = written;
         if self.frames.is_empty() {
             self.frames = VecDeque::new();
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: OutboxLimits = OutboxLimits { bytes_max: 10, frames_max: 3 };
-
-    fn first_bytes(outbox: &Outbox) -> Vec<u8> {
-        let mut slices = [IoSlice::new(&[]); 8];
-        let filled = outbox.chunks(&mut slices);
-        slices[..filled].iter().flat_map(|slice| slice.iter().copied()).collect()
+    /// Frames that were not sent, since the session opened.
+    pub fn discarded(&self) -> Discarded {
+        self.classes.as_ref().map_or(Discarded::default(), |classes| classes.discarded)
     }
 
-    #[test]
-    fn frames_leave_in_order_across_partial_writes() {
-        let mut outbox = Outbox::default();
-        for frame in ["abc", "de", "fgh"] {
-            outbox.push(Bytes::from(frame), LIMITS).unwrap();
-        }
-        outbox.advance(4);
-        assert_eq!(first_bytes(&outbox), b"efgh");
-        assert_eq!(outbox.bytes(), 4);
-        outbox.advance(4);
-        assert!(outbox.is_empty());
-        assert_eq!(outbox.bytes(), 0);
+    /// Frames waiting.
+    fn len(&self) -> usize {
+        self.frames.len() - self.classes.as_ref().map_or(0, |classes| classes.holes)
     }
 
-    #[test]
-    fn either_limit_refuses_and_leaves_the_queue_as_it_was() {
-        let mut outbox = Outbox::default();
-        outbox.push(Bytes::from("123456789"), LIMITS).unwrap();
-        assert_eq!(outbox.push(Bytes::from("ab"), LIMITS), Err(Overflow));
-        assert_eq!(outbox.bytes(), 9);
-        outbox.advance(9);
-        for _ in 0..3 {
-            outbox.push(Bytes::from("a"), LIMITS).unwrap();
+    fn has_room(&self, length: usize, limits: OutboxLimits) -> bool {
+        self.len() < limits.frames_max && self.bytes + length <= limits.bytes_max
+    }
+
+    #[cold]
+    fn push_classed(&mut self, frame: Bytes, delivery: Delivery, limits: OutboxLimits) -> Result<Discarded, Overflow> {
+        let before = self.discarded();
+        let place = match delivery {
+            Delivery::Latest(key) => self.replaceable(key),
+            _ => None,
+        };
+        let outcome = match place {
+            Some(index) => self.replace(index, frame, limits),
+            None => self.append(frame, delivery, limits),
+        };
+        let after = self.discarded();
+        outcome
+            .map(|()| Discarded { replaced: after.replaced - before.replaced, dropped: after.dropped - before.dropped })
+    }
+
+    /// Where a frame of this key waits that has not begun to leave.
+    fn replaceable(&self, key: u64) -> Option<usize> {
+        let index = self.classes.as_ref()?.place_of(key)?;
+        (index > 0 || self.front_written == 0).then_some(index)
+    }
+
+    fn replace(&mut self, index: usize, frame: Bytes, limits: OutboxLimits) -> Result<(), Overflow> {
+        let old_len = self.frames[index].len();
+        let growth = frame.len().saturating_sub(old_len);
+        while self.bytes + growth > limits.bytes_max {
+            if !self.drop_oldest() {
+                return Err(Overflow);
+            }
         }
-        assert_eq!(outbox.push(Bytes::from("a"), LIMITS), Err(Overflow));
-        assert_eq!(first_bytes(&outbox), b"aaa");
+        self.bytes = self.bytes - old_len + frame.len();
+        self.frames[index] = frame;
+        self.classes.get_or_insert_default().discarded.replaced += 1;
+        // Only now: it moves frames.
+        self.close_holes();
+        Ok(())
+    }
+
+    fn append(&mut self, frame: Bytes, delivery: Delivery, limits: OutboxLimits) -> Result<(), Overflow> {
+        while !self.has_room(frame.len(), limits) {
+            if self.drop_oldest() {
+                continue;
+            }
+            if delivery != Delivery::Droppable {
+                return Err(Overflow);
+            }
+            self.classes.get_or_insert_default().discarded.dropped += 1;
+            return Ok(());
+        }
+        self.close_holes();
+        if delivery != Delivery::Reliable && !frame.is_empty() {
+            self.classes.get_or_insert_default().mark(self.frames.len(), delivery);
+        }
+        self.push_unbounded(frame);
+        Ok(())
+    }
+
+    /// Drops the oldest droppable frame that has not begun to leave. Answers whether there was one.
+    fn drop_oldest(&mut self) -> bool {
+        let is_front_started = self.front_written > 0;
+        let Some(index) = self.classes.as_mut().and_then(|classes| classes.drop_oldest(is_front_started)) else {
+            return false;
+        };
+        self.bytes -= self.frames[index].len();
+        self.frames[index] = Bytes::new();
+        true
+    }
+
+    /// Removes the places of dropped frames once they are the most.
+    fn close_holes(&mut self) {
+        if let Some(classes) = self.classes.as_mut().filter(|classes| classes.holes > self.frames.len() / 2) {
+            classes.renumber(&self.frames);
+            self.frames.retain(|frame| !frame.is_empty());
+        }
     }
 }

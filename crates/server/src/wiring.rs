@@ -21,7 +21,7 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
-use muster_gateway::ws::connection::SocketLimits;
+use muster_gateway::ws::shared::SocketLimits;
 use muster_gateway::{GatewayConfig, HttpLimits, listener, text_page, tls};
 use muster_live::{KeepAliveConfig, OutboxLimits};
 use muster_store::StoreMetrics;

@@ -136,20 +136,9 @@ pub fn unmask(payload: &mut [u8], mask: [u8; 4]) {
 
 /// Appends a whole, unfragmented frame as a server sends it.
 pub fn write_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
-    out.reserve(payload.len() + 10);
-    out.push(0x80 | opcode.bits());
-    match payload.len() {
-        // Both casts are bounded by their patterns.
-        short @ 0..=125 => out.push(short as u8),
-        medium @ 126..=0xFFFF => {
-            out.push(126);
-            out.extend_from_slice(&(medium as u16).to_be_bytes());
-        }
-        long => {
-            out.push(127);
-            out.extend_from_slice(&(long as u64).to_be_bytes());
-        }
-    }
+    let (header, header_len) = muster_wire::frame::header(opcode.bits(), payload.len());
+    out.reserve(header_len + payload.len());
+    out.extend_from_slice(&header[..header_len]);
     out.extend_from_slice(payload);
 }
 

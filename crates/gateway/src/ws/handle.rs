@@ -3,42 +3,99 @@
 //! Used on the shard's own thread only; the socket's task is woken, never waited for.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Waker;
 
 use bytes::Bytes;
-use muster_live::{CloseReason, Outbox, OutboxLimits};
+use muster_live::{CloseReason, Delivery, Discarded, Outbox, OutboxLimits};
+
+use crate::metrics::GatewayMetrics;
+
+/// What the handles of a shard's sockets share.
+#[derive(Debug)]
+pub struct Pushing {
+    limits: OutboxLimits,
+    metrics: Arc<GatewayMetrics>,
+    /// What the handler of a message pushed to its own socket, until it returns.
+    own: RefCell<Vec<(Bytes, Delivery)>>,
+}
+
+impl Pushing {
+    /// Queues with these limits, whose losses are counted in `metrics`.
+    pub fn new(limits: OutboxLimits, metrics: Arc<GatewayMetrics>) -> Self {
+        Self { limits, metrics, own: RefCell::default() }
+    }
+}
 
 /// The shared side of one socket.
 #[derive(Debug)]
 pub struct SocketHandle {
     outbox: RefCell<Outbox>,
     close: Cell<Option<CloseReason>>,
+    /// Whether a message of this socket is being handled.
+    is_handling: Cell<bool>,
     waker: RefCell<Option<Waker>>,
-    limits: OutboxLimits,
+    shared: Rc<Pushing>,
 }
 
 impl SocketHandle {
     /// A socket with nothing to send.
-    pub fn new(limits: OutboxLimits) -> Self {
-        Self { outbox: RefCell::default(), close: Cell::new(None), waker: RefCell::new(None), limits }
+    pub fn new(shared: Rc<Pushing>) -> Self {
+        Self {
+            outbox: RefCell::default(),
+            close: Cell::new(None),
+            is_handling: Cell::new(false),
+            waker: RefCell::new(None),
+            shared,
+        }
     }
 
-    /// Sends a frame that stands ready for the wire. A session whose queue is full closes: it reads slower than it is
-    /// sent to, and dropping what it was promised would be silent loss.
-    pub fn push(&self, frame: Bytes) {
-        if self.outbox.borrow_mut().push(frame, self.limits).is_err() {
-            self.close(CloseReason::QueueOverflow);
+    /// Sends a frame that stands ready for the wire. A session whose queue cannot take what it was promised closes: it
+    /// reads slower than it is sent to, and leaving it out would be silent loss.
+    pub fn push(&self, frame: Bytes, delivery: Delivery) {
+        // Nothing follows a close frame.
+        if self.close.get().is_some() {
             return;
         }
-        self.wake();
+        if self.is_handling.get() {
+            self.shared.own.borrow_mut().push((frame, delivery));
+            return;
+        }
+        // Whoever has something waiting is on its way already, or blocked.
+        if self.enqueue(frame, delivery) {
+            self.wake();
+        }
     }
 
     /// Closes the socket after what it still has to send; the first reason counts.
     pub fn close(&self, reason: CloseReason) {
-        if self.close.get().is_none() {
-            self.close.set(Some(reason));
-        }
+        self.note_close(reason);
         self.wake();
+    }
+
+    /// Frames that this socket was not sent.
+    pub fn discarded(&self) -> Discarded {
+        self.outbox.borrow().discarded()
+    }
+
+    /// Answers whether the queue was empty before.
+    fn enqueue(&self, frame: Bytes, delivery: Delivery) -> bool {
+        let mut outbox = self.outbox.borrow_mut();
+        let was_empty = outbox.is_empty();
+        match outbox.push(frame, delivery, self.shared.limits) {
+            Ok(discarded) => {
+                if discarded != Discarded::default() {
+                    self.shared.metrics.frames_discarded(discarded);
+                }
+                was_empty
+            }
+            Err(_) => {
+                self.note_close(CloseReason::QueueOverflow);
+                true
+            }
+        }
     }
 
     fn wake(&self) {
@@ -47,8 +104,42 @@ impl SocketHandle {
         }
     }
 
+    /// From here on nothing more is taken.
+    pub(super) fn note_close(&self, reason: CloseReason) {
+        if self.close.get().is_none() {
+            self.close.set(Some(reason));
+        }
+    }
+
     pub(super) fn close_requested(&self) -> Option<CloseReason> {
         self.close.get()
+    }
+
+    /// Runs the handler of a message of this socket. Frames that it pushes to its own socket stand behind `replies`, the
+    /// answers to earlier messages, which are moved to the queue for that. `None`: it panicked, and pushed nothing.
+    pub(super) fn handling<R>(&self, replies: &mut Vec<u8>, handle: impl FnOnce() -> R) -> Option<R> {
+        self.is_handling.set(true);
+        // What a panic leaves behind is not looked at again: the session closes.
+        let outcome = catch_unwind(AssertUnwindSafe(handle)).ok();
+        self.is_handling.set(false);
+        if !self.shared.own.borrow().is_empty() {
+            let pushed = self.shared.own.take();
+            if outcome.is_some() {
+                self.enqueue_behind(replies, pushed);
+            }
+        }
+        outcome
+    }
+
+    fn enqueue_behind(&self, replies: &mut Vec<u8>, pushed: Vec<(Bytes, Delivery)>) {
+        if !replies.is_empty() {
+            self.outbox.borrow_mut().push_unbounded(Bytes::copy_from_slice(replies));
+            replies.clear();
+        }
+        for (frame, delivery) in pushed {
+            // The socket is on its way: it writes once it has handled what it read.
+            self.enqueue(frame, delivery);
+        }
     }
 
     pub(super) fn outbox(&self) -> &RefCell<Outbox> {

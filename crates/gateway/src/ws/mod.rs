@@ -4,4 +4,8 @@ pub mod connection;
 pub mod frame;
 pub mod handle;
 pub mod handshake;
+mod input;
+mod output;
 pub mod session;
+pub mod shared;
+pub mod work;

@@ -1,22 +1,26 @@
 //! A player's session on a socket: opened with a token, registered with its shard, gone when the socket closes.
 
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
-use muster_api::realtime::{Outcome, SocketSession};
+use muster_api::realtime::{Operation, Outcome, SocketSession};
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
-use muster_live::{CloseReason, SessionInfo, SessionKey};
+use muster_live::{CloseReason, Discarded, SessionInfo, SessionKey};
 use muster_wire::envelope::Format;
 use percent_encoding::percent_decode_str;
 
-use super::connection::{Connection, MessageHandler};
+use super::connection::Connection;
 use super::frame::Opcode;
 use super::handle::SocketHandle;
+use super::shared::Traffic as _;
+use super::work::MessageHandler;
 use crate::http::Transport;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
@@ -66,7 +70,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 /// Runs a socket to its end.
 pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, _guard: ConnectionGuard) {
     let Opening { claims, format, address } = opening;
-    let handle = Rc::new(SocketHandle::new(shard.config.outbox));
+    let handle = Rc::new(SocketHandle::new(shard.pushing.clone()));
     let info = SessionInfo {
         session_id: session_id(&shard.app),
         user_id: claims.user_id,
@@ -83,15 +87,28 @@ pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard:
     }
     let gauge = count_session(&shard.metrics);
     tracing::debug!(%session_id, %user_id, %address, format = format.name(), "socket opened");
-    let handler = Handler { session: SocketSession::new(shard.app.clone(), format, claims) };
-    let connection = Connection::new(stream, &early, handler, handle, shard.sockets.clone());
+    let handler = Handler { session: Rc::new(SocketSession::new(shard.app.clone(), format, claims)) };
+    let mut connection = Connection::new(stream, &early, handler, handle.clone(), shard.sockets.clone());
     // It holds on to the buffer that the handshake was read into.
     drop(early);
-    let reason = connection.await;
+    let reason = (&mut connection).await;
+    let operation = connection.into_operation();
     drop(gauge);
     drop(registered);
     shard.metrics.socket_closed(reason);
-    tracing::info!(%session_id, %user_id, %address, reason = reason.name(), "socket closed");
+    let Discarded { replaced, dropped } = handle.discarded();
+    let name = reason.name();
+    tracing::info!(%session_id, %user_id, %address, reason = name, replaced, dropped, "socket closed");
+    if let Some(operation) = operation {
+        finish(operation, &shard).await;
+    }
+}
+
+/// Runs to its end what the last message caused. Nobody waits for the reply any more.
+async fn finish(operation: Operation, shard: &Shard) {
+    if AssertUnwindSafe(operation).catch_unwind().await.is_err() {
+        shard.metrics.panicked();
+    }
 }
 
 /// A session's entry with its shard, gone with the socket however that ends.
@@ -113,15 +130,12 @@ fn session_id(app: &App) -> SessionId {
 }
 
 struct Handler {
-    session: SocketSession,
+    session: Rc<SocketSession>,
 }
 
 impl MessageHandler for Handler {
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Result<(), CloseReason> {
-        match self.session.message(payload, reply) {
-            Outcome::Done => Ok(()),
-            Outcome::Close(reason) => Err(reason),
-        }
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+        self.session.message(payload, reply)
     }
 
     fn opcode(&self) -> Opcode {

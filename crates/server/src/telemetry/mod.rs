@@ -111,6 +111,14 @@ impl Telemetry {
         page.counter("socket_ws_closed", "Sockets closed.", closed);
         let by_reason = CloseReason::ALL.map(|reason| (reason.name(), read(&gateway.sockets_closed[reason.index()])));
         page.counters("socket_close_count", "Sockets closed, by reason.", "reason", by_reason);
+        let discarded = [("replaced", read(&gateway.frames_replaced)), ("dropped", read(&gateway.frames_dropped))];
+        page.counters("socket_discarded_count", "Frames not sent to sockets, by reason.", "reason", discarded);
+        page.counter(
+            "socket_held_count",
+            "Times a socket was not read for its waiting messages.",
+            read(&gateway.sockets_held),
+        );
+        page.counter("socket_pause_count", "Times the sockets of a shard paused.", read(&gateway.socket_pauses));
         page.counter("overall_recv_bytes", "Bytes received over sockets.", read(&gateway.socket_bytes_received));
         page.counter("overall_sent_bytes", "Bytes sent over sockets.", read(&gateway.socket_bytes_sent));
         page.counter("accept_pause_count", "Times accepting rested at a limit.", read(&gateway.accept_pauses));

@@ -1,0 +1,82 @@
+//! What a socket sends: answers straight from the shard's buffer, waiting frames many at a time.
+
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use muster_live::CloseReason;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::connection::{Connection, Phase};
+use super::shared::Traffic;
+use super::work::MessageHandler;
+
+/// Slices given to one write.
+const WRITE_SLICES_MAX: usize = 32;
+
+impl<S, H, T> Connection<S, H, T>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    H: MessageHandler + Unpin,
+    T: Traffic,
+{
+    /// Writes what waits. Errors: the connection is lost.
+    pub(super) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
+        let handle = self.handle.clone();
+        let mut outbox = handle.outbox().borrow_mut();
+        let mut sent = 0;
+        let mut is_blocked = false;
+        while !outbox.is_empty() {
+            let mut slices = [IoSlice::new(&[]); WRITE_SLICES_MAX];
+            let filled = outbox.chunks(&mut slices);
+            match Pin::new(&mut self.io).poll_write_vectored(context, &slices[..filled]) {
+                Poll::Ready(Ok(written)) if written > 0 => {
+                    sent += written;
+                    outbox.advance(written);
+                }
+                Poll::Ready(_) => return Err(CloseReason::ConnectionLost),
+                Poll::Pending => {
+                    is_blocked = true;
+                    break;
+                }
+            }
+        }
+        let _ = Pin::new(&mut self.io).poll_flush(context).map_err(|_| CloseReason::ConnectionLost)?;
+        drop(outbox);
+        self.note_written(sent, is_blocked, context);
+        Ok(())
+    }
+
+    fn note_written(&mut self, sent: usize, is_blocked: bool, context: &mut Context<'_>) {
+        if sent > 0 {
+            self.shared.traffic.sent(sent as u64);
+            self.keep_alive.write_progress(self.now(), is_blocked);
+        }
+        if is_blocked && (self.keep_alive.write_blocked(self.now()) || sent > 0) && matches!(self.phase, Phase::Open) {
+            let deadline = self.now() + self.shared.limits.keep_alive.write_wait_ms;
+            self.set_timer(deadline, context);
+        }
+    }
+
+    /// Sends answers: straight to the socket when nothing waits before them.
+    pub(super) fn send_replies(&mut self, replies: &[u8], context: &mut Context<'_>) -> Result<(), CloseReason> {
+        let handle = self.handle.clone();
+        let mut outbox = handle.outbox().borrow_mut();
+        let mut written = 0;
+        if outbox.is_empty() {
+            match Pin::new(&mut self.io).poll_write(context, replies) {
+                Poll::Ready(Ok(count)) if count > 0 => written = count,
+                Poll::Ready(_) => return Err(CloseReason::ConnectionLost),
+                Poll::Pending => {}
+            }
+        }
+        let rest = &replies[written..];
+        if !rest.is_empty() {
+            outbox.push_unbounded(Bytes::copy_from_slice(rest));
+        }
+        drop(outbox);
+        self.note_written(written, false, context);
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! What a socket's messages cause: one is handled at a time, in order, and while one waits the next are kept.
+//!
+//! Nothing here reads or writes a socket. A handler that panics ends its own session.
+
+use std::collections::VecDeque;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt as _;
+use muster_api::realtime::{Finished, Operation, Outcome};
+use muster_live::CloseReason;
+
+use super::frame::{self, Opcode};
+use super::handle::SocketHandle;
+
+/// Messages of one socket that may wait for its running operation. At the limit the socket is not read.
+pub const PENDING_MESSAGES_MAX: usize = 128;
+/// Bytes of such messages. The last one may exceed it.
+pub const PENDING_BYTES_MAX: usize = 64 * 1024;
+
+/// What a session does with a message.
+pub trait MessageHandler {
+    /// Handles one message. The payload of a reply that stands at once is appended to `reply`.
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome;
+
+    /// The type of frame that this session's format travels in.
+    fn opcode(&self) -> Opcode;
+}
+
+/// Where answers go during one poll of a socket.
+pub(super) struct Answers<'a> {
+    pub handle: &'a SocketHandle,
+    /// Frames that leave together.
+    pub output: &'a mut Vec<u8>,
+    /// The payload of the reply being made.
+    pub reply: &'a mut Vec<u8>,
+}
+
+/// The messages of one socket.
+pub struct Work<H> {
+    handler: H,
+    operation: Option<Operation>,
+    /// Made when a message has to wait.
+    waiting: Option<Box<Waiting>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// From a limit's reaching until half of it is free, so that reading goes on in more than single messages.
+    is_full: bool,
+}
+
+impl<H: MessageHandler> Work<H> {
+    pub(super) fn new(handler: H) -> Self {
+        Self { handler, operation: None, waiting: None }
+    }
+
+    pub(super) fn opcode(&self) -> Opcode {
+        self.handler.opcode()
+    }
+
+    /// Whether no further message may come for now: one of those here has to be handled first.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.is_full)
+    }
+
+    /// Takes a message: handles it, or keeps it behind what came before.
+    ///
+    /// Errors: why the socket closes.
+    pub(super) fn take(
+        &mut self,
+        payload: &[u8],
+        answers: &mut Answers<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        if self.operation.is_none() && self.waiting.is_none() {
+            return self.handle(payload, answers, context);
+        }
+        let waiting = self.waiting.get_or_insert_default();
+        waiting.bytes += payload.len();
+        waiting.messages.push_back(payload.to_vec());
+        waiting.is_full = waiting.messages.len() >= PENDING_MESSAGES_MAX || waiting.bytes >= PENDING_BYTES_MAX;
+        Ok(())
+    }
+
+    /// Goes on with the running operation, and with the messages that wait for it if any `may_start`.
+    ///
+    /// Errors: why the socket closes.
+    pub(super) fn go_on(
+        &mut self,
+        may_start: bool,
+        answers: &mut Answers<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        self.poll_operation(answers, context)?;
+        while may_start && self.operation.is_none() {
+            let Some(message) = self.next_waiting() else { break };
+            self.handle(&message, answers, context)?;
+        }
+        Ok(())
+    }
+
+    /// The operation that still runs; messages that wait for it are not handled any more.
+    pub(super) fn into_operation(self) -> Option<Operation> {
+        self.operation
+    }
+
+    fn next_waiting(&mut self) -> Option<Vec<u8>> {
+        let waiting = self.waiting.as_mut()?;
+        let message = waiting.messages.pop_front();
+        waiting.bytes -= message.as_ref().map_or(0, Vec::len);
+        waiting.is_full &= waiting.messages.len() > PENDING_MESSAGES_MAX / 2 || waiting.bytes > PENDING_BYTES_MAX / 2;
+        if waiting.messages.is_empty() {
+            self.waiting = None;
+        }
+        message
+    }
+
+    fn handle(
+        &mut self,
+        payload: &[u8],
+        answers: &mut Answers<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        let Answers { handle, output, reply } = answers;
+        reply.clear();
+        let handled = handle.handling(output, || self.handler.message(payload, reply));
+        let Some(outcome) = handled else { return Err(CloseReason::Panic) };
+        if !reply.is_empty() {
+            frame::write_frame(self.handler.opcode(), reply, output);
+        }
+        match outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Close(reason) => Err(reason),
+            Outcome::Later(operation) => {
+                self.operation = Some(operation);
+                self.poll_operation(answers, context)
+            }
+        }
+    }
+
+    fn poll_operation(&mut self, answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
+        let Some(operation) = &mut self.operation else { return Ok(()) };
+        let polled = answers.handle.handling(answers.output, || operation.poll_unpin(context));
+        if matches!(polled, Some(Poll::Pending)) {
+            return Ok(());
+        }
+        // It is not polled again, whatever it did.
+        self.operation = None;
+        let Some(Poll::Ready(Finished { reply, then })) = polled else { return Err(CloseReason::Panic) };
+        if !reply.is_empty() {
+            frame::write_frame(self.handler.opcode(), &reply, answers.output);
+        }
+        then.map_or(Ok(()), Err)
+    }
+}

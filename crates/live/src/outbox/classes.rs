@@ -1,0 +1,90 @@
+//! Which waiting frames may be replaced or dropped. Frames are known by number, counted from the session's first one
+//! that was marked; the queue's order is the order of numbers.
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::{Delivery, Discarded};
+
+/// The marks of one queue.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    /// The number of the frame at the front of the queue.
+    first: u64,
+    /// By key, the last frame of it. Looked up, never iterated.
+    latest: HashMap<u64, u64>,
+    /// Frames with a key and their keys, in order.
+    keyed: VecDeque<(u64, u64)>,
+    /// Droppable frames, in order.
+    droppable: VecDeque<u64>,
+    /// Empty frames in the queue, where dropped ones were.
+    pub(super) holes: usize,
+    pub(super) discarded: Discarded,
+}
+
+impl Classes {
+    /// Marks the frame that is about to stand at this place.
+    pub(super) fn mark(&mut self, index: usize, delivery: Delivery) {
+        let number = self.first + index as u64;
+        match delivery {
+            Delivery::Reliable => {}
+            Delivery::Latest(key) => {
+                self.latest.insert(key, number);
+                self.keyed.push_back((number, key));
+            }
+            Delivery::Droppable => self.droppable.push_back(number),
+        }
+    }
+
+    /// The frame at the front left the queue.
+    pub(super) fn left_front(&mut self, is_hole: bool) {
+        let number = self.first;
+        self.first += 1;
+        if is_hole {
+            self.holes -= 1;
+        } else if let Some((_, key)) = self.keyed.pop_front_if(|(keyed, _)| *keyed == number) {
+            if self.latest.get(&key) == Some(&number) {
+                self.latest.remove(&key);
+            }
+        } else {
+            self.droppable.pop_front_if(|droppable| *droppable == number);
+        }
+    }
+
+    /// Where the last frame of a key stands.
+    pub(super) fn place_of(&self, key: u64) -> Option<usize> {
+        self.latest.get(&key).map(|number| (number - self.first) as usize)
+    }
+
+    /// Takes the mark of the oldest droppable frame, which becomes a hole. Answers where it stands.
+    pub(super) fn drop_oldest(&mut self, is_front_started: bool) -> Option<usize> {
+        let is_leaving = is_front_started && self.droppable.front() == Some(&self.first);
+        let number = self.droppable.remove(usize::from(is_leaving))?;
+        self.holes += 1;
+        self.discarded.dropped += 1;
+        Some((number - self.first) as usize)
+    }
+
+    /// Gives frames the numbers they have once the holes are gone from `frames`.
+    pub(super) fn renumber(&mut self, frames: &VecDeque<Bytes>) {
+        let mut keyed = self.keyed.iter_mut().peekable();
+        let mut droppable = self.droppable.iter_mut().peekable();
+        let mut renumbered = self.first;
+        let kept = (self.first..).zip(frames).filter(|(_, frame)| !frame.is_empty());
+        for (number, _) in kept {
+            if let Some((keyed, key)) = keyed.next_if(|(keyed, _)| *keyed == number) {
+                *keyed = renumbered;
+                self.latest.entry(*key).and_modify(|latest| {
+                    if *latest == number {
+                        *latest = renumbered;
+                    }
+                });
+            } else if let Some(droppable) = droppable.next_if(|droppable| **droppable == number) {
+                *droppable = renumbered;
+            }
+            renumbered += 1;
+        }
+        self.holes = 0;
+    }
+}

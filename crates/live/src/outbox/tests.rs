@@ -1,0 +1,169 @@
+use super::*;
+
+const LIMITS: OutboxLimits = OutboxLimits { bytes_max: 10, frames_max: 3 };
+
+fn content(outbox: &Outbox) -> String {
+    let mut slices = [IoSlice::new(&[]); 64];
+    let filled = outbox.chunks(&mut slices);
+    let bytes: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.iter().copied()).collect();
+    assert_eq!(bytes.len(), outbox.bytes());
+    String::from_utf8(bytes).unwrap()
+}
+
+fn push(outbox: &mut Outbox, frame: &'static str, delivery: Delivery) -> Result<(u64, u64), Overflow> {
+    let discarded = outbox.push(Bytes::from(frame), delivery, LIMITS)?;
+    Ok((discarded.replaced, discarded.dropped))
+}
+
+use Delivery::{Droppable, Latest, Reliable};
+
+#[test]
+fn frames_leave_in_order_across_partial_writes() {
+    let mut outbox = Outbox::default();
+    for frame in ["abc", "de", "fgh"] {
+        push(&mut outbox, frame, Reliable).unwrap();
+    }
+    outbox.advance(4);
+    assert_eq!(content(&outbox), "efgh");
+    outbox.advance(1);
+    outbox.advance(1);
+    assert_eq!(content(&outbox), "gh");
+    outbox.advance(2);
+    assert!(outbox.is_empty());
+    assert_eq!(outbox.bytes(), 0);
+}
+
+#[test]
+fn either_limit_refuses_and_leaves_the_queue_as_it_was() {
+    for delivery in [Reliable, Latest(1)] {
+        let mut outbox = Outbox::default();
+        push(&mut outbox, "123456789", Reliable).unwrap();
+        assert_eq!(push(&mut outbox, "ab", delivery), Err(Overflow));
+        assert_eq!(content(&outbox), "123456789");
+        outbox.advance(9);
+        for _ in 0..3 {
+            push(&mut outbox, "a", Reliable).unwrap();
+        }
+        assert_eq!(push(&mut outbox, "a", delivery), Err(Overflow));
+        assert_eq!(content(&outbox), "aaa");
+    }
+}
+
+#[test]
+fn the_latest_of_a_key_takes_the_place_of_the_one_that_waits() {
+    let mut outbox = Outbox::default();
+    assert_eq!(push(&mut outbox, "a1", Latest(1)), Ok((0, 0)));
+    assert_eq!(push(&mut outbox, "b1", Latest(2)), Ok((0, 0)));
+    assert_eq!(push(&mut outbox, "a2+", Latest(1)), Ok((1, 0)));
+    assert_eq!(content(&outbox), "a2+b1");
+    // A frame that has begun to leave is not changed.
+    outbox.advance(1);
+    assert_eq!(push(&mut outbox, "a3", Latest(1)), Ok((0, 0)));
+    assert_eq!(content(&outbox), "2+b1a3");
+    assert_eq!(push(&mut outbox, "a4", Latest(1)), Ok((1, 0)));
+    assert_eq!(content(&outbox), "2+b1a4");
+    // One that has left is gone.
+    outbox.advance(4);
+    assert_eq!(push(&mut outbox, "b2", Latest(2)), Ok((0, 0)));
+    assert_eq!(content(&outbox), "a4b2");
+    assert_eq!(push(&mut outbox, "too long", Latest(1)), Ok((1, 0)));
+    assert_eq!(push(&mut outbox, "too long for it", Latest(1)), Err(Overflow));
+    assert_eq!(outbox.discarded(), Discarded { replaced: 3, dropped: 0 });
+}
+
+#[test]
+fn the_oldest_droppable_frames_make_room() {
+    let mut outbox = Outbox::default();
+    for frame in ["d1", "d2", "d3"] {
+        assert_eq!(push(&mut outbox, frame, Droppable), Ok((0, 0)));
+    }
+    assert_eq!(push(&mut outbox, "d4", Droppable), Ok((0, 1)));
+    assert_eq!(content(&outbox), "d2d3d4");
+    // What has begun to leave leaves.
+    outbox.advance(1);
+    assert_eq!(push(&mut outbox, "reliable", Reliable), Ok((0, 2)));
+    assert_eq!(content(&outbox), "2reliable");
+    // Nothing can make room: the newcomer goes.
+    assert_eq!(push(&mut outbox, "d5", Droppable), Ok((0, 1)));
+    assert_eq!(content(&outbox), "2reliable");
+    outbox.advance(9);
+    assert!(outbox.is_empty());
+    assert_eq!(push(&mut outbox, "d6", Droppable), Ok((0, 0)));
+    assert_eq!(content(&outbox), "d6");
+    assert_eq!(outbox.discarded(), Discarded { replaced: 0, dropped: 4 });
+}
+
+/// The same by the plainest means: frames in a list.
+#[derive(Default)]
+struct Plain {
+    frames: Vec<(String, Delivery)>,
+    front_written: usize,
+}
+
+impl Plain {
+    fn drop_oldest(&mut self) -> bool {
+        let from = usize::from(self.front_written > 0);
+        let found = self.frames.iter().skip(from).position(|(_, delivery)| *delivery == Droppable);
+        found.map(|index| self.frames.remove(from + index)).is_some()
+    }
+
+    fn push(&mut self, frame: &str, delivery: Delivery, limits: OutboxLimits) -> bool {
+        let from = usize::from(self.front_written > 0);
+        let place =
+            self.frames.iter().skip(from).position(|(_, other)| matches!(delivery, Latest(_)) && *other == delivery);
+        if place.is_none() {
+            while self.frames.len() >= limits.frames_max {
+                if !self.drop_oldest() {
+                    return delivery == Droppable;
+                }
+            }
+            self.frames.push((frame.to_owned(), delivery));
+            return true;
+        }
+        if let Some(index) = place {
+            self.frames[from + index].0 = frame.to_owned();
+        }
+        true
+    }
+
+    fn advance(&mut self, mut written: usize) {
+        written += self.front_written;
+        while self.frames.first().is_some_and(|(frame, _)| frame.len() <= written) {
+            written -= self.frames.remove(0).0.len();
+        }
+        self.front_written = written;
+    }
+
+    fn content(&self) -> String {
+        let all: String = self.frames.iter().map(|(frame, _)| frame.as_str()).collect();
+        all[self.front_written..].to_owned()
+    }
+}
+
+#[test]
+fn any_mixture_behaves_as_a_plain_list_would() {
+    let limits = OutboxLimits { bytes_max: 1 << 20, frames_max: 12 };
+    let (mut outbox, mut plain) = (Outbox::default(), Plain::default());
+    // A linear congruential generator; its high bits are random enough.
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for number in 0..50_000 {
+        let frame = format!("<{number}>");
+        let delivery = match random(8) {
+            0 => Reliable,
+            1..=4 => Latest(random(5)),
+            _ => Droppable,
+        };
+        let taken = outbox.push(Bytes::from(frame.clone()), delivery, limits).is_ok();
+        assert_eq!(taken, plain.push(&frame, delivery, limits), "{number} {delivery:?}");
+        if random(5) == 0 {
+            let written = random(plain.content().len() as u64 + 1) as usize;
+            outbox.advance(written);
+            plain.advance(written);
+        }
+        assert_eq!(content(&outbox), plain.content(), "after {number} {delivery:?}");
+    }
+}
