@@ -55,6 +55,7 @@ pub enum Answer {
 }
 
 /// When a handler answers.
+#[expect(clippy::large_enum_variant, reason = "taken apart where it is made: a box would be made for every message")]
 pub enum Handled {
     /// At once.
     Now(Answer),

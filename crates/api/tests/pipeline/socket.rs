@@ -7,20 +7,21 @@ use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Ping};
 use muster_wire::realtime_variants::{Direction, VARIANTS};
 use serde_json::{Value, json};
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use crate::world::World;
 
 struct Socket {
     world: World,
-    session: SocketSession,
+    session: Rc<SocketSession>,
 }
 
 fn socket(format: Format) -> Socket {
     let world = World::new();
     let player = world.device("0123456789");
     let claims = muster_api::authorise::session_token(&world.app, &player.token, world.app.clock.now()).unwrap();
-    let session = SocketSession::new(world.app.clone(), format, claims);
+    let session = Rc::new(SocketSession::new(world.app.clone(), format, claims));
     Socket { world, session }
 }
 
@@ -31,6 +32,7 @@ impl Socket {
         let close = match self.session.message(text.as_bytes(), &mut reply) {
             Outcome::Done => None,
             Outcome::Close(reason) => Some(reason),
+            Outcome::Later(_) => panic!("nothing to wait for"),
         };
         let reply = (!reply.is_empty()).then(|| serde_json::from_slice(&reply).unwrap());
         (reply, close)

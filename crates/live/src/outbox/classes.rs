@@ -70,9 +70,8 @@ impl Classes {
     pub(super) fn renumber(&mut self, frames: &VecDeque<Bytes>) {
         let mut keyed = self.keyed.iter_mut().peekable();
         let mut droppable = self.droppable.iter_mut().peekable();
-        let mut renumbered = self.first;
         let kept = (self.first..).zip(frames).filter(|(_, frame)| !frame.is_empty());
-        for (number, _) in kept {
+        for (renumbered, (number, _)) in (self.first..).zip(kept) {
             if let Some((keyed, key)) = keyed.next_if(|(keyed, _)| *keyed == number) {
                 *keyed = renumbered;
                 self.latest.entry(*key).and_modify(|latest| {
@@ -83,7 +82,6 @@ impl Classes {
             } else if let Some(droppable) = droppable.next_if(|droppable| **droppable == number) {
                 *droppable = renumbered;
             }
-            renumbered += 1;
         }
         self.holes = 0;
     }

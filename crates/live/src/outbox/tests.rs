@@ -1,3 +1,6 @@
+//! Order, limits and classes of a session's waiting frames, against the plainest queue that could do the same.
+
+use super::Delivery::{Droppable, Latest, Reliable};
 use super::*;
 
 const LIMITS: OutboxLimits = OutboxLimits { bytes_max: 10, frames_max: 3 };
@@ -14,8 +17,6 @@ fn push(outbox: &mut Outbox, frame: &'static str, delivery: Delivery) -> Result<
     let discarded = outbox.push(Bytes::from(frame), delivery, LIMITS)?;
     Ok((discarded.replaced, discarded.dropped))
 }
-
-use Delivery::{Droppable, Latest, Reliable};
 
 #[test]
 fn frames_leave_in_order_across_partial_writes() {
