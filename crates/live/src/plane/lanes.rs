@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::message::{Down, LaneKind, Message, Up};
+use super::options::PlaneConfig;
 use super::output::Output;
 use crate::stream::ShardIndex;
 
@@ -77,14 +78,18 @@ pub(super) struct Lanes {
     down: Vec<Lane<Down>>,
     /// Worked off and not yet given back, by shard and lane.
     worked_off: Vec<[u32; 2]>,
+    /// So many are given back at once, by lane.
+    give_back: [u32; 2],
 }
 
 impl Lanes {
-    pub(super) fn new(shards: ShardIndex) -> Self {
+    pub(super) fn new(shards: ShardIndex, config: &PlaneConfig) -> Self {
+        let PlaneConfig { up_credits, down_credits, .. } = *config;
         Self {
-            up: (0..shards).map(|_| Lane::new(UP_CREDITS)).collect(),
-            down: (0..shards).map(|_| Lane::new(DOWN_CREDITS)).collect(),
+            up: (0..shards).map(|_| Lane::new(up_credits)).collect(),
+            down: (0..shards).map(|_| Lane::new(down_credits)).collect(),
             worked_off: vec![[0; 2]; usize::from(shards)],
+            give_back: [up_credits, down_credits].map(|credits| (credits / 4).max(1)),
         }
     }
 
@@ -121,13 +126,10 @@ impl Lanes {
 
     /// A message with credit was worked off. Credits go back in quarters, not one by one.
     pub(super) fn worked_off(&mut self, from: ShardIndex, kind: LaneKind, out: &mut Output) {
-        let (lane, all) = match kind {
-            LaneKind::Up => (0, UP_CREDITS),
-            LaneKind::Down => (1, DOWN_CREDITS),
-        };
+        let lane = kind as usize;
         let count = &mut self.worked_off[usize::from(from)][lane];
         *count += 1;
-        if *count >= all / 4 {
+        if *count >= self.give_back[lane] {
             out.sends.push((from, Message::Credit(kind, std::mem::take(count))));
         }
     }

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use super::Map;
 use super::lanes::Lanes;
 use super::message::{Down, Frames, Identity, JoinRefusal, Listener, LocalAudience, Reply, Up};
+use super::options::PlaneConfig;
 use super::output::Output;
 use crate::outbox::Delivery;
 use crate::registry::{Registry, SessionKey};
@@ -63,6 +64,7 @@ pub(super) struct Local {
     pub encode: Rc<dyn Encode>,
     pub sessions: Registry<Session>,
     pub lanes: Lanes,
+    slice_deliveries: usize,
     listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
     busy: VecDeque<StreamKey>,
@@ -71,12 +73,13 @@ pub(super) struct Local {
 }
 
 impl Local {
-    pub(super) fn new(me: ShardIndex, shards: ShardIndex, encode: Rc<dyn Encode>) -> Self {
+    pub(super) fn new(me: ShardIndex, shards: ShardIndex, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             me,
             encode,
             sessions: Registry::default(),
-            lanes: Lanes::new(shards),
+            lanes: Lanes::new(shards, config),
+            slice_deliveries: config.slice_deliveries.max(1),
             listeners: Map::default(),
             busy: VecDeque::new(),
             deliveries: 0,
@@ -233,7 +236,7 @@ impl Local {
         out: &mut Output,
     ) {
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
-        if listeners.sessions.len() > SLICE_DELIVERIES || !listeners.jobs.is_empty() {
+        if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
             let snapshot = match &listeners.snapshot {
                 Some(snapshot) => snapshot.clone(),
                 None => {
@@ -274,7 +277,7 @@ impl Local {
         let Some(stream) = self.busy.pop_front() else { return false };
         let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
         let Some(job) = listeners.jobs.front_mut() else { return !self.busy.is_empty() };
-        let end = job.listeners.len().min(job.next + SLICE_DELIVERIES);
+        let end = job.listeners.len().min(job.next + self.slice_deliveries);
         for (key, encoding) in &job.listeners[job.next..end] {
             let is_meant = match &job.audience {
                 LocalAudience::All => true,

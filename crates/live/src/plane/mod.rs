@@ -52,8 +52,8 @@ impl Plane {
     pub fn new(me: ShardIndex, shards: ShardIndex, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             shards,
+            local: Local::new(me, shards, &config, encode),
             config,
-            local: Local::new(me, shards, encode),
             streams: Streams::default(),
             wheel: Wheel::default(),
             due: Vec::new(),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::lanes::{DOWN_CREDITS, UP_CREDITS};
+use super::local::SLICE_DELIVERIES;
 use super::message::Condition;
 use crate::session::Millis;
 use crate::stream::StreamKey;
@@ -18,11 +20,25 @@ pub struct PlaneConfig {
     pub snapshot_max: usize,
     /// `live.session_streams_max`: streams that one session may be on or hear.
     pub session_streams_max: usize,
+    /// Deliveries of one broadcast made at once, see [`SLICE_DELIVERIES`]. No key: tests make it small.
+    pub slice_deliveries: usize,
+    /// Published messages on their way to one owner, see [`UP_CREDITS`]. No key: tests make it small.
+    pub up_credits: u32,
+    /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No key: tests make it small.
+    pub down_credits: u32,
 }
 
 impl Default for PlaneConfig {
     fn default() -> Self {
-        Self { merge_above: 1_000, merge_ms: 100, snapshot_max: 1_000, session_streams_max: 4_096 }
+        Self {
+            merge_above: 1_000,
+            merge_ms: 100,
+            snapshot_max: 1_000,
+            session_streams_max: 4_096,
+            slice_deliveries: SLICE_DELIVERIES,
+            up_credits: UP_CREDITS,
+            down_credits: DOWN_CREDITS,
+        }
     }
 }
 
