@@ -5,6 +5,7 @@
 
 pub mod close;
 pub mod outbox;
+pub mod party;
 pub mod plane;
 pub mod registry;
 pub mod session;
