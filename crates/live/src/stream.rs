@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
+use crate::party;
 use crate::registry::SessionKey;
 
 /// A shard's number, from 0.
@@ -177,6 +178,9 @@ pub type SharedPayload = Arc<dyn Payload>;
 pub trait Encode {
     /// A payload's frame.
     fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes;
+
+    /// What members of a party, or those who want to be, are told.
+    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload;
 
     /// An event's frame; `None` if this kind of stream tells its members nothing.
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes>;

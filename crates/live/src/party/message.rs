@@ -8,12 +8,14 @@ use muster_domain::json;
 use thiserror::Error;
 
 use super::{LABEL_BYTES_MAX, PARTY_SIZE_MAX};
+use crate::plane::Listener;
+use crate::stream::{Presence, SessionRef};
 
 /// A party. Its public id adds the name of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartyId(pub Uuid);
 
-/// A session as other players see it, and as they name it in requests.
+/// A session as players name it in requests; all three must be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     /// Of the socket.
@@ -24,13 +26,27 @@ pub struct Person {
     pub username: Arc<str>,
 }
 
-/// A session that is in a party or asks to be. `K` is how the kernel addresses it.
+impl Person {
+    /// Whether a presence is this one's.
+    pub fn is(&self, presence: &Presence) -> bool {
+        self.session_id == presence.session_id && self.user_id == presence.user_id && self.username == presence.username
+    }
+}
+
+/// A session that is in a party or waits to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member<K> {
-    /// Where to reach it.
-    pub session: K,
-    /// Who it is.
-    pub person: Person,
+pub struct Member {
+    /// How others see it.
+    pub presence: Presence,
+    /// How it hears the party's stream, or will.
+    pub listener: Listener,
+}
+
+impl Member {
+    /// Which session it is.
+    pub fn session(&self) -> SessionRef {
+        self.presence.session
+    }
 }
 
 /// A JSON object by which players find a party, as its leader wrote it.
@@ -81,91 +97,89 @@ pub struct Settings {
 
 /// What a session asks of a party, or what the kernel reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request<K> {
+pub enum Request {
     /// Make the party, and be its leader.
     Create {
         /// Who asks.
-        leader: Member<K>,
+        leader: Member,
         /// How it starts.
         settings: Settings,
         /// Seats, the leader's included. With 0 as with 1 nobody can join.
         max_size: u16,
     },
     /// Join it, or ask the leader to be let in.
-    Join(Member<K>),
-    /// The kernel reports that a session left the party's stream, for whichever reason.
-    Left(K),
-    /// A session that asked to be let in is gone, or thought better of it.
-    Withdraw(K),
+    Join(Member),
+    /// A session left, or waits no more to be let in. The kernel reports this too, of sessions that are gone.
+    Leave(SessionRef),
     /// Make a member leader.
     Promote {
         /// Who asks.
-        by: K,
+        by: SessionRef,
         /// Who is to lead.
         target: Person,
     },
     /// Let in who asked to join.
     Accept {
         /// Who asks.
-        by: K,
+        by: SessionRef,
         /// Who is let in.
         target: Person,
     },
     /// Put a member out, or decline a request to join.
     Remove {
         /// Who asks.
-        by: K,
+        by: SessionRef,
         /// Whom.
         target: Person,
     },
     /// End the party.
-    Close(K),
+    Close(SessionRef),
     /// List who asks to be let in.
-    ListRequests(K),
+    ListRequests(SessionRef),
     /// Change what can be changed.
     Update {
         /// Who asks.
-        by: K,
+        by: SessionRef,
         /// All settings, also those that stay.
         settings: Settings,
     },
     /// Send data to the other members.
     SendData {
         /// Who sends.
-        by: K,
+        by: SessionRef,
         /// What kind of data, to the game.
         op_code: i64,
         /// The data.
         data: Bytes,
     },
     /// Who would go into the matchmaker with the party; answered to its leader only.
-    Matchmake(K),
+    Matchmake(SessionRef),
     /// The matchmaker issued a ticket for the members that were answered to [`Request::Matchmake`].
     TicketIssued {
         /// Who asked for it.
-        by: K,
+        by: SessionRef,
         /// The ticket.
         ticket: Arc<str>,
         /// From [`Reply::Matchmaking`].
         membership: u64,
     },
     /// Whether a session may withdraw the party's tickets.
-    CheckLeader(K),
+    CheckLeader(SessionRef),
 }
 
 /// What a request that succeeded is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply<K> {
+pub enum Reply {
     /// Nothing but that it is done.
     Done,
     /// The leader was asked to let the session in.
     Asked,
     /// Who asks to be let in, longest waiting first.
-    Requests(Vec<Person>),
+    Requests(Vec<Presence>),
     /// Who goes into the matchmaker.
     Matchmaking {
         /// All members, oldest first.
-        members: Vec<Member<K>>,
+        members: Vec<Member>,
         /// Counts the changes of membership; the ticket is void if it has changed.
         membership: u64,
     },
@@ -232,11 +246,11 @@ pub struct Snapshot {
     /// Seats.
     pub max_size: u16,
     /// The new member.
-    pub own: Person,
+    pub own: Presence,
     /// Who leads.
-    pub leader: Person,
+    pub leader: Presence,
     /// All members with the new one, oldest first.
-    pub members: Vec<Person>,
+    pub members: Vec<Presence>,
 }
 
 /// What members, or those who ask to be, are told.
@@ -245,9 +259,9 @@ pub enum Event {
     /// To a new member: it is in.
     Admitted(Snapshot),
     /// To the leader: someone asks to be let in.
-    JoinRequested(Person),
+    JoinRequested(Presence),
     /// Who leads now.
-    Leader(Person),
+    Leader(Presence),
     /// The party ended, or the receiver was put out.
     Closed,
     /// Settings changed.
@@ -255,7 +269,7 @@ pub enum Event {
     /// A member sent data.
     Data {
         /// Who.
-        sender: Person,
+        sender: Presence,
         /// What kind of data, to the game.
         op_code: i64,
         /// The data.
@@ -267,24 +281,26 @@ pub enum Event {
 
 /// What a step caused, to be carried out in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect<K> {
-    /// A session joins the party's stream.
-    JoinStream(Member<K>),
+pub enum Effect {
+    /// A session comes to the party's stream. It is told this first, then everyone that it came.
+    Enter(Member, Option<Event>),
     /// A session is taken off the party's stream.
-    LeaveStream(K),
-    /// All sessions are taken off the party's stream, without leave events.
-    CloseStream,
+    Expel(Member),
+    /// These are taken off the party's stream, all that are on it, and nobody is told that they go.
+    Dissolve(Vec<Member>),
+    /// A session waits no more to be let in.
+    Dismiss(Member),
     /// One session is told.
     Send {
         /// Which.
-        to: K,
+        to: SessionRef,
         /// What.
         event: Event,
     },
     /// Everyone on the party's stream is told.
     Publish {
         /// Everyone but this session.
-        except: Option<K>,
+        except: Option<SessionRef>,
         /// What.
         event: Event,
     },

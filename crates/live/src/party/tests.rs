@@ -1,26 +1,55 @@
 //! Parties as their members see them: requests on the left, replies and effects as short texts on the right.
 
 use bytes::Bytes;
-use muster_domain::ids::{SessionId, UserId, Uuid};
+use muster_domain::Timestamp;
+use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 
 use super::*;
+use crate::plane::Listener;
+use crate::registry::{Registry, SessionInfo};
+use crate::stream::{Encoding, Presence, SessionRef};
 
 const PARTY: PartyId = PartyId(Uuid::from_u128(7));
 
-/// Sessions are single letters here; each belongs to a user of its own unless a test says otherwise.
-fn member(session: char) -> Member<char> {
+/// Sessions are small letters here; each belongs to a user of its own unless a test says otherwise.
+fn member(session: char) -> Member {
     session_of(session, session)
 }
 
-fn session_of(session: char, user: char) -> Member<char> {
-    let id = |letter: char| Uuid::from_u128(letter as u128);
-    let person =
-        Person { session_id: SessionId(id(session)), user_id: UserId(id(user)), username: user.to_string().into() };
-    Member { session, person }
+fn session_of(letter: char, user: char) -> Member {
+    let session = session(letter);
+    let presence = Presence {
+        session,
+        session_id: SessionId(Uuid::from_u128(letter as u128)),
+        user_id: UserId(Uuid::from_u128(user as u128)),
+        username: user.to_string().into(),
+        hidden: false,
+        persistence: false,
+        status: None,
+    };
+    Member { presence, listener: Listener { session, encoding: Encoding::Json, serial: 1 } }
+}
+
+/// Keys are given out in order: the first session gets that of `a`.
+fn session(letter: char) -> SessionRef {
+    let info = || SessionInfo {
+        session_id: SessionId(Uuid::nil()),
+        user_id: UserId(Uuid::nil()),
+        token_id: TokenId::issued(Timestamp::from_seconds(0), [0; 8]),
+        issued_at_sec: 0,
+    };
+    let mut registry = Registry::default();
+    let keys: Vec<_> = ('a'..=letter).map(|_| registry.open(info(), ())).collect();
+    SessionRef { shard: 0, key: keys[keys.len() - 1] }
+}
+
+fn letter(session: SessionRef) -> char {
+    char::from(b'a' + session.key.index() as u8)
 }
 
 fn person(session: char) -> Person {
-    member(session).person
+    let Presence { session_id, user_id, username, .. } = member(session).presence;
+    Person { session_id, user_id, username }
 }
 
 fn settings(open: bool) -> Settings {
@@ -28,15 +57,14 @@ fn settings(open: bool) -> Settings {
 }
 
 /// Answers "reply: effect, effect" in short.
-fn ask(parties: &mut Parties<char>, request: Request<char>) -> String {
+fn ask(parties: &mut Parties, request: Request) -> String {
     let mut effects = Vec::new();
-    let reply = match parties.handle(PARTY, request, 0, &mut effects) {
+    let reply = match parties.handle(PARTY, request, &mut effects) {
         Ok(Reply::Done) => "done".to_owned(),
         Ok(Reply::Asked) => "asked".to_owned(),
         Ok(Reply::Requests(waiting)) => format!("waiting {}", names(&waiting)),
         Ok(Reply::Matchmaking { members, membership }) => {
-            let members: Vec<Person> = members.into_iter().map(|member| member.person).collect();
-            format!("{} at {membership}", names(&members))
+            format!("{} at {membership}", letters(&members))
         }
         Err(refusal) => {
             assert_eq!(effects, [], "a refusal has no effects");
@@ -47,23 +75,32 @@ fn ask(parties: &mut Parties<char>, request: Request<char>) -> String {
     if effects.is_empty() { reply } else { format!("{reply}: {}", effects.join(", ")) }
 }
 
-fn names(persons: &[Person]) -> String {
-    persons.iter().map(name).collect()
+fn names(presences: &[Presence]) -> String {
+    presences.iter().map(name).collect()
 }
 
-/// The letter of the session id.
-fn name(person: &Person) -> char {
-    char::from(person.session_id.0.as_u128() as u8)
+fn name(presence: &Presence) -> char {
+    letter(presence.session)
 }
 
-fn effect_text(effect: &Effect<char>) -> String {
+fn letters(members: &[Member]) -> String {
+    members.iter().map(|member| letter(member.session())).collect()
+}
+
+fn effect_text(effect: &Effect) -> String {
     match effect {
-        Effect::JoinStream(member) => format!("+{}", member.session),
-        Effect::LeaveStream(session) => format!("-{session}"),
-        Effect::CloseStream => "-all".to_owned(),
-        Effect::Send { to, event } => format!("{to} < {}", event_text(event)),
+        Effect::Enter(member, told) => {
+            let told = told.as_ref().map(|event| format!(" < {}", event_text(event)));
+            format!("+{}{}", letter(member.session()), told.unwrap_or_default())
+        }
+        Effect::Expel(member) => format!("-{}", letter(member.session())),
+        Effect::Dissolve(members) => format!("-{} unseen", letters(members)),
+        Effect::Dismiss(member) => format!("{} waits no more", letter(member.session())),
+        Effect::Send { to, event } => format!("{} < {}", letter(*to), event_text(event)),
         Effect::Publish { except: None, event } => format!("all < {}", event_text(event)),
-        Effect::Publish { except: Some(session), event } => format!("all but {session} < {}", event_text(event)),
+        Effect::Publish { except: Some(session), event } => {
+            format!("all but {} < {}", letter(*session), event_text(event))
+        }
         Effect::CancelTickets => "cancel tickets".to_owned(),
     }
 }
@@ -87,28 +124,28 @@ fn event_text(event: &Event) -> String {
 }
 
 /// A party of `max_size` led by `a`, into which `others` came in this order.
-fn party_of(max_size: u16, open: bool, others: &str) -> Parties<char> {
+fn party_of(max_size: u16, open: bool, others: &str) -> Parties {
     let mut parties = Parties::default();
     create(&mut parties, 'a', max_size, open);
     for other in others.chars() {
         ask(&mut parties, Request::Join(member(other)));
         if !open {
-            ask(&mut parties, Request::Accept { by: 'a', target: person(other) });
+            ask(&mut parties, Request::Accept { by: session('a'), target: person(other) });
         }
     }
     parties
 }
 
-fn create(parties: &mut Parties<char>, leader: char, max_size: u16, open: bool) -> String {
+fn create(parties: &mut Parties, leader: char, max_size: u16, open: bool) -> String {
     ask(parties, Request::Create { leader: member(leader), settings: settings(open), max_size })
 }
 
-fn accept(by: char, target: char) -> Request<char> {
-    Request::Accept { by, target: person(target) }
+fn accept(by: char, target: char) -> Request {
+    Request::Accept { by: session(by), target: person(target) }
 }
 
-fn remove(by: char, target: char) -> Request<char> {
-    Request::Remove { by, target: person(target) }
+fn remove(by: char, target: char) -> Request {
+    Request::Remove { by: session(by), target: person(target) }
 }
 
 #[test]
@@ -124,12 +161,12 @@ fn creating() {
 #[test]
 fn an_open_party_is_joined_directly_until_it_is_full() {
     let mut parties = party_of(3, true, "b");
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: c < in as c with abc under a, +c");
+    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: +c < in as c with abc under a");
     assert_eq!(ask(&mut parties, Request::Join(member('d'))), "Full");
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done");
     // Another socket of the same user takes a seat of its own.
-    ask(&mut parties, Request::Left('c'));
-    assert_eq!(ask(&mut parties, Request::Join(session_of('d', 'a'))), "done: d < in as d with abd under a, +d");
+    ask(&mut parties, Request::Leave(session('c')));
+    assert_eq!(ask(&mut parties, Request::Join(session_of('d', 'a'))), "done: +d < in as d with abd under a");
 }
 
 #[test]
@@ -137,7 +174,7 @@ fn a_party_without_seats_holds_its_leader_alone() {
     for (max_size, open) in [(0, true), (0, false), (1, true), (1, false)] {
         let mut parties = party_of(max_size, open, "");
         assert_eq!(ask(&mut parties, Request::Join(member('b'))), "Full");
-        assert_eq!(ask(&mut parties, Request::Left('a')), "done");
+        assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
         assert!(parties.is_empty());
     }
 }
@@ -150,48 +187,58 @@ fn a_closed_party_asks_its_leader() {
     assert_eq!(ask(&mut parties, Request::Join(session_of('x', 'b'))), "AlreadyRequested");
     assert_eq!(ask(&mut parties, Request::Join(member('c'))), "asked: a < c asks");
     assert_eq!(ask(&mut parties, Request::Join(member('d'))), "RequestsFull");
-    assert_eq!(ask(&mut parties, Request::ListRequests('a')), "waiting bc");
+    assert_eq!(ask(&mut parties, Request::ListRequests(session('a'))), "waiting bc");
     assert_eq!(ask(&mut parties, accept('a', 'd')), "NotRequested");
-    assert_eq!(ask(&mut parties, accept('a', 'c')), "done: c < in as c with ac under a, +c");
-    assert_eq!(ask(&mut parties, Request::ListRequests('a')), "waiting b");
+    assert_eq!(ask(&mut parties, accept('a', 'c')), "done: +c < in as c with ac under a");
+    assert_eq!(ask(&mut parties, Request::ListRequests(session('a'))), "waiting b");
     assert_eq!(ask(&mut parties, Request::Join(member('c'))), "AlreadyMember");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "Full");
-    assert_eq!(ask(&mut parties, remove('a', 'b')), "done");
-    assert_eq!(ask(&mut parties, Request::ListRequests('a')), "waiting ");
+    assert_eq!(ask(&mut parties, remove('a', 'b')), "done: b waits no more");
+    assert_eq!(ask(&mut parties, Request::ListRequests(session('a'))), "waiting ");
+}
+
+#[test]
+fn whoever_waits_for_a_party_that_ends_waits_no_more() {
+    let mut left = party_of(4, false, "");
+    ask(&mut left, Request::Join(member('b')));
+    assert_eq!(ask(&mut left, Request::Leave(session('a'))), "done: b waits no more");
+    let mut closed = party_of(4, false, "b");
+    ask(&mut closed, Request::Join(member('c')));
+    assert_eq!(ask(&mut closed, Request::Close(session('a'))), "done: all < closed, -ab unseen, c waits no more");
 }
 
 #[test]
 fn two_joiners_for_the_last_seat() {
     let mut open = party_of(2, true, "");
-    assert_eq!(ask(&mut open, Request::Join(member('b'))), "done: b < in as b with ab under a, +b");
+    assert_eq!(ask(&mut open, Request::Join(member('b'))), "done: +b < in as b with ab under a");
     assert_eq!(ask(&mut open, Request::Join(member('c'))), "Full");
     // Accepting one while the other comes in by itself, because the party was opened meanwhile.
     let mut opened = party_of(2, false, "");
     ask(&mut opened, Request::Join(member('b')));
-    ask(&mut opened, Request::Update { by: 'a', settings: settings(true) });
+    ask(&mut opened, Request::Update { by: session('a'), settings: settings(true) });
     ask(&mut opened, Request::Join(member('c')));
     assert_eq!(ask(&mut opened, accept('a', 'b')), "Full");
     // Who waited and comes in by itself waits no more.
-    ask(&mut opened, Request::Left('c'));
-    assert_eq!(ask(&mut opened, Request::Join(member('b'))), "done: b < in as b with ab under a, +b");
-    assert_eq!(ask(&mut opened, Request::ListRequests('a')), "waiting ");
+    ask(&mut opened, Request::Leave(session('c')));
+    assert_eq!(ask(&mut opened, Request::Join(member('b'))), "done: +b < in as b with ab under a");
+    assert_eq!(ask(&mut opened, Request::ListRequests(session('a'))), "waiting ");
 }
 
 #[test]
 fn requests_wait_for_the_next_leader() {
     let mut parties = party_of(4, false, "b");
     ask(&mut parties, Request::Join(member('c')));
-    assert_eq!(ask(&mut parties, Request::Left('a')), "done: all < b leads");
+    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: all < b leads");
     assert_eq!(ask(&mut parties, accept('a', 'c')), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::ListRequests('b')), "waiting c");
-    assert_eq!(ask(&mut parties, accept('b', 'c')), "done: c < in as c with bc under b, +c");
+    assert_eq!(ask(&mut parties, Request::ListRequests(session('b'))), "waiting c");
+    assert_eq!(ask(&mut parties, accept('b', 'c')), "done: +c < in as c with bc under b");
 }
 
 #[test]
 fn who_asked_and_went_does_not_wait() {
     let mut parties = party_of(2, false, "");
     ask(&mut parties, Request::Join(member('b')));
-    assert_eq!(ask(&mut parties, Request::Withdraw('b')), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "NotRequested");
     // Its seat among the requests is free again.
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "asked: a < b asks");
@@ -200,27 +247,27 @@ fn who_asked_and_went_does_not_wait() {
 #[test]
 fn the_oldest_member_follows_a_leader_who_is_gone() {
     let mut parties = party_of(4, true, "bcd");
-    assert_eq!(ask(&mut parties, Request::Left('b')), "done");
-    assert_eq!(ask(&mut parties, Request::Left('a')), "done: all < c leads");
-    assert_eq!(ask(&mut parties, Request::Left('a')), "done");
-    assert_eq!(ask(&mut parties, Request::Left('d')), "done");
-    assert_eq!(ask(&mut parties, Request::Left('c')), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: all < c leads");
+    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('d'))), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('c'))), "done");
     assert!(parties.is_empty());
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "NotFound");
-    assert_eq!(ask(&mut parties, Request::Left('b')), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
 }
 
 #[test]
 fn promoting() {
     let mut parties = party_of(3, true, "bc");
-    assert_eq!(ask(&mut parties, Request::Promote { by: 'b', target: person('b') }), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::Promote { by: 'a', target: person('x') }), "NotMember");
+    assert_eq!(ask(&mut parties, Request::Promote { by: session('b'), target: person('b') }), "NotLeader");
+    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('x') }), "NotMember");
     let renamed = Person { username: "someone".into(), ..person('c') };
-    assert_eq!(ask(&mut parties, Request::Promote { by: 'a', target: renamed }), "NotMember");
-    assert_eq!(ask(&mut parties, Request::Promote { by: 'a', target: person('c') }), "done: all < c leads");
-    assert_eq!(ask(&mut parties, Request::Promote { by: 'a', target: person('a') }), "NotLeader");
+    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: renamed }), "NotMember");
+    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('c') }), "done: all < c leads");
+    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('a') }), "NotLeader");
     // The old leader is a member like any other: it leaves without a change at the top.
-    assert_eq!(ask(&mut parties, Request::Left('a')), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
 }
 
 #[test]
@@ -231,23 +278,23 @@ fn removing() {
     assert_eq!(ask(&mut parties, remove('a', 'x')), "NotMember");
     assert_eq!(ask(&mut parties, remove('a', 'b')), "done: -b, b < closed");
     // The stream reports the leave that the removal itself caused.
-    assert_eq!(ask(&mut parties, Request::Left('b')), "done");
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done: b < in as b with acb under a, +b");
+    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
+    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done: +b < in as b with acb under a");
 }
 
 #[test]
 fn closing() {
     let mut parties = party_of(3, true, "b");
-    assert_eq!(ask(&mut parties, Request::Close('b')), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::Close('a')), "done: all < closed, -all");
+    assert_eq!(ask(&mut parties, Request::Close(session('b'))), "NotLeader");
+    assert_eq!(ask(&mut parties, Request::Close(session('a'))), "done: all < closed, -ab unseen");
     assert!(parties.is_empty());
-    assert_eq!(ask(&mut parties, Request::Close('a')), "NotFound");
+    assert_eq!(ask(&mut parties, Request::Close(session('a'))), "NotFound");
 }
 
 #[test]
 fn data_goes_to_the_others() {
     let mut parties = party_of(3, true, "");
-    let data = |by| Request::SendData { by, op_code: i64::MIN, data: Bytes::from("hello") };
+    let data = |by| Request::SendData { by: session(by), op_code: i64::MIN, data: Bytes::from("hello") };
     assert_eq!(ask(&mut parties, data('a')), "done");
     ask(&mut parties, Request::Join(member('b')));
     assert_eq!(ask(&mut parties, data('b')), "done: all but b < hello from b with -9223372036854775808");
@@ -259,7 +306,7 @@ fn updating() {
     let mut parties = party_of(3, true, "b");
     let update = |by, hidden, label| {
         let label = Label::new(label).expect("the label is good");
-        Request::Update { by, settings: Settings { open: false, hidden, label } }
+        Request::Update { by: session(by), settings: Settings { open: false, hidden, label } }
     };
     assert_eq!(ask(&mut parties, update('b', false, "")), "NotLeader");
     assert_eq!(ask(&mut parties, update('a', true, r#"{"a":1}"#)), "HiddenWithLabel");
@@ -283,21 +330,21 @@ fn labels() {
 #[test]
 fn tickets_hold_for_the_members_they_were_issued_for() {
     let mut parties = party_of(4, true, "b");
-    let issued = |membership| Request::TicketIssued { by: 'a', ticket: "t".into(), membership };
-    assert_eq!(ask(&mut parties, Request::Matchmake('b')), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::CheckLeader('b')), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::CheckLeader('a')), "done");
-    assert_eq!(ask(&mut parties, Request::Matchmake('a')), "ab at 1");
+    let issued = |membership| Request::TicketIssued { by: session('a'), ticket: "t".into(), membership };
+    assert_eq!(ask(&mut parties, Request::Matchmake(session('b'))), "NotLeader");
+    assert_eq!(ask(&mut parties, Request::CheckLeader(session('b'))), "NotLeader");
+    assert_eq!(ask(&mut parties, Request::CheckLeader(session('a'))), "done");
+    assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 1");
     assert_eq!(ask(&mut parties, issued(1)), "done: all but a < ticket t");
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: c < in as c with abc under a, +c, cancel tickets");
+    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: +c < in as c with abc under a, cancel tickets");
     // Nothing to cancel any more.
-    assert_eq!(ask(&mut parties, Request::Left('c')), "done");
+    assert_eq!(ask(&mut parties, Request::Leave(session('c'))), "done");
     // A member left while the matchmaker worked: the ticket is for another party than this is now.
-    assert_eq!(ask(&mut parties, Request::Matchmake('a')), "ab at 3");
-    assert_eq!(ask(&mut parties, Request::Left('b')), "done");
+    assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 3");
+    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, issued(3)), "MembershipChanged");
     // All leave, one way or another.
     assert_eq!(ask(&mut parties, issued(4)), "done: all but a < ticket t");
-    assert_eq!(ask(&mut parties, Request::Left('a')), "done: cancel tickets");
+    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: cancel tickets");
     assert!(parties.is_empty());
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
+use crate::party;
 use crate::stream::ShardIndex;
 
 /// Messages with credit that may be under way on one lane: published ones towards an owner.
@@ -23,7 +24,11 @@ pub(super) trait Traffic {
 
 impl Traffic for Up {
     fn needs_credit(&self) -> bool {
-        matches!(self, Self::Publish(_))
+        match self {
+            Self::Publish(_) => true,
+            Self::Party { ask, .. } => matches!(**ask, party::Request::SendData { .. }),
+            _ => false,
+        }
     }
 }
 

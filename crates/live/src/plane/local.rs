@@ -143,6 +143,18 @@ impl Local {
         Ok(Some(Listener { session, encoding: known.encoding, serial: known.serial }))
     }
 
+    /// How a session hears a stream, or will.
+    pub(super) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
+        let session = self.sessions.get(key)?;
+        let serial = session.streams.iter().find(|on| on.stream == *stream)?.listens?;
+        Some(Listener { session: SessionRef { shard: self.me, key }, encoding: session.encoding, serial })
+    }
+
+    /// Whether the owner has let a session hear a stream.
+    pub(super) fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
+        self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
+    }
+
     /// Forgets a presence, or hearing, or both. Answers in which encoding the stream was heard, if it no longer is.
     pub(super) fn forget(
         &mut self,
@@ -195,6 +207,12 @@ impl Local {
                 out.replies.extend(request.map(|request| (request, Reply::Joined(Err(refusal)))));
             }
             Down::Listening { stream, listener } => self.listening(stream, listener),
+            Down::Removed { stream, listener } => {
+                let key = listener.session.key;
+                if self.listener(key, &stream) == Some(listener) {
+                    self.forget(key, &stream, true, true);
+                }
+            }
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
             }

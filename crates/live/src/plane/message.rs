@@ -10,6 +10,7 @@ use muster_domain::ids::{SessionId, UserId};
 
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
+use crate::party;
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
 
@@ -74,6 +75,15 @@ pub enum Up {
     },
     /// Something for those who hear a stream.
     Publish(Publish),
+    /// Something is asked of a party.
+    Party {
+        /// Who is told the outcome.
+        request: Option<RequestRef>,
+        /// The party's stream.
+        stream: StreamKey,
+        /// What.
+        ask: Box<party::Request>,
+    },
     /// How many are on each of these streams, hidden ones included.
     Count {
         /// Who asks.
@@ -195,6 +205,13 @@ pub enum Down {
         /// Who hears.
         listener: Listener,
     },
+    /// A session was taken off a stream by its owner, or will not come to it after all.
+    Removed {
+        /// Which stream.
+        stream: StreamKey,
+        /// As what; a later join of the same session is not meant.
+        listener: Listener,
+    },
     /// For those of this shard who hear a stream.
     Fanout {
         /// Which stream.
@@ -275,6 +292,8 @@ pub enum Reply {
     Counts(Vec<usize>),
     /// Relayed matches and how many are in each.
     Matches(Vec<(StreamKey, usize)>),
+    /// What was asked of a party.
+    Party(Result<party::Reply, party::Refusal>),
 }
 
 /// What a session finds on a stream that it joined.

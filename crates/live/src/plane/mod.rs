@@ -9,6 +9,7 @@ mod message;
 mod options;
 mod output;
 mod owner;
+mod parties;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -26,6 +27,7 @@ pub use options::{JoinOptions, PlaneConfig, PlaneStats};
 pub use output::Output;
 use owner::{Owning, Streams};
 
+use crate::party::Parties;
 use crate::registry::{SessionInfo, SessionKey};
 use crate::session::Millis;
 use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
@@ -40,6 +42,7 @@ pub struct Plane {
     config: PlaneConfig,
     local: Local,
     streams: Streams,
+    parties: Parties,
     wheel: Wheel<Timer>,
     due: Vec<Timer>,
     /// What owners were told while the way down was blocked, in order, with the shard it came from.
@@ -55,6 +58,7 @@ impl Plane {
             local: Local::new(me, shards, &config, encode),
             config,
             streams: Streams::default(),
+            parties: Parties::default(),
             wheel: Wheel::default(),
             due: Vec::new(),
             held: VecDeque::new(),
@@ -266,6 +270,7 @@ impl Plane {
             sessions: self.local.sessions.len(),
             streams: self.streams.len(),
             presences: self.streams.presences,
+            parties: self.parties.len(),
             heard_streams: self.local.heard_streams(),
             up_waiting,
             down_waiting,
@@ -331,10 +336,14 @@ impl Plane {
         let mut owning = self.owning(now, out);
         match up {
             Up::Join(join) => owning.join(*join),
-            Up::Leave { stream, session, heard } => owning.leave(&stream, session, heard),
+            Up::Leave { stream, session, heard } => {
+                owning.leave_party(&stream, session);
+                owning.leave(&stream, session, heard);
+            }
             Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
             Up::Unlisten { stream, listener } => owning.unlisten(&stream, listener),
             Up::Publish(publish) => owning.publish(&publish),
+            Up::Party { request, stream, ask } => owning.ask_party(request, &stream, *ask),
             Up::Count { request, streams } => owning.count(request, &streams),
             Up::List { request, stream, with_hidden, skip, limit } => {
                 owning.list(request, &stream, with_hidden, (skip, limit));
@@ -349,6 +358,7 @@ impl Plane {
     fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Output) -> Owning<'a> {
         Owning {
             streams: &mut self.streams,
+            parties: &mut self.parties,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

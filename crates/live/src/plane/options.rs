@@ -79,6 +79,8 @@ pub struct PlaneStats {
     pub streams: usize,
     /// Presences on them.
     pub presences: usize,
+    /// Parties it owns.
+    pub parties: usize,
     /// Streams that its sessions hear.
     pub heard_streams: usize,
     /// Messages that wait for credit towards owners.

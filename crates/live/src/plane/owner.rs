@@ -9,8 +9,9 @@ use super::message::{
 use super::output::Output;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
+use crate::party::{Member, Parties};
 use crate::session::Millis;
-use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, ShardIndex, StreamKey, mode};
+use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, ShardIndex, SharedPayload, StreamKey, mode};
 use crate::wheel::Wheel;
 
 type Presences = IndexMap<SessionRef, Presence, foldhash::fast::RandomState>;
@@ -79,6 +80,7 @@ pub(super) struct Streams {
 /// What an owner works with.
 pub(super) struct Owning<'a> {
     pub streams: &'a mut Streams,
+    pub parties: &'a mut Parties,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
@@ -130,7 +132,7 @@ impl Owning<'_> {
         &mut self,
         key: &StreamKey,
         session: SessionRef,
-        payload: &crate::stream::SharedPayload,
+        payload: &SharedPayload,
         reason: crate::close::CloseReason,
     ) {
         let Some(stream) = self.streams.map.get(key) else { return };
@@ -147,16 +149,57 @@ impl Owning<'_> {
     }
 
     pub(super) fn leave(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) {
-        let Some(stream) = self.streams.map.get_mut(key) else { return };
-        if let Some(encoding) = heard {
-            stream.discount_listener(session.shard, encoding);
-        }
-        if let Some(presence) = stream.presences.swap_remove(&session) {
-            stream.visible -= usize::from(!presence.hidden);
-            self.streams.presences -= 1;
+        if let Some(presence) = self.remove(key, session, heard) {
             self.announce(key, None, Some(presence));
         }
         self.drop_if_unused(key);
+    }
+
+    /// Takes a presence off a stream, and that it was heard. Nothing is left to do if the owner has done so before, and
+    /// the session's shard did not know yet.
+    fn remove(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) -> Option<Presence> {
+        let stream = self.streams.map.get_mut(key)?;
+        let presence = stream.presences.swap_remove(&session)?;
+        if let Some(encoding) = heard {
+            stream.discount_listener(session.shard, encoding);
+        }
+        stream.visible -= usize::from(!presence.hidden);
+        self.streams.presences -= 1;
+        Some(presence)
+    }
+
+    /// A session comes to a stream because its owner wants it to. It is told something first.
+    pub(super) fn enter(&mut self, key: &StreamKey, member: Member, told: Option<SharedPayload>) {
+        let Member { presence, listener } = member;
+        let session = presence.session;
+        let stream = self.streams.map.entry(key.clone()).or_default();
+        if stream.presences.insert(session, presence.clone()).is_some() {
+            return;
+        }
+        stream.visible += usize::from(!presence.hidden);
+        self.streams.presences += 1;
+        self.begin_listening(key.clone(), listener);
+        if let Some(payload) = told {
+            self.push(session, payload);
+        }
+        self.announce(key, Some(presence), None);
+    }
+
+    /// Takes a session off a stream, and tells its shard. `seen` tells the others too.
+    pub(super) fn expel(&mut self, key: &StreamKey, listener: Listener, seen: bool) {
+        let session = listener.session;
+        let presence = self.remove(key, session, Some(listener.encoding));
+        self.local.down(session.shard, Down::Removed { stream: key.clone(), listener }, self.out);
+        if let Some(presence) = presence.filter(|_| seen) {
+            self.announce(key, None, Some(presence));
+        }
+        self.drop_if_unused(key);
+    }
+
+    /// Sends something to one session.
+    pub(super) fn push(&mut self, session: SessionRef, payload: SharedPayload) {
+        let push = Down::Push { session: session.key, payload, delivery: Delivery::Reliable };
+        self.local.down(session.shard, push, self.out);
     }
 
     pub(super) fn listen(&mut self, key: StreamKey, listener: Listener, request: Option<RequestRef>) {

@@ -1,5 +1,7 @@
 //! Two shards and more, joined by queues that keep the order of each pair.
 
+mod parties;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
@@ -9,6 +11,7 @@ use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 use super::*;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
+use crate::party;
 use crate::stream::{Payload, PresenceEvent, mode};
 
 /// Frames are words: `+1 -2` for who came and went, and the texts that were published.
@@ -34,6 +37,10 @@ impl Encode for Words {
         let joins = event.joins.iter().map(|presence| format!("+{}", presence.username));
         let leaves = event.leaves.iter().map(|presence| format!("-{}", presence.username));
         Some(leaves.chain(joins).collect::<Vec<_>>().join(" ").into())
+    }
+
+    fn party_event(&self, _party: &StreamKey, event: party::Event) -> SharedPayload {
+        Arc::new(parties::PartyText(event))
     }
 }
 

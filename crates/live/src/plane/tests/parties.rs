@@ -1,0 +1,227 @@
+//! Parties whose members are on several shards.
+
+use super::*;
+use crate::party::{Event, Label, Member, Person, Refusal, Request, Settings};
+
+/// What members are told, in short: `[in 12 under 1]`.
+#[derive(Debug)]
+pub(super) struct PartyText(pub Event);
+
+impl Payload for PartyText {
+    fn write(&self, _encoding: Encoding, out: &mut Vec<u8>) {
+        let text = match &self.0 {
+            Event::Admitted(snapshot) => {
+                let members: String = snapshot.members.iter().map(|member| &*member.username).collect();
+                format!("[in {members} under {}]", snapshot.leader.username)
+            }
+            Event::JoinRequested(presence) => format!("[{} asks]", presence.username),
+            Event::Leader(presence) => format!("[{} leads]", presence.username),
+            Event::Closed => "[closed]".to_owned(),
+            Event::Updated(settings) => format!("[open={}]", settings.open),
+            Event::Data { sender, op_code, .. } => format!("[{op_code} from {}]", sender.username),
+            Event::TicketIssued(ticket) => format!("[ticket {ticket}]"),
+        };
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+type Answer = Result<party::Reply, Refusal>;
+
+const DONE: Answer = Ok(party::Reply::Done);
+
+impl World {
+    fn come(&mut self, session: SessionRef, ask: impl FnOnce(Member) -> Request) -> Answer {
+        self.begin_to_come(session, ask);
+        self.settle();
+        self.answer()
+    }
+
+    fn begin_to_come(&mut self, session: SessionRef, ask: impl FnOnce(Member) -> Request) {
+        self.step(session.shard, |plane, now, out| {
+            let request = plane.request();
+            plane.come_to_party(now, session.key, party_stream(), ask, request, out);
+        });
+    }
+
+    fn ask(&mut self, session: SessionRef, ask: Request) -> Answer {
+        self.begin_to_ask(session, ask);
+        self.settle();
+        self.answer()
+    }
+
+    fn begin_to_ask(&mut self, session: SessionRef, ask: Request) {
+        self.step(session.shard, |plane, now, out| {
+            let request = plane.request();
+            plane.ask_party(now, party_stream(), ask, Some(request), out);
+        });
+    }
+
+    fn answer(&mut self) -> Answer {
+        match self.replies.pop() {
+            Some(Reply::Party(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn leave_party(&mut self, session: SessionRef) {
+        self.step(session.shard, |plane, now, out| plane.leave(now, session.key, party_stream(), out));
+        self.settle();
+    }
+
+    fn person(&self, session: SessionRef) -> Person {
+        let presence = self.planes[usize::from(session.shard)].presence(session.key).unwrap();
+        Person { session_id: presence.session_id, user_id: presence.user_id, username: presence.username }
+    }
+
+    fn hears_party(&self, session: SessionRef) -> bool {
+        self.planes[usize::from(session.shard)].hears(session.key, &party_stream())
+    }
+}
+
+fn party_stream() -> StreamKey {
+    StreamKey::about(mode::PARTY, Uuid::from_u128(7))
+}
+
+fn create(open: bool) -> impl FnOnce(Member) -> Request {
+    let settings = Settings { open, hidden: false, label: Label::default() };
+    move |leader| Request::Create { leader, settings, max_size: 4 }
+}
+
+/// A party of the first session, and two more sessions; on every number of shards.
+fn with_party(open: bool, run: impl Fn(&mut World, [SessionRef; 3])) {
+    for shards in [1, 2, 4] {
+        let mut world = World::new(shards, &PlaneConfig::default());
+        let sessions = [0, 1, 2].map(|n| world.open(n % shards));
+        assert_eq!(world.come(sessions[0], create(open)), DONE);
+        assert_eq!(world.take_heard(sessions[0]), ["+1"]);
+        run(&mut world, sessions);
+        sessions.iter().for_each(|session| world.close(*session));
+        world.assert_empty();
+        assert_eq!(world.planes.iter().map(|plane| plane.stats().parties).sum::<usize>(), 0);
+    }
+}
+
+#[test]
+fn who_joins_an_open_party_is_told_of_it_before_the_others_are() {
+    with_party(true, |world, [one, two, three]| {
+        assert_eq!(world.come(two, Request::Join), DONE);
+        assert_eq!(world.come(two, Request::Join), DONE, "again");
+        assert_eq!(world.take_heard(one), ["+2"]);
+        assert_eq!(world.take_heard(two), ["[in 12 under 1]", "+2"]);
+        let data = |by| Request::SendData { by, op_code: 5, data: Bytes::new() };
+        assert_eq!(world.ask(two, data(two)), DONE);
+        assert_eq!(world.ask(three, data(three)), Err(Refusal::SenderNotMember));
+        assert_eq!(world.take_heard(one), ["[5 from 2]"]);
+        assert_eq!(world.take_heard(two), [""; 0]);
+        world.close(one);
+        assert_eq!(world.take_heard(two), ["[2 leads]", "-1"]);
+    });
+}
+
+#[test]
+fn who_waits_hears_nothing_until_it_is_let_in() {
+    with_party(false, |world, [one, two, three]| {
+        assert_eq!(world.come(two, Request::Join), Ok(party::Reply::Asked));
+        assert_eq!(world.come(three, Request::Join), Ok(party::Reply::Asked));
+        assert_eq!(world.take_heard(one), ["[2 asks]", "[3 asks]"]);
+        assert!(!world.hears_party(two));
+        let accept = Request::Accept { by: one, target: world.person(two) };
+        assert_eq!(world.ask(one, accept), DONE);
+        assert_eq!(world.take_heard(one), ["+2"]);
+        assert_eq!(world.take_heard(two), ["[in 12 under 1]", "+2"]);
+        assert_eq!(world.take_heard(three), [""; 0]);
+        assert!(world.hears_party(two));
+        let decline = Request::Remove { by: one, target: world.person(three) };
+        assert_eq!(world.ask(one, decline), DONE);
+        assert_eq!(world.planes[usize::from(three.shard)].streams_of(three.key, mode::PARTY), []);
+    });
+}
+
+#[test]
+fn who_is_gone_waits_no_more() {
+    with_party(false, |world, [one, two, _]| {
+        world.come(two, Request::Join).unwrap();
+        let accept = Request::Accept { by: one, target: world.person(two) };
+        world.close(two);
+        assert_eq!(world.ask(one, accept), Err(Refusal::NotRequested));
+        assert_eq!(world.take_heard(one), ["[2 asks]"]);
+    });
+}
+
+#[test]
+fn who_goes_while_being_let_in_comes_and_goes() {
+    with_party(false, |world, [one, two, _]| {
+        world.come(two, Request::Join).unwrap();
+        world.take_heard(one);
+        world.begin_to_ask(one, Request::Accept { by: one, target: world.person(two) });
+        world.step(two.shard, |plane, now, out| plane.close(now, two.key, out));
+        world.settle();
+        // Either the leave came first, or it follows.
+        let heard = world.take_heard(one);
+        assert!(heard.is_empty() || heard == ["+2", "-2"], "{heard:?}");
+    });
+}
+
+#[test]
+fn who_is_put_out_is_told_and_may_come_again() {
+    with_party(true, |world, [one, two, _]| {
+        world.come(two, Request::Join).unwrap();
+        world.heard.clear();
+        let remove = Request::Remove { by: one, target: world.person(two) };
+        assert_eq!(world.ask(one, remove), DONE);
+        assert_eq!(world.take_heard(one), ["-2"]);
+        assert_eq!(world.take_heard(two), ["[closed]"]);
+        assert!(!world.hears_party(two));
+        assert_eq!(world.come(two, Request::Join), DONE);
+        assert_eq!(world.take_heard(two), ["[in 12 under 1]", "+2"]);
+    });
+}
+
+#[test]
+fn leaving_and_coming_again_while_being_put_out_leaves_one_outcome() {
+    with_party(true, |world, [one, two, _]| {
+        world.come(two, Request::Join).unwrap();
+        world.begin_to_ask(one, Request::Remove { by: one, target: world.person(two) });
+        world.step(two.shard, |plane, now, out| plane.leave(now, two.key, party_stream(), out));
+        world.begin_to_come(two, Request::Join);
+        world.settle();
+        // Which of the two came last decides, and both sides agree.
+        let request = Request::SendData { by: two, op_code: 1, data: Bytes::new() };
+        let is_member = world.ask(two, request).is_ok();
+        assert_eq!(world.hears_party(two), is_member);
+    });
+}
+
+#[test]
+fn a_party_that_is_closed_is_gone_without_leaves() {
+    with_party(true, |world, [one, two, three]| {
+        world.come(two, Request::Join).unwrap();
+        let settings = Settings { open: false, hidden: false, label: Label::default() };
+        world.ask(one, Request::Update { by: one, settings }).unwrap();
+        world.come(three, Request::Join).unwrap();
+        world.heard.clear();
+        assert_eq!(world.ask(one, Request::Close(one)), DONE);
+        assert_eq!(world.take_heard(one), ["[closed]"]);
+        assert_eq!(world.take_heard(two), ["[closed]"]);
+        for session in [one, two, three] {
+            assert!(!world.planes[usize::from(session.shard)].is_on(session.key, &party_stream()));
+        }
+        assert_eq!(world.come(two, Request::Join), Err(Refusal::NotFound));
+        assert!(!world.planes[usize::from(two.shard)].is_on(two.key, &party_stream()));
+    });
+}
+
+#[test]
+fn leaving_is_as_being_gone() {
+    with_party(true, |world, [one, two, three]| {
+        for session in [two, three] {
+            world.come(session, Request::Join).unwrap();
+        }
+        world.heard.clear();
+        world.leave_party(one);
+        assert_eq!(world.take_heard(one), [""; 0]);
+        assert_eq!(world.take_heard(two), ["[2 leads]", "-1"]);
+        world.leave_party(three);
+        assert_eq!(world.take_heard(two), ["-3"]);
+    });
+}
