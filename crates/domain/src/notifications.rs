@@ -83,10 +83,10 @@ pub async fn send(
     }
     notifications.iter().try_for_each(check)?;
     let now = clock.now();
-    // A microsecond apart, so that they are listed in this order too.
+    // The ids are those of following microseconds, so that what is sent together is listed in this order.
     let moments = (now.0..).map(Timestamp);
-    let made = notifications.into_iter().zip(moments).map(|(new, now)| Notification {
-        id: NotificationId(new_time_ordered(now, entropy)),
+    let made = notifications.into_iter().zip(moments).map(|(new, moment)| Notification {
+        id: NotificationId(new_time_ordered(moment, entropy)),
         user_id: new.user_id,
         subject: new.subject,
         content: new.content,

@@ -5,10 +5,12 @@
 mod accounts;
 mod audiences;
 mod authenticate;
+mod chat;
 mod clock;
 mod guessing;
 mod hooks;
 mod link;
+mod notifications;
 mod sessions;
 mod socket;
 mod storage;
