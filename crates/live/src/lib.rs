@@ -13,7 +13,7 @@ pub mod stream;
 pub mod wheel;
 
 pub use close::CloseReason;
-pub use outbox::{Delivery, Discarded, Outbox, OutboxLimits, Overflow};
+pub use outbox::{Delivery, Discarded, Outbox, OutboxLimits, Overflow, RingLimits};
 pub use plane::{Plane, PlaneConfig};
 pub use registry::{Registry, SessionInfo, SessionKey};
 pub use session::{Directive, KeepAlive, KeepAliveConfig, Millis};

@@ -3,6 +3,8 @@
 //! What happens to a frame that finds the queue full, or waits while a newer one comes, is its [`Delivery`].
 
 mod classes;
+mod resume;
+mod ring;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +14,8 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use self::classes::Classes;
+use self::ring::Ring;
+pub use self::ring::RingLimits;
 
 /// How much may wait for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub struct Outbox {
     front_written: usize,
     /// Made by the first frame that is not [`Delivery::Reliable`].
     classes: Option<Box<Classes>>,
+    /// Of a session that may change its socket.
+    ring: Option<Box<Ring>>,
 }
 
 impl Outbox {
@@ -107,12 +113,11 @@ impl Outbox {
     pub fn advance(&mut self, written: usize) {
         self.bytes = self.bytes.saturating_sub(written);
         let mut written = self.front_written + written;
-        while let Some(front) = self.frames.front().filter(|front| front.len() <= written) {
+        while let Some(front) = self.frames.pop_front_if(|front| front.len() <= written) {
             written -= front.len();
-            let is_hole = front.is_empty();
-            self.frames.pop_front();
-            if let Some(classes) = &mut self.classes {
-                classes.left_front(is_hole);
+            let is_apart = self.classes.as_mut().is_some_and(|classes| classes.left_front(front.is_empty()));
+            if let Some(ring) = self.ring.as_mut().filter(|_| !is_apart && !front.is_empty()) {
+                ring.keep(front);
             }
         }
         self.front_written = written;
@@ -132,7 +137,16 @@ impl Outbox {
     }
 
     fn has_room(&self, length: usize, limits: OutboxLimits) -> bool {
+        let limits = self.widened(limits);
         self.len() < limits.frames_max && self.bytes + length <= limits.bytes_max
+    }
+
+    /// What was sent once may wait again, beside as much as may wait at any time.
+    fn widened(&self, limits: OutboxLimits) -> OutboxLimits {
+        self.ring.as_ref().map_or(limits, |ring| OutboxLimits {
+            bytes_max: limits.bytes_max + ring.limits.bytes_max,
+            frames_max: limits.frames_max + ring.limits.frames_max,
+        })
     }
 
     #[cold]
@@ -160,7 +174,7 @@ impl Outbox {
     fn replace(&mut self, index: usize, frame: Bytes, limits: OutboxLimits) -> Result<(), Overflow> {
         let old_len = self.frames[index].len();
         let growth = frame.len().saturating_sub(old_len);
-        while self.bytes + growth > limits.bytes_max {
+        while self.bytes + growth > self.widened(limits).bytes_max {
             if !self.drop_oldest() {
                 return Err(Overflow);
             }

@@ -1,5 +1,5 @@
-//! Which waiting frames may be replaced or dropped. Frames are known by number, counted from the session's first one
-//! that was marked; the queue's order is the order of numbers.
+//! Which waiting frames may be replaced or dropped, and which are not the session's. Frames are known by number: the
+//! queue's order is the order of numbers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,20 +7,39 @@ use bytes::Bytes;
 
 use super::{Delivery, Discarded};
 
+/// The number of a queue's first frame. Others may be put before it.
+const FIRST: u64 = 1 << 32;
+
 /// The marks of one queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Classes {
     /// The number of the frame at the front of the queue.
-    first: u64,
+    pub(super) first: u64,
     /// By key, the last frame of it. Looked up, never iterated.
     latest: HashMap<u64, u64>,
     /// Frames with a key and their keys, in order.
     keyed: VecDeque<(u64, u64)>,
     /// Droppable frames, in order.
     droppable: VecDeque<u64>,
+    /// Frames of the socket, not of the session, in order.
+    pub(super) apart: VecDeque<u64>,
     /// Empty frames in the queue, where dropped ones were.
     pub(super) holes: usize,
     pub(super) discarded: Discarded,
+}
+
+impl Default for Classes {
+    fn default() -> Self {
+        Self {
+            first: FIRST,
+            latest: HashMap::new(),
+            keyed: VecDeque::new(),
+            droppable: VecDeque::new(),
+            apart: VecDeque::new(),
+            holes: 0,
+            discarded: Discarded::default(),
+        }
+    }
 }
 
 impl Classes {
@@ -37,8 +56,8 @@ impl Classes {
         }
     }
 
-    /// The frame at the front left the queue.
-    pub(super) fn left_front(&mut self, is_hole: bool) {
+    /// The frame at the front left the queue. Answers whether it was the socket's own.
+    pub(super) fn left_front(&mut self, is_hole: bool) -> bool {
         let number = self.first;
         self.first += 1;
         if is_hole {
@@ -47,9 +66,10 @@ impl Classes {
             if self.latest.get(&key) == Some(&number) {
                 self.latest.remove(&key);
             }
-        } else {
-            self.droppable.pop_front_if(|droppable| *droppable == number);
+        } else if self.droppable.pop_front_if(|droppable| *droppable == number).is_none() {
+            return self.apart.pop_front_if(|apart| *apart == number).is_some();
         }
+        false
     }
 
     /// Where the last frame of a key stands.
@@ -70,6 +90,7 @@ impl Classes {
     pub(super) fn renumber(&mut self, frames: &VecDeque<Bytes>) {
         let mut keyed = self.keyed.iter_mut().peekable();
         let mut droppable = self.droppable.iter_mut().peekable();
+        let mut apart = self.apart.iter_mut().peekable();
         let kept = (self.first..).zip(frames).filter(|(_, frame)| !frame.is_empty());
         for (renumbered, (number, _)) in (self.first..).zip(kept) {
             if let Some((keyed, key)) = keyed.next_if(|(keyed, _)| *keyed == number) {
@@ -81,6 +102,8 @@ impl Classes {
                 });
             } else if let Some(droppable) = droppable.next_if(|droppable| **droppable == number) {
                 *droppable = renumbered;
+            } else if let Some(apart) = apart.next_if(|apart| **apart == number) {
+                *apart = renumbered;
             }
         }
         self.holes = 0;

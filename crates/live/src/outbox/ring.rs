@@ -1,0 +1,88 @@
+//! Frames that were written and may have been lost on their way: what a session that may change its socket keeps, bounded
+//! by bytes and frames, until the client is known to have them.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+/// How much is kept of what was sent to one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingLimits {
+    /// `session.resume_buffer_bytes`.
+    pub bytes_max: usize,
+    /// `session.resume_buffer_frames`.
+    pub frames_max: usize,
+}
+
+/// The end of what was sent, oldest first.
+#[derive(Debug)]
+pub(super) struct Ring {
+    frames: VecDeque<Bytes>,
+    bytes: usize,
+    /// How many frames were sent since the session opened; the last ones are `frames`.
+    sent: u64,
+    /// Whether the client was asked how far it is.
+    is_asked: bool,
+    pub(super) limits: RingLimits,
+}
+
+impl Ring {
+    pub(super) fn new(limits: RingLimits) -> Self {
+        Self { frames: VecDeque::new(), bytes: 0, sent: 0, is_asked: false, limits }
+    }
+
+    /// A frame was written to its end. At a limit the oldest go: who lost those cannot be served any more.
+    pub(super) fn keep(&mut self, frame: Bytes) {
+        self.sent += 1;
+        self.bytes += frame.len();
+        self.frames.push_back(frame);
+        while self.frames.len() > self.limits.frames_max || self.bytes > self.limits.bytes_max {
+            self.forget_oldest();
+        }
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether a client that has the first `received` frames can be sent all others.
+    pub(super) fn holds_all_after(&self, received: u64) -> bool {
+        received <= self.sent && received >= self.sent - self.frames.len() as u64
+    }
+
+    /// The client has the first `received` frames. More than were sent is not believed.
+    pub(super) fn acknowledge(&mut self, received: u64) {
+        if received > self.sent {
+            return;
+        }
+        self.is_asked = false;
+        while !self.frames.is_empty() && self.sent - (self.frames.len() as u64) < received {
+            self.forget_oldest();
+        }
+        if self.frames.is_empty() {
+            self.frames = VecDeque::new();
+        }
+    }
+
+    /// How many frames were sent, once so much is kept that the client should be asked whether it has them.
+    pub(super) fn question(&mut self) -> Option<u64> {
+        let is_half_full = self.frames.len() > self.limits.frames_max / 2 || self.bytes > self.limits.bytes_max / 2;
+        if self.is_asked || !is_half_full {
+            return None;
+        }
+        self.is_asked = true;
+        Some(self.sent)
+    }
+
+    /// Takes the frames that will be sent again.
+    pub(super) fn take(&mut self) -> VecDeque<Bytes> {
+        self.sent -= self.frames.len() as u64;
+        self.bytes = 0;
+        self.is_asked = false;
+        std::mem::take(&mut self.frames)
+    }
+
+    fn forget_oldest(&mut self) {
+        self.bytes -= self.frames.pop_front().map_or(0, |frame| frame.len());
+    }
+}
