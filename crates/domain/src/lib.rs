@@ -16,6 +16,7 @@ pub mod limits;
 pub mod link;
 pub mod notifications;
 pub mod ports;
+pub mod query;
 pub mod revocations;
 pub mod sessions;
 pub mod storage;

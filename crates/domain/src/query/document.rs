@@ -1,0 +1,123 @@
+//! What queries are asked about: fields with texts and numbers. Never interprets them.
+
+use serde_json::Value as Json;
+
+use super::DOCUMENT_VALUES_MAX;
+use crate::error::Error;
+
+/// A value of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A text, compared whole.
+    Text(Box<str>),
+    /// A number. Those that are none (NaN) are never stored.
+    Number(f64),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+/// Booleans are the texts `T` and `F`, as queries write them.
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::from(if truth { "T" } else { "F" })
+    }
+}
+
+/// A JSON value has more than [`DOCUMENT_VALUES_MAX`] values in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("It has more than {DOCUMENT_VALUES_MAX} values: leave out those that nobody searches for.")]
+pub struct TooManyValues;
+
+impl From<TooManyValues> for Error {
+    fn from(error: TooManyValues) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
+/// Fields, each with one or more values, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    fields: Vec<(Box<str>, Vec<Value>)>,
+}
+
+impl Document {
+    /// A document without fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a value to a field. NaN adds nothing.
+    pub fn push(&mut self, field: &str, value: impl Into<Value>) {
+        let value = value.into();
+        if matches!(value, Value::Number(number) if number.is_nan()) {
+            return;
+        }
+        match self.place(field) {
+            Ok(place) => self.fields[place].1.push(value),
+            Err(place) => self.fields.insert(place, (field.into(), vec![value])),
+        }
+    }
+
+    /// The same with a value more, to write documents in one expression.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.push(field, value);
+        self
+    }
+
+    /// Adds what a JSON value holds: members of objects under `prefix.name`, elements of arrays as further values of the
+    /// same field, true and false as `T` and `F`. Null adds nothing. An object's members stand without a dot before
+    /// them if `prefix` is empty.
+    ///
+    /// # Errors
+    /// When the document would hold more than [`DOCUMENT_VALUES_MAX`] values; it then holds some of them.
+    pub fn push_json(&mut self, prefix: &str, json: &Json) -> Result<(), TooManyValues> {
+        let mut left = DOCUMENT_VALUES_MAX.saturating_sub(self.fields.iter().map(|(_, values)| values.len()).sum());
+        self.flatten(prefix, json, &mut left)
+    }
+
+    fn flatten(&mut self, field: &str, json: &Json, left: &mut usize) -> Result<(), TooManyValues> {
+        let value = match json {
+            Json::Null => return Ok(()),
+            Json::Array(elements) => {
+                return elements.iter().try_for_each(|element| self.flatten(field, element, left));
+            }
+            Json::Object(members) => {
+                let separator = if field.is_empty() { "" } else { "." };
+                return members.iter().try_for_each(|(name, member)| {
+                    self.flatten(&[field, separator, name.as_str()].concat(), member, left)
+                });
+            }
+            Json::Bool(truth) => Value::from(*truth),
+            Json::Number(number) => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
+            Json::String(text) => Value::from(text.as_str()),
+        };
+        *left = left.checked_sub(1).ok_or(TooManyValues)?;
+        self.push(field, value);
+        Ok(())
+    }
+
+    /// The values of a field.
+    pub fn values(&self, field: &str) -> &[Value] {
+        self.place(field).map_or(&[], |place| &self.fields[place].1)
+    }
+
+    /// Every field with its values, in the order of names.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &[Value])> {
+        self.fields.iter().map(|(field, values)| (&**field, &**values))
+    }
+
+    fn place(&self, field: &str) -> Result<usize, usize> {
+        self.fields.binary_search_by(|(name, _)| (**name).cmp(field))
+    }
+}

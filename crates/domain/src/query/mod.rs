@@ -1,0 +1,171 @@
+//! The query language of match labels, parties, rooms and matchmaker tickets, and the index that answers it.
+//!
+//! A query is a list of terms parted by spaces: `term` should hold, `+term` must, `-term` must not. A term is
+//! `field:value`, where a value is a word, `"a phrase"`, a number, a range (`>5`, `<=-2.5`, `>="2024-01-01"`), a
+//! wildcard (`ab*`, `a?`) or `/a regular expression/`; `~n` allows n changed letters, `^n` weighs. Nothing here reads a
+//! clock or waits; texts are compared whole and with case.
+
+mod bitmap;
+mod candidates;
+mod clause;
+mod date;
+mod document;
+mod index;
+mod lexer;
+mod numbers;
+mod parser;
+mod pattern;
+
+#[cfg(test)]
+mod mutation_tests;
+#[cfg(test)]
+mod tests;
+
+pub use bitmap::Bitmap;
+pub use candidates::{Candidates, Scan};
+pub use clause::{Clause, Occur, Test};
+pub use document::{Document, TooManyValues, Value};
+pub use index::{Hit, Index};
+pub use parser::QueryError;
+
+use crate::error::Error;
+
+/// Most bytes of a query's text: as many as a message of a socket has by default.
+pub const QUERY_BYTES_MAX: usize = 4_096;
+/// Most terms of a query.
+pub const CLAUSES_MAX: usize = 128;
+/// Most wildcards, regular expressions and fuzzy terms of a query: each is tried on every text of its field.
+pub const PATTERNS_MAX: usize = 16;
+/// Most memory of one compiled regular expression, in bytes.
+pub const REGEX_PROGRAM_BYTES_MAX: usize = 16 * 1_024;
+/// Longer texts match no wildcard, regular expression or fuzzy term, so that one check stays well under a millisecond.
+pub const PATTERN_TEXT_BYTES_MAX: usize = 1_024;
+/// Most letters that `~n` lets differ.
+pub const FUZZINESS_MAX: u8 = 2;
+/// Most values of a document, nested ones counted.
+pub const DOCUMENT_VALUES_MAX: usize = 1_024;
+
+/// A parsed query. One without terms (`*` or empty) matches everything.
+#[derive(Clone, Debug)]
+pub struct Query {
+    source: Box<str>,
+    clauses: Box<[Clause]>,
+}
+
+impl Query {
+    /// The query that matches everything.
+    pub fn everything() -> Self {
+        Self { source: Box::default(), clauses: Box::default() }
+    }
+
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// With the character at which reading stopped, and what to write instead.
+    pub fn parse(source: &str) -> Result<Self, QueryError> {
+        let clauses = parser::parse(source)?;
+        Ok(Self { source: source.into(), clauses: clauses.into() })
+    }
+
+    /// The text it was read from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Its terms, in the order of the text.
+    pub fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
+    /// A term as it was written, with its sign.
+    pub fn clause_source(&self, clause: &Clause) -> &str {
+        self.source.get(clause.span.start as usize..clause.span.end as usize).unwrap_or_default()
+    }
+
+    /// Whether every document matches.
+    pub fn is_everything(&self) -> bool {
+        self.clauses.is_empty()
+    }
+
+    /// The terms of one kind.
+    pub fn having(&self, occur: Occur) -> impl Iterator<Item = &Clause> {
+        self.clauses.iter().filter(move |clause| clause.occur == occur)
+    }
+
+    /// The score of a document, if it matches: the weights of the terms that hold, or 1 where none has to.
+    ///
+    /// Every `+term` must hold and no `-term` may. Without a `+term`, at least one plain term must hold if there is one.
+    pub fn matches(&self, document: &Document) -> Option<f64> {
+        let (mut score, mut any_must, mut any_should, mut any_held) = (0.0, false, false, false);
+        for clause in &self.clauses {
+            let holds = clause.test_document(document);
+            match clause.occur {
+                Occur::Must if !holds => return None,
+                Occur::MustNot if holds => return None,
+                Occur::MustNot => continue,
+                Occur::Must => any_must = true,
+                Occur::Should => any_should = true,
+            }
+            if holds {
+                any_held = true;
+                score += clause.boost;
+            }
+        }
+        match (any_must || any_should, any_must || any_held) {
+            (false, _) => Some(1.0),
+            (true, true) => Some(score),
+            (true, false) => None,
+        }
+    }
+
+    /// The places in [`Self::clauses`] of the terms that keep a document from matching: without them, it matches.
+    /// Empty if it does already.
+    pub fn obstacles(&self, document: &Document) -> Vec<usize> {
+        let mut failing = Vec::new();
+        let (mut must_left, mut should_held) = (false, false);
+        for (place, clause) in self.clauses.iter().enumerate() {
+            match (clause.occur, clause.test_document(document)) {
+                (Occur::Must, true) => must_left = true,
+                (Occur::Must, false) | (Occur::MustNot, true) => failing.push(place),
+                (Occur::Should, true) => should_held = true,
+                (Occur::MustNot | Occur::Should, false) => {}
+            }
+        }
+        if !must_left && !should_held {
+            // Plain terms are wishes beside a `+term`, and demands without one.
+            let is_should = |place: &usize| self.clauses[*place].occur == Occur::Should;
+            failing.extend((0..self.clauses.len()).filter(is_should));
+            failing.sort_unstable();
+        }
+        failing
+    }
+
+    /// The query without the terms at these places of [`Self::clauses`].
+    #[must_use]
+    pub fn without(&self, places: &[usize]) -> Self {
+        let kept = self.clauses.iter().enumerate().filter(|(place, _)| !places.contains(place));
+        Self { source: self.source.clone(), clauses: kept.map(|(_, clause)| clause.clone()).collect() }
+    }
+
+    /// The query with what it demands of a number in `field` relaxed by `by` to either side: lower bounds fall, upper
+    /// bounds rise, a single number becomes a range around it. `-term`s stay, and so do texts and dates.
+    #[must_use]
+    pub fn widened(&self, field: &str, by: f64) -> Self {
+        let clauses = self.clauses.iter().map(|clause| {
+            let concerned = clause.occur != Occur::MustNot && clause.field.as_deref() == Some(field);
+            if concerned { clause.widened(by) } else { clause.clone() }
+        });
+        Self { source: self.source.clone(), clauses: clauses.collect() }
+    }
+
+    /// What one check of a document costs, in units of about a plain term.
+    pub fn cost(&self) -> u32 {
+        self.clauses.iter().map(|clause| clause.test.cost()).sum::<u32>() + 1
+    }
+}
+
+impl From<QueryError> for Error {
+    fn from(error: QueryError) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
