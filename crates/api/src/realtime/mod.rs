@@ -95,9 +95,8 @@ struct Received {
 }
 
 impl SocketSession {
-    /// A socket opened with a valid token. The session is on its user's notifications and hears of its user's status from
-    /// here on; with `appears` it shows an empty status itself.
-    pub fn open(app: Rc<App>, format: Format, claims: Claims, appears: bool) -> Rc<Self> {
+    /// A socket opened with a valid token.
+    pub fn register(app: Rc<App>, format: Format, claims: Claims) -> Rc<Self> {
         let session_id = SessionId(app.random_uuid());
         let info = SessionInfo {
             session_id,
@@ -107,12 +106,12 @@ impl SocketSession {
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
-        let session = Rc::new(Self { app, format, claims, session_id, key });
-        session.join_own_streams(appears);
-        session
+        Rc::new(Self { app, format, claims, session_id, key })
     }
 
-    fn join_own_streams(&self, appears: bool) {
+    /// From here on the session receives: its user's notifications, and of its user's status. With `appears` it shows an
+    /// empty status itself.
+    pub fn begin(&self, appears: bool) {
         let user = self.claims.user_id;
         let condition = if self.app.live_rules.single_socket {
             Condition::Alone(notifications::single_socket(&self.app, user), CloseReason::SingleSocket)
