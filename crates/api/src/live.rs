@@ -8,10 +8,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::UserId;
-use muster_live::plane::{JoinOptions, JoinRefusal, Joined, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up};
+use muster_live::plane::{
+    JoinOptions, JoinRefusal, Joined, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
+};
 use muster_live::{
-    CloseReason, Delivery, Millis, Plane, Presence, SessionKey, SessionRef, ShardIndex, StreamKey,
-    plane::Audience, stream::SharedPayload,
+    CloseReason, Delivery, Millis, Plane, Presence, SessionKey, SessionRef, ShardIndex, StreamKey, plane::Audience,
+    stream::SharedPayload,
 };
 use tokio::sync::oneshot;
 
@@ -98,10 +100,7 @@ impl Live {
     }
 
     /// Asks something, to be awaited later: several questions may be on their way at once.
-    pub fn begin(
-        &self,
-        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
-    ) -> oneshot::Receiver<Reply> {
+    pub fn begin(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) -> oneshot::Receiver<Reply> {
         let (sender, receiver) = oneshot::channel();
         self.step(|plane, now, output| {
             let request = plane.request();

@@ -47,10 +47,14 @@ pub fn lanes(shards: usize) -> Vec<LaneEnds> {
     ends.map(|(receiver, me)| LaneEnds { me, senders: senders.clone(), receiver }).collect()
 }
 
+/// A session and its socket.
+type Attached = (SessionKey, Rc<SocketHandle>);
+
 /// See the module.
 pub struct ShardRim {
     started: Instant,
-    sockets: RefCell<Vec<Option<(SessionKey, Rc<SocketHandle>)>>>,
+    /// By the session's place.
+    sockets: RefCell<Vec<Option<Attached>>>,
     shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     me: ShardIndex,
     senders: Vec<mpsc::UnboundedSender<Batch>>,

@@ -23,18 +23,21 @@ use muster_live::{CloseReason, Plane, ShardIndex};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::LocalSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::config::GatewayConfig;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::rim::{Batch, Framer, LaneEnds, ShardRim};
-use crate::ws::handle::{Pushing, SocketHandle};
+use crate::ws::handle::Pushing;
 use crate::ws::shared::SocketShared;
 
 /// The longest that the database may take to prove that it is there: who asks gives up a little later.
 const READINESS_WAIT: Duration = Duration::from_secs(3);
 /// For how long an answer of the database to that question serves others who ask: each costs it a synced write.
 const READINESS_KEPT: Duration = Duration::from_millis(100);
+
+/// How often a shard shows how much there is in its plane.
+const STATS_PERIOD: Duration = Duration::from_millis(500);
 
 /// Commands that may wait for one shard; beyond, whoever sends one waits.
 const COMMANDS_MAX: usize = 1_024;
@@ -298,13 +301,11 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
 }
 
 /// The shard's loop: commands, other shards, and the plane's own time, until it is told to stop and has drained.
-async fn serve(
-    shard: &Rc<Shard>,
-    mut inbox: mpsc::Receiver<Command>,
-    mut lanes: mpsc::UnboundedReceiver<Batch>,
-) {
+async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes: mpsc::UnboundedReceiver<Batch>) {
     let (rim, live) = (&shard.rim, &shard.app.live);
     let mut stopping: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
+    let mut publishing = tokio::time::interval(STATS_PERIOD);
+    publishing.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
@@ -331,6 +332,7 @@ async fn serve(
                 live.step(|plane, _, out| plane.run_slice(out));
             }
             () = rim.changed() => {}
+            _ = publishing.tick() => shard.metrics.publish_plane(live.shard(), live.stats()),
             () = async { if let Some(stopping) = &mut stopping { stopping.await } }, if stopping.is_some() => return,
             else => return,
         }

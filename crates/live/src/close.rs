@@ -84,7 +84,9 @@ impl CloseReason {
             Self::ProtocolError => 1002,
             Self::WrongFrameType | Self::UnexpectedMessage => 1003,
             Self::InvalidPayload => 1007,
-            Self::PongTimeout | Self::SlowReader | Self::QueueOverflow | Self::TokenRevoked | Self::SingleSocket => 1008,
+            Self::PongTimeout | Self::SlowReader | Self::QueueOverflow | Self::TokenRevoked | Self::SingleSocket => {
+                1008
+            }
             Self::MessageTooBig => 1009,
             Self::Panic => 1011,
             Self::ServerStopping => 1001,

@@ -30,6 +30,14 @@ impl Lateness {
     }
 }
 
+impl Lateness {
+    /// Adds another shard's.
+    pub fn merge(&mut self, other: &Self) {
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+        self.sum_ms += other.sum_ms;
+    }
+}
+
 /// Values that become due. Of one millisecond, those set first come first.
 #[derive(Debug)]
 pub struct Wheel<T> {
@@ -48,7 +56,15 @@ pub struct Wheel<T> {
 impl<T> Default for Wheel<T> {
     fn default() -> Self {
         let slots = (0..SLOTS).map(|_| Vec::new()).collect();
-        Self { now: 0, slots, occupied: [0; SLOTS / 64], far: BTreeMap::new(), len: 0, next: None, lateness: Lateness::default() }
+        Self {
+            now: 0,
+            slots,
+            occupied: [0; SLOTS / 64],
+            far: BTreeMap::new(),
+            len: 0,
+            next: None,
+            lateness: Lateness::default(),
+        }
     }
 }
 

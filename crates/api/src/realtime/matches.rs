@@ -9,14 +9,13 @@ use muster_live::stream::mode;
 use muster_live::{Delivery, StreamKey};
 use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::envelope::Message;
-use muster_wire::realtime::{Envelope, Match, MatchCreate, MatchData, MatchDataSend, MatchJoin, MatchLeave, match_join};
+use muster_wire::realtime::{
+    Envelope, Match, MatchCreate, MatchData, MatchDataSend, MatchJoin, MatchLeave, match_join,
+};
 
 use super::events::{self, Push};
 use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
 use crate::context::App;
-
-/// How long a token of the matchmaker lets its holder join.
-pub const MATCH_TOKEN_LIFE_SEC: i64 = 30;
 
 /// The stream of a public match id: `<uuid>.` of a relayed match, `<uuid>.<node>` of one that game code runs.
 fn parse(match_id: &str) -> Option<StreamKey> {
@@ -135,11 +134,6 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
     let delivery = Delivery::Reliable;
     live.publish(Publish { stream, payload, audience, delivery, sender: Some(sender) });
     Answer::Silence
-}
-
-/// A token by which those who were matched may join a relayed match.
-pub(crate) fn token(app: &App, id: Uuid) -> String {
-    app.keys.sign_match(&events::match_id(&relayed(id)), app.clock.now().seconds() + MATCH_TOKEN_LIFE_SEC)
 }
 
 /// The match of a token that still holds.

@@ -66,6 +66,7 @@ pub enum Answer {
 }
 
 /// When a handler answers.
+#[expect(clippy::large_enum_variant, reason = "most are answered at once: a box would cost each of them an allocation")]
 pub enum Handled {
     /// At once.
     Now(Answer),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use muster_domain::UserId;
 use muster_domain::ids::NotificationId;
 use muster_domain::notifications::codes;
 use muster_domain::ports::notifications::Notification;
-use muster_domain::UserId;
 use muster_live::stream::SharedPayload;
 use muster_wire::realtime::Notifications;
 use muster_wire::realtime::envelope::Message;

@@ -56,7 +56,8 @@ pub fn authorise(
     };
     let claims = session_token(app, &token, app.clock.now())
         .map_err(|_| (StatusCode::UNAUTHORIZED, "The session token is missing, invalid or has expired."))?;
-    let appears = parameter(query, "status").is_some_and(|value| matches!(value.as_str(), "true" | "1" | "t" | "T" | "TRUE" | "True"));
+    let appears = parameter(query, "status")
+        .is_some_and(|value| matches!(value.as_str(), "true" | "1" | "t" | "T" | "TRUE" | "True"));
     Ok(Opening { claims, format, appears, address })
 }
 
