@@ -10,10 +10,7 @@ use crate::users;
 
 /// The caller's account.
 pub async fn get(context: &Context<'_>, (): ()) -> Result<api::Account> {
-    let user = context.user()?;
-    let account = account::get(&*context.app.store, user).await?;
-    let online = context.app.live.are_online(&[user]).await;
-    Ok(to_wire(account, online.contains(&true)))
+    account::get(&*context.app.store, context.user()?).await.map(to_wire)
 }
 
 /// Changes the fields given.
@@ -41,9 +38,9 @@ fn from_wire(request: api::UpdateAccountRequest) -> AccountUpdate {
     }
 }
 
-fn to_wire(account: Account, online: bool) -> api::Account {
+fn to_wire(account: Account) -> api::Account {
     api::Account {
-        user: Some(users::to_wire(account.user, online)),
+        user: Some(users::to_wire(account.user)),
         wallet: account.wallet,
         email: account.email,
         devices: account.devices.into_iter().map(|id| api::AccountDevice { id, ..Default::default() }).collect(),

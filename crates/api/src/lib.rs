@@ -14,8 +14,6 @@ pub mod hooks;
 pub mod http;
 pub mod keys;
 pub mod link;
-pub mod live;
-pub mod matches;
 pub mod metrics;
 pub mod notifications;
 pub mod pipeline;

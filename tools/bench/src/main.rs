@@ -4,7 +4,6 @@
 //! reference server it compares with.
 
 mod coordinator;
-mod gauges;
 mod load;
 mod machine;
 mod options;
@@ -13,10 +12,8 @@ mod plan;
 mod progress;
 mod reference;
 mod report;
-mod sampler;
 mod scenario;
 mod tally;
-mod timeline;
 mod worker;
 
 use std::process::ExitCode;
@@ -55,8 +52,5 @@ fn measure(options: &Options) -> anyhow::Result<ExitCode> {
         report.compare_with(&reference);
     }
     report.print(options.json)?;
-    if let Some(path) = &options.report {
-        report.write_page(path, options)?;
-    }
     Ok(report.exit_code())
 }

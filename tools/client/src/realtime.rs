@@ -23,16 +23,14 @@ pub trait SocketRequest {
     type Reply;
     /// The message as envelopes carry it.
     fn into_message(self) -> Message;
-    /// The reply; `None` if something else came in its place.
-    fn read_reply(answer: Option<Message>) -> Option<Self::Reply>;
+    /// The reply, or what came in its place.
+    fn read_reply(answer: Option<Message>) -> Result<Self::Reply, Option<Message>>;
 }
 
 /// A message that the server sends of its own accord.
 pub trait SocketPush: Sized {
-    /// Whether a message is of this kind.
-    fn is(message: &Message) -> bool;
-    /// The push; `None` if the message is of another kind.
-    fn from_message(message: Message) -> Option<Self>;
+    /// The push, or the message back if it is another kind.
+    fn from_message(message: Message) -> Result<Self, Message>;
 }
 
 macro_rules! requests {
@@ -42,10 +40,10 @@ macro_rules! requests {
             fn into_message(self) -> Message {
                 Message::$request(self)
             }
-            fn read_reply(answer: Option<Message>) -> Option<Self::Reply> {
+            fn read_reply(answer: Option<Message>) -> Result<Self::Reply, Option<Message>> {
                 match answer {
-                    Some(Message::$reply(reply)) => Some(reply),
-                    _ => None,
+                    Some(Message::$reply(reply)) => Ok(reply),
+                    other => Err(other),
                 }
             }
         }
@@ -59,8 +57,8 @@ macro_rules! acknowledged {
             fn into_message(self) -> Message {
                 Message::$request(self)
             }
-            fn read_reply(answer: Option<Message>) -> Option<()> {
-                answer.is_none().then_some(())
+            fn read_reply(answer: Option<Message>) -> Result<(), Option<Message>> {
+                answer.map_or(Ok(()), |other| Err(Some(other)))
             }
         }
     )* };
@@ -69,13 +67,10 @@ macro_rules! acknowledged {
 macro_rules! pushes {
     ($($push:ident;)*) => { $(
         impl SocketPush for $push {
-            fn is(message: &Message) -> bool {
-                matches!(message, Message::$push(_))
-            }
-            fn from_message(message: Message) -> Option<Self> {
+            fn from_message(message: Message) -> Result<Self, Message> {
                 match message {
-                    Message::$push(push) => Some(push),
-                    _ => None,
+                    Message::$push(push) => Ok(push),
+                    other => Err(other),
                 }
             }
         }
@@ -139,18 +134,20 @@ impl Socket {
     /// Asks and waits for the answer that belongs to the request; other messages wait for their own readers.
     pub async fn ask<Request: SocketRequest>(&mut self, request: Request) -> Result<Request::Reply, ClientError> {
         let answer = self.request(request.into_message()).await?;
-        let name = name_of(answer.as_ref());
-        Request::read_reply(answer).ok_or_else(|| unexpected(name))
+        Request::read_reply(answer).map_err(unexpected)
     }
 
     /// The oldest push of one kind that has not been taken, else the next to arrive; all other messages stay in their
     /// order. Cancelling it loses nothing.
     pub async fn next_push<Push: SocketPush>(&mut self) -> Result<Push, ClientError> {
-        let is_wanted =
-            |envelope: &Envelope| envelope.cid.is_empty() && envelope.message.as_ref().is_some_and(Push::is);
-        let message = self.find(is_wanted).await?.message;
-        let name = name_of(message.as_ref());
-        message.and_then(Push::from_message).ok_or_else(|| unexpected(name))
+        self.find(|envelope| {
+            let Envelope { cid, message: Some(message) } = envelope else { return Err(envelope) };
+            if !cid.is_empty() {
+                return Err(Envelope { cid, message: Some(message) });
+            }
+            Push::from_message(message).map_err(Envelope::push)
+        })
+        .await
     }
 
     /// Enters a chat room, seen by its members.
@@ -216,10 +213,7 @@ impl Socket {
     }
 }
 
-fn name_of(answer: Option<&Message>) -> &'static str {
-    answer.map_or("a bare acknowledgement", |message| message.variant().name)
-}
-
-fn unexpected(name: &str) -> ClientError {
-    ClientError::Malformed(format!("{name} is not what was asked for"))
+fn unexpected(answer: Option<Message>) -> ClientError {
+    let name = answer.as_ref().map_or("a bare acknowledgement", |message| message.variant().name);
+    ClientError::Malformed(format!("{name} does not answer what was asked"))
 }
