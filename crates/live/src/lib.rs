@@ -8,6 +8,7 @@ pub mod outbox;
 pub mod party;
 pub mod plane;
 pub mod registry;
+pub mod rooms;
 pub mod session;
 pub mod stream;
 pub mod wheel;

@@ -44,6 +44,19 @@ impl SessionKey {
     }
 }
 
+#[cfg(test)]
+impl SessionKey {
+    /// A key by its number, for tests without a registry.
+    pub(crate) fn of_test(number: u32) -> Self {
+        Self { index: number, generation: 0 }
+    }
+
+    /// The number it was made of.
+    pub(crate) fn test_number(self) -> u32 {
+        self.index
+    }
+}
+
 impl<T> Default for Registry<T> {
     fn default() -> Self {
         Self { slots: Vec::new(), free: Vec::new(), by_subject: HashMap::new() }

@@ -86,6 +86,14 @@ impl Document {
         self.flatten(prefix, json, &mut left)
     }
 
+    /// The same with JSON as text. What is no JSON adds nothing.
+    ///
+    /// # Errors
+    /// See [`Self::push_json`].
+    pub fn push_json_text(&mut self, prefix: &str, json: &str) -> Result<(), TooManyValues> {
+        serde_json::from_str(json).map_or(Ok(()), |json| self.push_json(prefix, &json))
+    }
+
     fn flatten(&mut self, field: &str, json: &Json, left: &mut usize) -> Result<(), TooManyValues> {
         let value = match json {
             Json::Null => return Ok(()),

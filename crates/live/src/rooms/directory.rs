@@ -1,0 +1,251 @@
+//! The directory: every listed room as its owner last told, found by path and filter; and the lobby, which tells those
+//! who watch a part of it what changed.
+//!
+//! It lags a little behind the rooms, so it promises nothing: whoever was sent to a room asks there for a seat.
+
+use std::sync::Arc;
+
+use muster_domain::query::{Candidates, Document, Index, Query};
+use muster_domain::{Error, ErrorKind, Result};
+
+use super::effect::{Effect, LobbyDelta, Page};
+use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
+use super::lobby::Lobby;
+use super::message::{Find, RoomId, ViewKey};
+use super::path::RoomPath;
+use super::state::Summary;
+use crate::plane::Map;
+use crate::session::Millis;
+
+/// Rooms that one search looks at; what it did not come to is on the next page.
+const LOOKED_AT_MAX: usize = 5_000;
+
+/// The field with a room's path and all paths above it.
+const WITHIN: &str = "within";
+
+#[derive(Debug)]
+struct Listed {
+    summary: Arc<Summary>,
+    /// Players sent there since the room was last heard of.
+    promised: u32,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Directory {
+    index: Index,
+    rooms: Map<u32, Listed>,
+    slots: Map<RoomId, u32>,
+    next_slot: u32,
+    lobby: Lobby,
+}
+
+impl Directory {
+    pub(super) fn views(&self) -> usize {
+        self.lobby.len()
+    }
+
+    /// What owners tell of their rooms.
+    pub(super) fn update(&mut self, now: Millis, rooms: Vec<(RoomId, Option<Arc<Summary>>)>) {
+        for (id, summary) in rooms {
+            let after = summary.as_deref().map(document);
+            let before = match (self.slots.get(&id).copied(), &after, summary) {
+                (Some(slot), Some(after), Some(summary)) => {
+                    self.rooms.insert(slot, Listed { summary, promised: 0 });
+                    self.index.insert(slot, after.clone())
+                }
+                (None, Some(after), Some(summary)) => {
+                    let slot = self.take_slot();
+                    self.slots.insert(id, slot);
+                    self.rooms.insert(slot, Listed { summary, promised: 0 });
+                    self.index.insert(slot, after.clone())
+                }
+                (Some(slot), ..) => {
+                    self.slots.remove(&id);
+                    self.rooms.remove(&slot);
+                    self.index.remove(slot)
+                }
+                (None, ..) => None,
+            };
+            self.lobby.changed(now, id, before.as_ref(), after.as_ref());
+        }
+    }
+
+    /// A page of rooms, in the order in which they were opened.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a filter that cannot be read, or a page too long.
+    pub(super) fn find(&self, find: &Find) -> Result<Page> {
+        if !(1..=PAGE_ROOMS_MAX).contains(&find.limit) {
+            return Err(Error::invalid(format!("A page has 1 to {PAGE_ROOMS_MAX} rooms.")));
+        }
+        let query = parse(&find.filter)?;
+        let mut page = Page::default();
+        page.next = self.look(&query, &find.path, find.after, |_, room| {
+            let has_room = page.rooms.len() < find.limit;
+            if has_room {
+                page.rooms.push(room.summary.clone());
+            }
+            has_room
+        });
+        Ok(page)
+    }
+
+    /// A room that fits and has a seat free, and where to go on if it is full meanwhile.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `InvalidArgument` for a filter that cannot be read.
+    pub(super) fn candidates(&mut self, find: &Find) -> Result<(RoomId, Vec<RoomId>)> {
+        let query = parse(&find.filter)?;
+        let mut found = Vec::new();
+        self.look(&query, &find.path, None, |slot, room| {
+            let summary = &room.summary;
+            if summary.open && !summary.locked && summary.free > room.promised {
+                found.push((slot, summary.id));
+            }
+            found.len() < ATTEMPTS_MAX
+        });
+        let mut found = found.into_iter();
+        let Some((slot, first)) = found.next() else {
+            return Err(Error::new(ErrorKind::NotFound, "No open room fits."));
+        };
+        if let Some(room) = self.rooms.get_mut(&slot) {
+            room.promised += 1;
+        }
+        Ok((first, found.map(|(_, id)| id).collect()))
+    }
+
+    /// Begins to tell of a view's changes, and answers what it shows now.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when its filter or budget is wrong, `ResourceExhausted` when there are too many views.
+    pub(super) fn subscribe(&mut self, now: Millis, view: ViewKey) -> Result<Page> {
+        let find = Find { path: view.path.clone(), filter: view.filter.clone(), ..Find::default() };
+        let page = self.find(&find)?;
+        self.lobby.add(now, view, parse(&find.filter)?)?;
+        Ok(page)
+    }
+
+    pub(super) fn drop_view(&mut self, view: &ViewKey) {
+        self.lobby.drop_view(view);
+    }
+
+    pub(super) fn next_due(&self) -> Option<Millis> {
+        self.lobby.next_due()
+    }
+
+    /// Tells the views whose time has come.
+    pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+        while let Some((view, query, changed)) = self.lobby.take_due(now) {
+            let mut delta = LobbyDelta::default();
+            for id in changed {
+                let slot = self.slots.get(&id);
+                let document = slot.and_then(|slot| self.index.document(*slot));
+                let fits = document.is_some_and(|document| shows(&view.path, &query, document));
+                match slot.and_then(|slot| self.rooms.get(slot)).filter(|_| fits) {
+                    Some(room) => delta.rooms.push(room.summary.clone()),
+                    None => delta.gone.push(id),
+                }
+            }
+            out.push(Effect::Lobby { view, delta });
+        }
+    }
+
+    /// Shows rooms that fit, in order, until `show` has enough or too many were looked at. Answers after which slot to
+    /// go on, if there may be more.
+    fn look(
+        &self,
+        query: &Query,
+        path: &RoomPath,
+        after: Option<u32>,
+        mut show: impl FnMut(u32, &Listed) -> bool,
+    ) -> Option<u32> {
+        let within =
+            if path.as_str().is_empty() { Candidates::all() } else { self.index.with_text(WITHIN, path.as_str()) };
+        let from = after.map_or(Some(0), |after| after.checked_add(1))?;
+        let mut last = None;
+        for (looked_at, slot) in self.index.scan(within.and(self.index.candidates(query)), from).enumerate() {
+            if looked_at == LOOKED_AT_MAX {
+                return last;
+            }
+            let fits = self.index.document(slot).is_some_and(|document| query.matches(document).is_some());
+            if let Some(room) = self.rooms.get(&slot).filter(|_| fits)
+                && !show(slot, room)
+            {
+                return last;
+            }
+            last = Some(slot);
+        }
+        None
+    }
+
+    /// The next slot; slots are given out in order, so that pages are.
+    fn take_slot(&mut self) -> u32 {
+        while self.rooms.contains_key(&self.next_slot) {
+            self.next_slot = self.next_slot.wrapping_add(1);
+        }
+        let slot = self.next_slot;
+        self.next_slot = slot.wrapping_add(1);
+        slot
+    }
+}
+
+/// Checks how a lobby is to be watched; what no directory need be asked.
+///
+/// # Errors
+/// `InvalidArgument` when the filter cannot be read or the budget is not within the limits.
+pub fn check_view(view: &ViewKey) -> Result<()> {
+    parse(&view.filter)?;
+    if !(LOBBY_INTERVAL_MS_MIN..=LOBBY_INTERVAL_MS_MAX).contains(&view.interval_ms) {
+        let message = format!("A lobby is told every {LOBBY_INTERVAL_MS_MIN} to {LOBBY_INTERVAL_MS_MAX} milliseconds.");
+        return Err(Error::invalid(message));
+    }
+    if !(1..=super::limits::LOBBY_PUSH_ROOMS_MAX).contains(&view.rooms_max) {
+        let most = super::limits::LOBBY_PUSH_ROOMS_MAX;
+        return Err(Error::invalid(format!("A lobby is told of 1 to {most} rooms at a time.")));
+    }
+    Ok(())
+}
+
+/// Whether a view shows what a document stands for.
+pub(super) fn shows(path: &RoomPath, query: &Query, document: &Document) -> bool {
+    let is_within = |value: &muster_domain::query::Value| *value == muster_domain::query::Value::from(path.as_str());
+    (path.as_str().is_empty() || document.values(WITHIN).iter().any(is_within)) && query.matches(document).is_some()
+}
+
+fn parse(filter: &str) -> Result<Query> {
+    if filter.len() > FILTER_BYTES_MAX {
+        return Err(Error::invalid(format!("A filter has at most {FILTER_BYTES_MAX} bytes.")));
+    }
+    Ok(Query::parse(filter)?)
+}
+
+/// What filters can ask of a room, under the names that its JSON has.
+fn document(room: &Summary) -> Document {
+    let mut document = Document::new()
+        .with("capacity", f64::from(room.capacity))
+        .with("free", f64::from(room.free))
+        .with("id", room.id.to_string().as_str())
+        .with("locked", room.locked)
+        .with("name", &*room.name)
+        .with("open", room.open)
+        .with("path", room.path.as_str())
+        .with("players", f64::from(room.players))
+        .with("spectators", f64::from(room.spectators));
+    for path in room.path.with_ancestors() {
+        document.push(WITHIN, path);
+    }
+    if let Some(template) = &room.template {
+        document.push("template", &**template);
+    }
+    if let Some(owner) = room.owner {
+        document.push("owner", owner.to_string().as_str());
+    }
+    for (prefix, values) in [("properties", &room.properties), ("variables", &room.variables)] {
+        for (name, value) in values {
+            // What has too many parts is found by the first of them.
+            let _ = document.push_json_text(&format!("{prefix}.{name}"), value.as_json());
+        }
+    }
+    document
+}

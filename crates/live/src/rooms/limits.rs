@@ -1,0 +1,94 @@
+//! The limits of rooms, each with its name. What belongs to a server's size stands in [`super::RoomsConfig`] instead.
+
+use crate::session::Millis;
+
+/// Most players that a room may be made for.
+pub const CAPACITY_MAX: u32 = 10_000;
+
+/// Most spectators that a room may be made for.
+pub const SPECTATORS_MAX: u32 = 100_000;
+
+/// Most bytes of a room's name.
+pub const ROOM_NAME_BYTES_MAX: usize = 128;
+
+/// Most bytes of a path.
+pub const PATH_BYTES_MAX: usize = 128;
+
+/// Most segments of a path.
+pub const PATH_SEGMENTS_MAX: usize = 8;
+
+/// Most bytes of a room's password.
+pub const PASSWORD_BYTES_MAX: usize = 128;
+
+/// Wrong passwords of one user for one room, after which no further one is looked at for a time.
+pub const PASSWORD_ATTEMPTS_MAX: u32 = 5;
+
+/// How long that time is, from the last wrong one.
+pub const PASSWORD_PAUSE_MS: Millis = 30_000;
+
+/// Users whose wrong passwords a room remembers; the one who erred longest ago is forgotten first.
+pub const PASSWORD_USERS_MAX: usize = 1_000;
+
+/// Most properties of a room.
+pub const PROPERTIES_MAX: usize = 32;
+
+/// Most room variables.
+pub const ROOM_VARIABLES_MAX: usize = 64;
+
+/// Most variables of one player.
+pub const PLAYER_VARIABLES_MAX: usize = 16;
+
+/// Most bytes of the name of a property or variable.
+pub const VARIABLE_NAME_BYTES_MAX: usize = 64;
+
+/// Most bytes of the JSON of one property or variable.
+pub const VALUE_BYTES_MAX: usize = 2_048;
+
+/// Most bytes, names and values, of a room's properties, and of its variables.
+pub const ROOM_VALUES_BYTES_MAX: usize = 16_384;
+
+/// Most bytes, names and values, of one player's variables.
+pub const PLAYER_VALUES_BYTES_MAX: usize = 4_096;
+
+/// Most bytes of a message.
+pub const MESSAGE_BYTES_MAX: usize = 4_096;
+
+/// Most users that a private message is for.
+pub const RECIPIENTS_MAX: usize = 100;
+
+/// Most members that the state of a room lists; the answer says how many there are.
+pub const MEMBERS_LISTED_MAX: usize = 200;
+
+/// Most users that a room keeps out at a time.
+pub const BARRED_MAX: usize = 1_000;
+
+/// Longest time that a kicked user is kept out.
+pub const BAR_MS_MAX: Millis = 24 * 60 * 60 * 1_000;
+
+/// Longest time that an empty room is kept.
+pub const EMPTY_MS_MAX: Millis = 60 * 60 * 1_000;
+
+/// Rooms that a placement or a quick join tries before it gives up.
+pub const ATTEMPTS_MAX: usize = 8;
+
+/// Most rooms of a page of a listing.
+pub const PAGE_ROOMS_MAX: usize = 100;
+
+/// Fewest milliseconds between two pushes of a lobby.
+pub const LOBBY_INTERVAL_MS_MIN: Millis = 250;
+
+/// Most milliseconds between two pushes of a lobby.
+pub const LOBBY_INTERVAL_MS_MAX: Millis = 60_000;
+
+/// Most rooms of one push of a lobby; the others wait, merged, for the next.
+pub const LOBBY_PUSH_ROOMS_MAX: usize = 50;
+
+/// Different views of the lobby (path, filter and budget) that are kept at a time.
+pub const LOBBY_VIEWS_MAX: usize = 1_000;
+
+/// Most bytes of a filter.
+pub const FILTER_BYTES_MAX: usize = 1_024;
+
+/// How long changes of a room's counts and variables are gathered before listings and lobbies learn of them. That a
+/// room opened, closed, or changed who may enter is told at once.
+pub const LISTING_INTERVAL_MS: Millis = 100;

@@ -1,0 +1,91 @@
+//! Views of the lobby: who asks for the same rooms in the same measure shares one, so that a change is merged, counted
+//! against the budget and encoded once for all of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+use muster_domain::query::{Document, Query};
+use muster_domain::{Error, ErrorKind, Result};
+
+use super::directory::shows;
+use super::limits::LOBBY_VIEWS_MAX;
+use super::message::{RoomId, ViewKey};
+use crate::session::Millis;
+
+type Hasher = foldhash::fast::RandomState;
+
+#[derive(Debug)]
+struct View {
+    query: Arc<Query>,
+    /// Rooms that changed since they were last told, the one that waits for longest first.
+    changed: IndexSet<RoomId, Hasher>,
+    told_at: Option<Millis>,
+    due: Option<Millis>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Lobby {
+    views: IndexMap<Arc<ViewKey>, View, Hasher>,
+    due: BTreeSet<(Millis, Arc<ViewKey>)>,
+}
+
+impl Lobby {
+    pub(super) fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Adds a view unless it is there.
+    pub(super) fn add(&mut self, now: Millis, key: ViewKey, query: Query) -> Result<()> {
+        if self.views.contains_key(&key) {
+            return Ok(());
+        }
+        if self.views.len() >= LOBBY_VIEWS_MAX {
+            let message = "The lobby is watched in too many different ways: use a filter that others use, or none.";
+            return Err(Error::new(ErrorKind::ResourceExhausted, message));
+        }
+        let view = View { query: Arc::new(query), changed: IndexSet::default(), told_at: Some(now), due: None };
+        self.views.insert(Arc::new(key), view);
+        Ok(())
+    }
+
+    pub(super) fn drop_view(&mut self, key: &ViewKey) {
+        if let Some((_, key, View { due: Some(due), .. })) = self.views.swap_remove_full(key) {
+            self.due.remove(&(due, key));
+        }
+    }
+
+    /// A room changed, came (from nothing) or went (to nothing).
+    pub(super) fn changed(&mut self, now: Millis, id: RoomId, before: Option<&Document>, after: Option<&Document>) {
+        for (key, view) in &mut self.views {
+            let shown = |document: &&Document| shows(&key.path, &view.query, document);
+            if before.filter(shown).is_none() && after.filter(shown).is_none() {
+                continue;
+            }
+            view.changed.insert(id);
+            if view.due.is_none() {
+                let due = view.told_at.map_or(now, |at| now.max(at + key.interval_ms));
+                view.due = Some(due);
+                self.due.insert((due, key.clone()));
+            }
+        }
+    }
+
+    pub(super) fn next_due(&self) -> Option<Millis> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Takes out what one view is to be told now, as much as its budget allows.
+    pub(super) fn take_due(&mut self, now: Millis) -> Option<(Arc<ViewKey>, Arc<Query>, Vec<RoomId>)> {
+        self.due.first().filter(|(at, _)| *at <= now)?;
+        let (_, key) = self.due.pop_first()?;
+        let view = self.views.get_mut(&key)?;
+        let rest = view.changed.split_off(view.changed.len().min(key.rooms_max));
+        let told = std::mem::replace(&mut view.changed, rest);
+        view.told_at = Some(now);
+        view.due = (!view.changed.is_empty()).then_some(now + key.interval_ms);
+        self.due.extend(view.due.map(|due| (due, key.clone())));
+        Some((key, view.query.clone(), told.into_iter().collect()))
+    }
+}

@@ -1,0 +1,32 @@
+//! Rooms: made freely or of templates, found, filled and talked in; and the lobby, which shows them.
+//!
+//! A room has one owner, the owner of its stream. A desk per template places players ("place me"), one directory
+//! lists rooms. Pure: ids and random numbers come in with requests, time as an argument, effects go out as data.
+//! Knows no wire format: JSON values pass through as text.
+
+mod desk;
+mod directory;
+mod effect;
+pub mod limits;
+mod lobby;
+mod message;
+mod owner;
+mod password;
+mod path;
+mod room;
+mod seats;
+mod state;
+mod template;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+pub use directory::check_view;
+pub use effect::*;
+pub use message::*;
+pub use owner::{RoomStats, Rooms, RoomsConfig};
+pub use password::PasswordDigest;
+pub use path::RoomPath;
+pub use state::{MemberState, RoomState, Summary};
+pub use template::{DEFAULT_CAPACITY, DEFAULT_TEMPLATE, Template, Templates};
+pub use variables::{Change, Delta, Named, Value};

@@ -1,0 +1,386 @@
+//! All that a shard owns of rooms: the rooms themselves, the desks of templates, and, on one shard, the directory.
+//!
+//! It is driven from outside: requests of sessions and messages of other owners come in, effects come out, and
+//! [`Rooms::turn`] runs what became due.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use muster_domain::{Error, ErrorKind, Result, UserId};
+
+use super::desk::Desk;
+use super::directory::Directory;
+use super::effect::{Answer, Effect};
+use super::limits::LISTING_INTERVAL_MS;
+use super::message::{
+    Across, Caller, Creation, DirectoryAction, Origin, Owner, Place, Request, RoomAction, RoomId, Seat, ToOwner,
+    ViewKey,
+};
+use super::room::{News, Room};
+use super::template::Templates;
+use crate::plane::{Map, RequestRef};
+use crate::session::Millis;
+use crate::stream::SessionRef;
+
+/// How rooms are kept on this server.
+#[derive(Clone, Debug)]
+pub struct RoomsConfig {
+    /// `rooms.templates`.
+    pub templates: Templates,
+    /// `rooms.reservation_sec`, in milliseconds: how long a seat is held.
+    pub reservation_ms: Millis,
+    /// `rooms.max_rooms_per_shard`: rooms that one shard keeps.
+    pub rooms_max: usize,
+    /// `rooms.max_rooms_per_user`: rooms made by one user that are open at a time.
+    pub rooms_per_creator_max: u32,
+}
+
+impl Default for RoomsConfig {
+    fn default() -> Self {
+        Self { templates: Templates::default(), reservation_ms: 10_000, rooms_max: 100_000, rooms_per_creator_max: 10 }
+    }
+}
+
+/// What rooms did and how many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoomStats {
+    /// Rooms now.
+    pub rooms: usize,
+    /// Rooms opened so far.
+    pub opened: u64,
+    /// Seats held for somebody so far.
+    pub placed: u64,
+    /// Seats asked of a room in vain so far; most of these were had elsewhere.
+    pub turned_away: u64,
+    /// Requests refused because a limit was reached.
+    pub limited: u64,
+    /// Views of the lobby now.
+    pub views: usize,
+}
+
+/// See the module.
+pub struct Rooms {
+    config: Arc<RoomsConfig>,
+    rooms: Map<RoomId, Room>,
+    desks: BTreeMap<Arc<str>, Desk>,
+    directory: Directory,
+    /// Open rooms by who made them.
+    made: Map<UserId, u32>,
+    /// When rooms want to be settled next.
+    due: BTreeSet<(Millis, RoomId)>,
+    due_of: Map<RoomId, Millis>,
+    /// Rooms that the directory is to learn of, and when at the latest.
+    changed: IndexSet<RoomId, foldhash::fast::RandomState>,
+    tell_at: Option<Millis>,
+    stats: RoomStats,
+}
+
+impl Rooms {
+    /// No rooms yet.
+    pub fn new(config: Arc<RoomsConfig>) -> Self {
+        Self {
+            config,
+            rooms: Map::default(),
+            desks: BTreeMap::new(),
+            directory: Directory::default(),
+            made: Map::default(),
+            due: BTreeSet::new(),
+            due_of: Map::default(),
+            changed: IndexSet::default(),
+            tell_at: None,
+            stats: RoomStats::default(),
+        }
+    }
+
+    /// How rooms are kept.
+    pub fn config(&self) -> &Arc<RoomsConfig> {
+        &self.config
+    }
+
+    /// Counts and gauges.
+    pub fn stats(&self) -> RoomStats {
+        RoomStats { rooms: self.rooms.len(), views: self.directory.views(), ..self.stats }
+    }
+
+    /// Takes in what this shard is asked or told.
+    pub fn receive(&mut self, now: Millis, message: ToOwner, out: &mut Vec<Effect>) {
+        match message {
+            ToOwner::Room(room, request) => self.ask(now, room, request, out),
+            ToOwner::Place(request) => self.place(request, out),
+            ToOwner::Directory(request) => self.look_up(now, request, out),
+            ToOwner::Across(owner, message) => self.hear(now, &owner, message, out),
+        }
+    }
+
+    /// Somebody asks something of a room.
+    fn ask(&mut self, now: Millis, id: RoomId, request: Request<RoomAction>, out: &mut Vec<Effect>) {
+        let Request { caller, reply_to, what } = request;
+        let answer = match what {
+            RoomAction::Create(creation) => self.create(now, id, *creation, &caller),
+            action => match self.rooms.get_mut(&id) {
+                Some(room) => room.act(now, &caller, action, out),
+                None => Err(no_room()),
+            },
+        };
+        self.reply(reply_to, answer, out);
+        self.settle(now, id, out);
+    }
+
+    /// Somebody asks to be placed.
+    fn place(&mut self, request: Request<Place>, out: &mut Vec<Effect>) {
+        let name = request.what.template.clone();
+        let reply_to = request.reply_to;
+        let placed = self.desk(&name).and_then(|desk| desk.place(request, out));
+        if let Err(refusal) = placed {
+            self.reply(reply_to, Err(refusal), out);
+        }
+    }
+
+    /// Somebody asks something of the directory.
+    fn look_up(&mut self, now: Millis, request: Request<DirectoryAction>, out: &mut Vec<Effect>) {
+        let Request { caller, reply_to, what } = request;
+        let answer = match what {
+            DirectoryAction::Find(find) => self.directory.find(&find).map(Answer::Page),
+            DirectoryAction::Subscribe(view) => self.directory.subscribe(now, view).map(Answer::Page),
+            DirectoryAction::QuickJoin(find) => match self.directory.candidates(&find) {
+                Ok((room, next)) => {
+                    let what = Seat { room, origin: Origin::QuickJoin { next } };
+                    let seat = Across::Seat(Request { caller, reply_to, what });
+                    out.push(Effect::Send(Owner::Room(room), seat));
+                    return;
+                }
+                Err(refusal) => Err(refusal),
+            },
+        };
+        self.reply(reply_to, answer, out);
+    }
+
+    /// Another owner, or this one as another, tells something.
+    fn hear(&mut self, now: Millis, to: &Owner, message: Across, out: &mut Vec<Effect>) {
+        match message {
+            Across::Seat(request) => self.seat(now, request, out),
+            Across::Elsewhere(request) => self.place(request, out),
+            Across::Report(room, report) => {
+                self.known_desk(to, |desk| desk.report(room, report));
+            }
+            Across::Closed(room) => self.known_desk(to, |desk| desk.closed(room)),
+            Across::Listing(rooms) => self.directory.update(now, rooms),
+        }
+    }
+
+    /// A session went from a room's stream.
+    pub fn session_gone(
+        &mut self,
+        now: Millis,
+        room: RoomId,
+        user: UserId,
+        session: SessionRef,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some(known) = self.rooms.get_mut(&room) {
+            known.session_gone(user, session, out);
+            self.settle(now, room, out);
+        }
+    }
+
+    /// Nobody hears a view of the lobby any more.
+    pub fn view_unheard(&mut self, view: &ViewKey) {
+        self.directory.drop_view(view);
+    }
+
+    /// When something is due next.
+    pub fn next_due(&self) -> Option<Millis> {
+        let room = self.due.first().map(|(at, _)| *at);
+        [room, self.tell_at, self.directory.next_due()].into_iter().flatten().min()
+    }
+
+    /// Runs what is due.
+    pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+        while let Some((_, room)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            self.settle(now, room, out);
+        }
+        if self.tell_at.is_some_and(|at| at <= now) {
+            self.tell_directory(out);
+        }
+        self.directory.turn(now, out);
+    }
+
+    fn create(&mut self, now: Millis, id: RoomId, creation: Creation, caller: &Caller) -> Result<Answer> {
+        let made = self.made.get(&caller.user_id).copied().unwrap_or(0);
+        if made >= self.config.rooms_per_creator_max {
+            self.stats.limited += 1;
+            let message = format!("You have made {made} rooms that are still open, and may have no more.");
+            return Err(Error::new(ErrorKind::ResourceExhausted, message));
+        }
+        self.open(now, id, creation, caller, false)?;
+        self.made.insert(caller.user_id, made + 1);
+        self.hold(now, id, caller)
+    }
+
+    fn open(&mut self, now: Millis, id: RoomId, creation: Creation, creator: &Caller, by_desk: bool) -> Result<()> {
+        if self.rooms.contains_key(&id) {
+            return Err(Error::new(ErrorKind::AlreadyExists, "There is such a room already."));
+        }
+        if self.rooms.len() >= self.config.rooms_max {
+            self.stats.limited += 1;
+            let message = "The server keeps no more rooms. Please try again later.";
+            return Err(Error::new(ErrorKind::ResourceExhausted, message));
+        }
+        self.rooms.insert(id, Room::new(now, id, creation, creator, by_desk)?);
+        self.stats.opened += 1;
+        Ok(())
+    }
+
+    fn hold(&mut self, now: Millis, id: RoomId, caller: &Caller) -> Result<Answer> {
+        let held_ms = self.config.reservation_ms;
+        let answer = self.rooms.get_mut(&id).ok_or_else(no_room)?.hold(now, caller, held_ms)?;
+        self.stats.placed += 1;
+        Ok(answer)
+    }
+
+    /// Somebody was sent here for a seat.
+    fn seat(&mut self, now: Millis, request: Request<Seat>, out: &mut Vec<Effect>) {
+        let Request { caller, reply_to, what: Seat { room, origin } } = request;
+        if let Origin::Desk { place, open: Some(size) } = &origin
+            && let Err(refusal) = self.open_for_desk(now, room, &place.template, *size, &caller)
+        {
+            // The desk has counted on this room.
+            out.push(Effect::Send(Owner::Desk(place.template.clone()), Across::Closed(room)));
+            return self.reply(reply_to, Err(refusal), out);
+        }
+        let answer = self.hold(now, room, &caller);
+        if matches!(origin, Origin::Desk { .. })
+            && let Some(known) = self.rooms.get_mut(&room)
+        {
+            known.handled_from_desk();
+        }
+        // Before a refusal goes back, so that the desk knows how full the room is.
+        self.settle(now, room, out);
+        match answer {
+            Ok(answer) => self.reply(reply_to, Ok(answer), out),
+            Err(refusal) => {
+                self.stats.turned_away += 1;
+                self.turn_away(Request { caller, reply_to, what: Seat { room, origin } }, refusal, out);
+            }
+        }
+    }
+
+    fn open_for_desk(&mut self, now: Millis, id: RoomId, template: &str, size: u32, caller: &Caller) -> Result<()> {
+        let template = self.config.templates.get(template)?.clone();
+        self.open(now, id, template.creation(size), caller, true)
+    }
+
+    /// A room did not take somebody: the next is asked.
+    fn turn_away(&mut self, request: Request<Seat>, refusal: Error, out: &mut Vec<Effect>) {
+        let Request { caller, reply_to, what: Seat { room, origin } } = request;
+        match origin {
+            Origin::Desk { mut place, .. } => {
+                place.tried.push(room);
+                let desk = Owner::Desk(place.template.clone());
+                out.push(Effect::Send(desk, Across::Elsewhere(Request { caller, reply_to, what: place })));
+            }
+            Origin::QuickJoin { mut next } => {
+                if next.is_empty() {
+                    return self.reply(reply_to, Err(refusal), out);
+                }
+                let room = next.remove(0);
+                let what = Seat { room, origin: Origin::QuickJoin { next } };
+                out.push(Effect::Send(Owner::Room(room), Across::Seat(Request { caller, reply_to, what })));
+            }
+        }
+    }
+
+    fn desk(&mut self, template: &Arc<str>) -> Result<&mut Desk> {
+        let known = self.config.templates.get(template)?;
+        Ok(self.desks.entry(template.clone()).or_insert_with(|| Desk::new(known.clone())))
+    }
+
+    fn known_desk(&mut self, owner: &Owner, tell: impl FnOnce(&mut Desk)) {
+        if let Owner::Desk(name) = owner
+            && let Some(desk) = self.desks.get_mut(name)
+        {
+            tell(desk);
+            if desk.is_unused() {
+                self.desks.remove(name);
+            }
+        }
+    }
+
+    fn reply(&mut self, to: Option<RequestRef>, answer: Result<Answer>, out: &mut Vec<Effect>) {
+        if let Some(to) = to {
+            out.push(Effect::Reply(to, answer));
+        }
+    }
+
+    /// After whatever happened to a room: closes it or notes when it is due, and what the directory is to learn.
+    fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<Effect>) {
+        let Some(room) = self.rooms.get_mut(&id) else {
+            return self.set_due(id, None);
+        };
+        let closes = room.settle(now, out);
+        let news = std::mem::replace(&mut room.news, News::None);
+        let (is_listed, due) = (!room.hidden, room.next_due());
+        if let Some(cause) = closes {
+            room.close(cause, out);
+            let creator = room.creator;
+            self.rooms.remove(&id);
+            self.unmake(creator);
+            self.set_due(id, None);
+        } else {
+            self.set_due(id, due);
+        }
+        if is_listed && (closes.is_some() || news > News::None) {
+            self.changed.insert(id);
+            self.tell_at.get_or_insert(now + LISTING_INTERVAL_MS);
+            if closes.is_some() || news == News::Now {
+                self.tell_directory(out);
+            }
+        }
+    }
+
+    fn unmake(&mut self, creator: Option<UserId>) {
+        let Some(creator) = creator else { return };
+        if let Some(made) = self.made.get_mut(&creator) {
+            *made -= 1;
+            if *made == 0 {
+                self.made.remove(&creator);
+            }
+        }
+    }
+
+    fn set_due(&mut self, id: RoomId, at: Option<Millis>) {
+        let old = match at {
+            Some(at) => self.due_of.insert(id, at),
+            None => self.due_of.remove(&id),
+        };
+        if old != at {
+            self.due.extend(at.map(|at| (at, id)));
+            if let Some(old) = old {
+                self.due.remove(&(old, id));
+            }
+        }
+    }
+
+    fn tell_directory(&mut self, out: &mut Vec<Effect>) {
+        self.tell_at = None;
+        let changed = self.changed.drain(..);
+        let rooms = changed.map(|id| (id, self.rooms.get(&id).map(|room| Arc::new(room.summary()))));
+        out.push(Effect::Send(Owner::Directory, Across::Listing(rooms.collect())));
+    }
+}
+
+fn no_room() -> Error {
+    Error::new(ErrorKind::NotFound, "There is no such room; it may have closed.")
+}
+
+#[cfg(test)]
+impl Rooms {
+    pub(super) fn rooms(&self) -> impl Iterator<Item = &Room> {
+        self.rooms.values()
+    }
+
+    pub(super) fn desks(&self) -> impl Iterator<Item = &Desk> {
+        self.desks.values()
+    }
+}

@@ -1,0 +1,125 @@
+//! Passwords of rooms: kept as digests only, and guessed slowly. They live as long as their room and no longer.
+
+use indexmap::IndexMap;
+use muster_domain::ids::{Subject, UserId, Uuid};
+use muster_domain::{Error, ErrorKind, Result};
+use sha2::{Digest, Sha256};
+
+use super::RoomId;
+use super::limits::{PASSWORD_ATTEMPTS_MAX, PASSWORD_BYTES_MAX, PASSWORD_PAUSE_MS, PASSWORD_USERS_MAX};
+use crate::session::Millis;
+
+/// A password that only its room can compare: SHA-256 over the room's id and the text. Made on the shard of whoever
+/// typed it, so that the text goes nowhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PasswordDigest([u8; 32]);
+
+impl std::fmt::Debug for PasswordDigest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("PasswordDigest(…)")
+    }
+}
+
+impl PasswordDigest {
+    /// The digest of a text for one room.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the text is empty or longer than [`PASSWORD_BYTES_MAX`].
+    pub fn new(room: RoomId, text: &str) -> Result<Self> {
+        if text.is_empty() || text.len() > PASSWORD_BYTES_MAX {
+            return Err(Error::invalid(format!("A room's password has 1 to {PASSWORD_BYTES_MAX} bytes.")));
+        }
+        let room: Uuid = room.0;
+        Ok(Self(Sha256::new().chain_update(room.as_bytes()).chain_update(text).finalize().into()))
+    }
+
+    /// Whether both came of the same text, in a time that tells nothing of where they differ.
+    fn fits(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    }
+}
+
+/// Wrong passwords so far, by user.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    wrong: IndexMap<Subject, (u32, Millis)>,
+}
+
+impl Attempts {
+    /// Compares what a user gave with the room's password.
+    ///
+    /// # Errors
+    /// `PermissionDenied` when there is none or it is wrong, `ResourceExhausted` after too many wrong ones.
+    pub(super) fn check(
+        &mut self,
+        now: Millis,
+        user: UserId,
+        expected: &PasswordDigest,
+        given: Option<&PasswordDigest>,
+    ) -> Result<()> {
+        let Some(given) = given else {
+            return Err(Error::new(ErrorKind::PermissionDenied, "The room is locked: give its password."));
+        };
+        let subject = Subject::from(user);
+        let (count, last) = self.wrong.get(&subject).copied().unwrap_or_default();
+        let count = if now >= last + PASSWORD_PAUSE_MS { 0 } else { count };
+        if count >= PASSWORD_ATTEMPTS_MAX {
+            let seconds = PASSWORD_PAUSE_MS / 1_000;
+            let message = format!("Too many wrong passwords for this room. Please wait {seconds} seconds.");
+            return Err(Error::new(ErrorKind::ResourceExhausted, message));
+        }
+        if expected.fits(given) {
+            self.wrong.swap_remove(&subject);
+            return Ok(());
+        }
+        self.wrong.shift_remove(&subject);
+        if self.wrong.len() >= PASSWORD_USERS_MAX {
+            self.wrong.shift_remove_index(0);
+        }
+        self.wrong.insert(subject, (count + 1, now));
+        Err(Error::new(ErrorKind::PermissionDenied, "That is not the room's password."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(room: u128, text: &str) -> PasswordDigest {
+        PasswordDigest::new(RoomId(Uuid::from_u128(room)), text).unwrap()
+    }
+
+    fn user(n: u128) -> UserId {
+        UserId(Uuid::from_u128(n))
+    }
+
+    #[test]
+    fn a_digest_fits_its_text_and_room_alone() {
+        assert!(digest(1, "open sesame").fits(&digest(1, "open sesame")));
+        assert!(!digest(1, "open sesame").fits(&digest(2, "open sesame")));
+        assert!(!digest(1, "open sesame").fits(&digest(1, "open barley")));
+        let room = RoomId(Uuid::nil());
+        assert!(PasswordDigest::new(room, "").is_err());
+        assert!(PasswordDigest::new(room, &"x".repeat(PASSWORD_BYTES_MAX + 1)).is_err());
+        assert_eq!(format!("{:?}", digest(1, "a")), "PasswordDigest(…)");
+    }
+
+    #[test]
+    fn guessing_pauses_and_the_memory_is_bounded() {
+        let (mut attempts, right, wrong) = (Attempts::default(), digest(1, "right"), digest(1, "wrong"));
+        let kind = |result: Result<()>| result.map_err(|error| error.kind);
+        let denied = Err(ErrorKind::PermissionDenied);
+        assert_eq!(kind(attempts.check(0, user(1), &right, None)), denied);
+        for _ in 0..PASSWORD_ATTEMPTS_MAX {
+            assert_eq!(kind(attempts.check(0, user(1), &right, Some(&wrong))), denied);
+        }
+        let paused = Err(ErrorKind::ResourceExhausted);
+        assert_eq!(kind(attempts.check(PASSWORD_PAUSE_MS - 1, user(1), &right, Some(&right))), paused);
+        assert_eq!(kind(attempts.check(0, user(2), &right, Some(&right))), Ok(()));
+        assert_eq!(kind(attempts.check(PASSWORD_PAUSE_MS, user(1), &right, Some(&right))), Ok(()));
+        for n in 0..PASSWORD_USERS_MAX as u128 + 10 {
+            assert_eq!(kind(attempts.check(0, user(n), &right, Some(&wrong))), denied);
+        }
+        assert_eq!(attempts.wrong.len(), PASSWORD_USERS_MAX);
+    }
+}

@@ -1,0 +1,321 @@
+//! One room: who is in it, what they know together, and what it tells them. Its owner alone changes it.
+
+mod entry;
+mod settings;
+mod talk;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
+use muster_domain::{Error, ErrorKind, Result, UserId};
+
+use super::effect::{Actor, Answer, CloseCause, Effect, Event, To};
+use super::limits::{MEMBERS_LISTED_MAX, PROPERTIES_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX, SPECTATORS_MAX};
+use super::message::{Across, Caller, Creation, Owner, Report, RoomAction, RoomId};
+use super::password::{Attempts, PasswordDigest};
+use super::path::RoomPath;
+use super::seats::{Reservations, Seats};
+use super::state::{MemberState, RoomState, Summary};
+use super::variables::{Editor, Named, ValueLimits, Variables};
+use crate::plane::Listener;
+use crate::session::Millis;
+
+type Users<T> = IndexMap<UserId, T, foldhash::fast::RandomState>;
+
+/// How much of a room's properties and variables there may be.
+const PROPERTIES: ValueLimits = ValueLimits { count_max: PROPERTIES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
+const VARIABLES: ValueLimits = ValueLimits { count_max: ROOM_VARIABLES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
+
+/// Somebody in the room. A user is in it once, by one session.
+#[derive(Debug)]
+struct Member {
+    /// By which session, and how it hears the room.
+    listener: Listener,
+    session_id: SessionId,
+    username: Arc<str>,
+    /// None for spectators.
+    seat: Option<u32>,
+    variables: Variables,
+    /// Grows with each who comes.
+    order: u64,
+}
+
+/// The desk that sends players here.
+#[derive(Debug)]
+struct DeskLink {
+    template: Arc<str>,
+    /// Players it sent that were dealt with, let in or not.
+    handled: i64,
+    reported: Report,
+}
+
+/// How urgently listings are to learn of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum News {
+    /// They know everything.
+    None,
+    /// Soon: counts, variables.
+    Soon,
+    /// At once: that it opened, and who may enter.
+    Now,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub id: RoomId,
+    name: Arc<str>,
+    template: Option<Arc<str>>,
+    path: RoomPath,
+    pub hidden: bool,
+    /// Whether it has an owner at all.
+    owned: bool,
+    open: bool,
+    password: Option<PasswordDigest>,
+    spectators_max: u32,
+    seats: Seats,
+    reservations: Reservations,
+    members: Users<Member>,
+    spectators: u32,
+    entries: u64,
+    owner: Option<UserId>,
+    /// Who made it, and counts it among the rooms that one may make; nobody where a desk did.
+    pub creator: Option<UserId>,
+    properties: Variables,
+    variables: Variables,
+    attempts: Attempts,
+    barred: Users<Millis>,
+    empty_ms: Millis,
+    empty_since: Option<Millis>,
+    ends_at: Option<Millis>,
+    desk: Option<DeskLink>,
+    pub news: News,
+}
+
+impl Room {
+    /// A room with nobody in it. `desk` is the template whose desk fills it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` or `ResourceExhausted` when it may not be made so.
+    pub(super) fn new(now: Millis, id: RoomId, creation: Creation, creator: &Caller, desk: bool) -> Result<Self> {
+        settings::check_name(&creation.name)?;
+        settings::check_capacity(creation.capacity)?;
+        settings::check_spectators(creation.spectators_max)?;
+        let link = |template: &Arc<str>| DeskLink {
+            template: template.clone(),
+            handled: 0,
+            reported: Report { offset: 0, open: true },
+        };
+        let editor = Editor { user_id: creator.user_id, is_owner: true };
+        let mut room = Self {
+            id,
+            name: creation.name,
+            desk: creation.template.as_ref().filter(|_| desk).map(link),
+            template: creation.template,
+            path: creation.path,
+            hidden: creation.hidden,
+            owned: creation.owned,
+            open: true,
+            password: creation.password,
+            spectators_max: creation.spectators_max.min(SPECTATORS_MAX),
+            seats: Seats::new(creation.capacity),
+            reservations: Reservations::default(),
+            members: Users::default(),
+            spectators: 0,
+            entries: 0,
+            owner: creation.owned.then_some(creator.user_id),
+            creator: (!desk).then_some(creator.user_id),
+            properties: Variables::default(),
+            variables: Variables::default(),
+            attempts: Attempts::default(),
+            barred: Users::default(),
+            empty_ms: creation.empty_ms.min(super::limits::EMPTY_MS_MAX),
+            empty_since: None,
+            ends_at: creation.life_ms.map(|life| now.saturating_add(life)),
+            news: News::Now,
+        };
+        room.properties.apply(&creation.properties, editor, PROPERTIES)?;
+        room.variables.apply(&creation.variables, editor, VARIABLES)?;
+        Ok(room)
+    }
+
+    /// Does what somebody asks.
+    ///
+    /// # Errors
+    /// A refusal; nothing has changed then.
+    pub(super) fn act(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        action: RoomAction,
+        out: &mut Vec<Effect>,
+    ) -> Result<Answer> {
+        match action {
+            RoomAction::Create(_) => Err(Error::new(ErrorKind::AlreadyExists, "There is such a room already.")),
+            RoomAction::Join(entry, listener) => self.join(now, caller, entry, listener, out),
+            RoomAction::Leave => self.leave(caller, out),
+            RoomAction::Look => Ok(Answer::Room(Box::new(self.state(Some(caller.user_id))))),
+            RoomAction::SetVariables(change) => self.set_variables(caller, &change, out),
+            RoomAction::SetOwn(change) => self.set_own(caller, &change, out),
+            RoomAction::Say(data) => self.say(caller, data, out),
+            RoomAction::Whisper(users, data) => self.whisper(caller, &users, data, out),
+            RoomAction::Kick(user, bar_ms) => self.kick(now, caller, user, bar_ms, out),
+            RoomAction::Update(update) => self.update(caller, *update, out),
+            RoomAction::Spectate(spectate) => self.spectate(caller, spectate, out),
+        }
+    }
+
+    /// Ends what is due, tells the desk how full the room is, and answers whether it is to close.
+    pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<Effect>) -> Option<CloseCause> {
+        while let Some(expired) = self.reservations.take_expired(now) {
+            self.seats.free(expired.seat);
+            self.changed(News::Soon);
+            self.pass_ownership(out);
+        }
+        self.empty_since = self.is_empty().then(|| self.empty_since.unwrap_or(now));
+        self.report(out);
+        if self.ends_at.is_some_and(|at| at <= now) {
+            return Some(CloseCause::Expired);
+        }
+        self.empty_since.is_some_and(|since| since + self.empty_ms <= now).then_some(CloseCause::Empty)
+    }
+
+    /// When it is to be settled next, if nothing happens before.
+    pub(super) fn next_due(&self) -> Option<Millis> {
+        let empty = self.empty_since.map(|since| since + self.empty_ms);
+        [self.reservations.next_due(), self.ends_at, empty].into_iter().flatten().min()
+    }
+
+    /// Tells everybody that it closes, and takes them from its stream.
+    pub(super) fn close(&mut self, cause: CloseCause, out: &mut Vec<Effect>) {
+        if !self.members.is_empty() {
+            out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Closed(cause) });
+        }
+        for member in self.members.values() {
+            out.push(Effect::Untrack { room: self.id, listener: member.listener });
+        }
+        self.members.clear();
+        if let Some(desk) = &self.desk {
+            out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Closed(self.id)));
+        }
+    }
+
+    /// What everybody may see.
+    pub(super) fn summary(&self) -> Summary {
+        let named = |values: &Variables| -> Vec<Named> {
+            values.iter().map(|(name, value, _)| (name.clone(), value.clone())).collect()
+        };
+        Summary {
+            id: self.id,
+            name: self.name.clone(),
+            template: self.template.clone(),
+            path: self.path.clone(),
+            capacity: self.seats.capacity(),
+            players: self.members.len() as u32 - self.spectators,
+            free: self.seats.capacity() - self.seats.taken(),
+            spectators: self.spectators,
+            spectators_max: self.spectators_max,
+            locked: self.password.is_some(),
+            open: self.open,
+            owner: self.owner,
+            properties: named(&self.properties),
+            variables: named(&self.variables),
+        }
+    }
+
+    /// What a user sees of it: members see each other.
+    pub(super) fn state(&self, viewer: Option<UserId>) -> RoomState {
+        let is_member = viewer.is_some_and(|viewer| self.members.contains_key(&viewer));
+        let mut members: Vec<_> = self.members.iter().take(if is_member { MEMBERS_LISTED_MAX } else { 0 }).collect();
+        members.sort_by_key(|(_, member)| member.order);
+        let shown = members.into_iter().map(|(user, member)| member.state(*user, viewer == Some(*user)));
+        RoomState {
+            summary: self.summary(),
+            version: self.variables.version(),
+            members: shown.collect(),
+            members_total: self.members.len(),
+        }
+    }
+
+    /// The member that a caller is: by its session, or over HTTP by its user.
+    fn member(&mut self, caller: &Caller) -> Result<&mut Member> {
+        let member = self.members.get_mut(&caller.user_id);
+        let is_same =
+            |member: &&mut Member| caller.session.is_none_or(|(session, _)| session == member.listener.session);
+        member
+            .filter(is_same)
+            .ok_or_else(|| Error::new(ErrorKind::FailedPrecondition, "You are not in this room: join it first."))
+    }
+
+    fn require_owner(&self, caller: &Caller) -> Result<()> {
+        if self.owner == Some(caller.user_id) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::PermissionDenied, "Only the room's owner may do this."))
+    }
+
+    /// Gives the room to the player who is in it for longest, if its owner is gone.
+    fn pass_ownership(&mut self, out: &mut Vec<Effect>) {
+        let is_here = |user: UserId| {
+            self.members.get(&user).is_some_and(|member| member.seat.is_some()) || self.reservations.get(user).is_some()
+        };
+        if !self.owned || self.owner.is_some_and(is_here) {
+            return;
+        }
+        let players = self.members.iter().filter(|(_, member)| member.seat.is_some());
+        let oldest = players.min_by_key(|(_, member)| member.order).map(|(user, _)| *user);
+        if oldest != self.owner {
+            self.owner = oldest;
+            self.changed(News::Soon);
+            if !self.members.is_empty() {
+                out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Owner(oldest) });
+            }
+        }
+    }
+
+    fn report(&mut self, out: &mut Vec<Effect>) {
+        let Some(desk) = &mut self.desk else { return };
+        let report = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
+        if report != desk.reported {
+            desk.reported = report;
+            out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Report(self.id, report)));
+        }
+    }
+
+    /// Nobody is in it, or about to come.
+    fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.reservations.is_empty()
+    }
+
+    fn changed(&mut self, news: News) {
+        self.news = self.news.max(news);
+    }
+}
+
+impl Member {
+    fn actor(&self, user_id: UserId) -> Actor {
+        Actor { session_id: self.session_id, user_id, username: self.username.clone() }
+    }
+
+    fn track(&self, room: RoomId, user_id: UserId) -> Effect {
+        Effect::Track { room, who: self.actor(user_id), listener: self.listener, seat: self.seat }
+    }
+
+    fn state(&self, user_id: UserId, with_private: bool) -> MemberState {
+        let shown = self.variables.iter().filter(|(_, _, private)| with_private || !private);
+        MemberState {
+            who: self.actor(user_id),
+            seat: self.seat,
+            variables: shown.map(|(name, value, _)| (name.clone(), value.clone())).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Room {
+    /// Seats taken by players and held by reservations, and how many there are.
+    pub(super) fn occupancy(&self) -> (u32, u32) {
+        (self.seats.taken(), self.seats.capacity())
+    }
+}

@@ -1,0 +1,242 @@
+//! Coming and going: seats held, taken and given back, who is kept out.
+
+use std::sync::Arc;
+
+use muster_domain::ids::SessionId;
+use muster_domain::{Error, ErrorKind, Result, UserId};
+
+use super::super::effect::{Answer, Effect, Event, Joined, LeaveReason, Reserved, To};
+use super::super::limits::{BAR_MS_MAX, BARRED_MAX};
+use super::super::message::{Caller, Entry};
+use super::super::variables::Variables;
+use super::{Member, News, Room};
+use crate::plane::Listener;
+use crate::session::Millis;
+use crate::stream::SessionRef;
+
+impl Room {
+    /// Holds a seat for somebody, without asking for a password: whoever sends players here answers for them.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` when it is full, `FailedPrecondition` when it takes nobody, `PermissionDenied` when the user
+    /// was thrown out.
+    pub(in super::super) fn hold(&mut self, now: Millis, caller: &Caller, held_ms: Millis) -> Result<Answer> {
+        let user = caller.user_id;
+        self.check_barred(now, user)?;
+        let present = self.members.get(&user).and_then(|member| member.seat);
+        let seat = match present.or(self.reservations.get(user).map(|held| held.seat)) {
+            Some(seat) => seat,
+            None => self.free_seat()?,
+        };
+        if present.is_none() {
+            self.reservations.hold(user, seat, now + held_ms);
+        }
+        self.changed(News::Soon);
+        Ok(Answer::Reserved(Box::new(Reserved { room: Arc::new(self.summary()), seat, held_ms })))
+    }
+
+    /// A player whom the desk sent was dealt with.
+    pub(in super::super) fn handled_from_desk(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            desk.handled += 1;
+        }
+    }
+
+    pub(super) fn join(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        entry: Entry,
+        listener: Listener,
+        out: &mut Vec<Effect>,
+    ) -> Result<Answer> {
+        let Some((_, session_id)) = caller.session else {
+            return Err(Error::new(ErrorKind::FailedPrecondition, "A room is joined over a socket."));
+        };
+        let user = caller.user_id;
+        if self.members.contains_key(&user) {
+            return Ok(self.rejoin(caller, session_id, listener, out));
+        }
+        self.check_barred(now, user)?;
+        let seat = self.take_place(now, user, entry)?;
+        let order = self.entries;
+        self.entries += 1;
+        let username = caller.username.clone();
+        let member = Member { listener, session_id, username, seat, variables: Variables::default(), order };
+        out.push(member.track(self.id, user));
+        self.members.insert(user, member);
+        self.changed(News::Soon);
+        self.pass_ownership(out);
+        Ok(self.joined(user, seat))
+    }
+
+    /// A user who is here comes again: by the same session, or by another, which takes the place of the first.
+    fn rejoin(&mut self, caller: &Caller, session_id: SessionId, listener: Listener, out: &mut Vec<Effect>) -> Answer {
+        let (room, user) = (self.id, caller.user_id);
+        let Some(member) = self.members.get_mut(&user) else { return self.joined(user, None) };
+        let old = std::mem::replace(&mut member.listener, listener);
+        (member.session_id, member.username) = (session_id, caller.username.clone());
+        let (seat, track) = (member.seat, member.track(room, user));
+        if old.session != listener.session {
+            self.put_out(old, LeaveReason::Replaced, out);
+        }
+        out.push(track);
+        self.joined(user, seat)
+    }
+
+    fn joined(&self, user: UserId, seat: Option<u32>) -> Answer {
+        Answer::Joined(Box::new(Joined { seat, state: self.state(Some(user)) }))
+    }
+
+    /// A seat for who comes to play, none for who comes to watch.
+    fn take_place(&mut self, now: Millis, user: UserId, entry: Entry) -> Result<Option<u32>> {
+        if !entry.spectator
+            && let Some(held) = self.reservations.remove(user)
+        {
+            return Ok(Some(held.seat));
+        }
+        if let Some(password) = &self.password {
+            self.attempts.check(now, user, password, entry.password.as_ref())?;
+        }
+        if !entry.spectator {
+            return self.free_seat().map(Some);
+        }
+        self.take_spectator()?;
+        Ok(None)
+    }
+
+    fn free_seat(&mut self) -> Result<u32> {
+        if !self.open {
+            return Err(Error::new(ErrorKind::FailedPrecondition, "The room takes no more players."));
+        }
+        self.seats.take().ok_or_else(|| Error::new(ErrorKind::ResourceExhausted, "The room is full."))
+    }
+
+    fn take_spectator(&mut self) -> Result<()> {
+        if self.spectators >= self.spectators_max {
+            let message = format!("The room takes {} spectators, and has them.", self.spectators_max);
+            return Err(Error::new(ErrorKind::ResourceExhausted, message));
+        }
+        self.spectators += 1;
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self, caller: &Caller, out: &mut Vec<Effect>) -> Result<Answer> {
+        let listener = self.member(caller)?.listener;
+        out.push(Effect::Untrack { room: self.id, listener });
+        self.remove(caller.user_id, out);
+        Ok(Answer::Done)
+    }
+
+    /// A session went from the room's stream. Nothing happens if its user is here by another one meanwhile.
+    pub(in super::super) fn session_gone(&mut self, user: UserId, session: SessionRef, out: &mut Vec<Effect>) {
+        if self.members.get(&user).is_some_and(|member| member.listener.session == session) {
+            self.remove(user, out);
+        }
+    }
+
+    pub(super) fn kick(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        user: UserId,
+        bar_ms: Millis,
+        out: &mut Vec<Effect>,
+    ) -> Result<Answer> {
+        self.require_owner(caller)?;
+        if user == caller.user_id {
+            return Err(Error::invalid("Leave the room instead of throwing yourself out."));
+        }
+        if bar_ms > BAR_MS_MAX {
+            return Err(Error::invalid(format!("A user is kept out for at most {} seconds.", BAR_MS_MAX / 1_000)));
+        }
+        let listener = self.members.get(&user).map(|member| member.listener);
+        if listener.is_none() && self.reservations.get(user).is_none() {
+            return Err(Error::new(ErrorKind::NotFound, "That user is not in this room."));
+        }
+        if bar_ms > 0 {
+            self.bar(user, now, now + bar_ms)?;
+        }
+        if let Some(held) = self.reservations.remove(user) {
+            self.seats.free(held.seat);
+            self.changed(News::Soon);
+        }
+        if let Some(listener) = listener {
+            self.put_out(listener, LeaveReason::Kicked, out);
+            self.remove(user, out);
+        }
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn spectate(&mut self, caller: &Caller, spectate: bool, out: &mut Vec<Effect>) -> Result<Answer> {
+        let seat = self.member(caller)?.seat;
+        let seat = match (seat, spectate) {
+            (None, true) | (Some(_), false) => return Ok(Answer::Done),
+            (Some(seat), true) => {
+                self.take_spectator()?;
+                self.seats.free(seat);
+                None
+            }
+            (None, false) => {
+                let held = self.reservations.remove(caller.user_id).map(|held| held.seat);
+                let seat = held.map_or_else(|| self.free_seat(), Ok)?;
+                self.spectators -= 1;
+                Some(seat)
+            }
+        };
+        let room = self.id;
+        let member = self.member(caller)?;
+        member.seat = seat;
+        let event = Event::Seat(member.actor(caller.user_id), seat);
+        out.push(member.track(room, caller.user_id));
+        out.push(Effect::Tell { room, to: To::All, event });
+        self.changed(News::Soon);
+        self.pass_ownership(out);
+        Ok(Answer::Done)
+    }
+
+    fn put_out(&self, listener: Listener, reason: LeaveReason, out: &mut Vec<Effect>) {
+        let to = To::Only(vec![listener.session]);
+        out.push(Effect::Tell { room: self.id, to, event: Event::Out(reason) });
+        out.push(Effect::Untrack { room: self.id, listener });
+    }
+
+    fn remove(&mut self, user: UserId, out: &mut Vec<Effect>) {
+        let Some(member) = self.members.swap_remove(&user) else { return };
+        match member.seat {
+            Some(seat) => self.seats.free(seat),
+            None => self.spectators -= 1,
+        }
+        // A spectator may hold a seat to play on, which goes as well.
+        if let Some(held) = self.reservations.remove(user) {
+            self.seats.free(held.seat);
+        }
+        self.changed(News::Soon);
+        self.pass_ownership(out);
+    }
+
+    /// Keeps a user out. The list is kept in the order of its ends.
+    fn bar(&mut self, user: UserId, now: Millis, until: Millis) -> Result<()> {
+        let ended = self.barred.values().take_while(|until| **until <= now).count();
+        self.barred.drain(..ended);
+        if self.barred.len() >= BARRED_MAX {
+            let message = format!("A room keeps out at most {BARRED_MAX} users at a time.");
+            return Err(Error::new(ErrorKind::ResourceExhausted, message));
+        }
+        self.barred.shift_remove(&user);
+        let place = self.barred.values().position(|other| *other > until).unwrap_or(self.barred.len());
+        self.barred.shift_insert(place, user, until);
+        Ok(())
+    }
+
+    fn check_barred(&self, now: Millis, user: UserId) -> Result<()> {
+        match self.barred.get(&user) {
+            Some(until) if *until > now => {
+                let seconds = (until - now).div_ceil(1_000);
+                let message = format!("You were thrown out of this room and may come back in {seconds} seconds.");
+                Err(Error::new(ErrorKind::PermissionDenied, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the owner changes of a room, and what it may be.
+
+use std::sync::Arc;
+
+use muster_domain::{Error, Result};
+
+use super::super::effect::{Answer, Effect, Event, To};
+use super::super::limits::{CAPACITY_MAX, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX};
+use super::super::message::{Caller, Update};
+use super::super::variables::Editor;
+use super::{News, PROPERTIES, Room};
+
+pub(super) fn check_name(name: &str) -> Result<()> {
+    if name.len() > ROOM_NAME_BYTES_MAX {
+        return Err(Error::invalid(format!("A room's name has at most {ROOM_NAME_BYTES_MAX} bytes.")));
+    }
+    Ok(())
+}
+
+pub(super) fn check_capacity(capacity: u32) -> Result<()> {
+    if !(1..=CAPACITY_MAX).contains(&capacity) {
+        return Err(Error::invalid(format!("A room has 1 to {CAPACITY_MAX} seats.")));
+    }
+    Ok(())
+}
+
+pub(super) fn check_spectators(spectators_max: u32) -> Result<()> {
+    if spectators_max > SPECTATORS_MAX {
+        return Err(Error::invalid(format!("A room takes at most {SPECTATORS_MAX} spectators.")));
+    }
+    Ok(())
+}
+
+impl Room {
+    pub(super) fn update(&mut self, caller: &Caller, update: Update, out: &mut Vec<Effect>) -> Result<Answer> {
+        self.member(caller)?;
+        self.require_owner(caller)?;
+        self.check_update(&update)?;
+        let editor = Editor { user_id: caller.user_id, is_owner: true };
+        // The last that may fail.
+        self.properties.apply(&update.properties, editor, PROPERTIES)?;
+        if let Some(capacity) = update.capacity {
+            self.seats.resize(capacity);
+        }
+        if let Some(name) = update.name {
+            self.name = name;
+        }
+        self.spectators_max = update.spectators_max.unwrap_or(self.spectators_max);
+        self.open = update.open.unwrap_or(self.open);
+        self.password = update.password.unwrap_or(self.password);
+        self.changed(News::Now);
+        let event = Event::Updated(Arc::new(self.summary()));
+        out.push(Effect::Tell { room: self.id, to: To::All, event });
+        Ok(Answer::Done)
+    }
+
+    fn check_update(&self, update: &Update) -> Result<()> {
+        if let Some(name) = &update.name {
+            check_name(name)?;
+        }
+        if let Some(spectators_max) = update.spectators_max {
+            check_spectators(spectators_max)?;
+            if spectators_max < self.spectators {
+                return Err(Error::invalid(format!("{} spectators are in the room.", self.spectators)));
+            }
+        }
+        let Some(capacity) = update.capacity else { return self.check_desk(update) };
+        check_capacity(capacity)?;
+        if !self.seats.clone().resize(capacity) {
+            return Err(Error::invalid("Seats beyond that number are taken: they must be left first."));
+        }
+        self.check_desk(update)
+    }
+
+    /// A desk counts on the size of its rooms, and sends players who know no password.
+    fn check_desk(&self, update: &Update) -> Result<()> {
+        let sets_password = update.password.as_ref().is_some_and(Option::is_some);
+        if self.desk.is_some() && (update.capacity.is_some() || sets_password) {
+            let message = "Players are placed in this room: close it with \"open\": false, \
+                           but it keeps its size and takes no password.";
+            return Err(Error::invalid(message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! Templates: what rooms of a kind are like. They come from configuration; one, `default`, is always there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use muster_domain::{Error, ErrorKind, Result};
+
+use super::limits::{CAPACITY_MAX, EMPTY_MS_MAX, SPECTATORS_MAX};
+use super::message::Creation;
+use super::path::RoomPath;
+use super::variables::Change;
+use crate::session::Millis;
+
+/// The template that is always there.
+pub const DEFAULT_TEMPLATE: &str = "default";
+
+/// Players of a room that nobody said more about.
+pub const DEFAULT_CAPACITY: u32 = 8;
+
+/// What rooms of a kind are like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// By which it is asked for.
+    pub name: Arc<str>,
+    /// Fewest and most players of a room; each room has one size of these.
+    pub sizes: (u32, u32),
+    /// Most spectators.
+    pub spectators_max: u32,
+    /// Where its rooms stand.
+    pub path: RoomPath,
+    /// How long an empty room is kept.
+    pub empty_ms: Millis,
+    /// How long a room is kept at all.
+    pub life_ms: Option<Millis>,
+    /// Its rooms are in no listing and no lobby.
+    pub hidden: bool,
+    /// The first who comes is the room's owner; otherwise nobody is.
+    pub owned: bool,
+}
+
+impl Template {
+    /// A template with everything at its default.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: Arc::from(name),
+            sizes: (DEFAULT_CAPACITY, DEFAULT_CAPACITY),
+            spectators_max: 0,
+            path: RoomPath::default(),
+            empty_ms: 0,
+            life_ms: None,
+            hidden: false,
+            owned: true,
+        }
+    }
+
+    /// Checks that rooms can be made of it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with what is wrong.
+    pub fn check(&self) -> Result<()> {
+        let (smallest, largest) = self.sizes;
+        if smallest == 0 || smallest > largest || largest > CAPACITY_MAX {
+            return Err(Error::invalid(format!("sizes must be 1 to {CAPACITY_MAX}, the smaller first")));
+        }
+        if self.spectators_max > SPECTATORS_MAX {
+            return Err(Error::invalid(format!("there may be at most {SPECTATORS_MAX} spectators")));
+        }
+        if self.empty_ms > EMPTY_MS_MAX {
+            return Err(Error::invalid(format!("an empty room is kept at most {} seconds", EMPTY_MS_MAX / 1_000)));
+        }
+        Ok(())
+    }
+
+    /// The size asked for, or one of its sizes by a random number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when its rooms never have the size asked for.
+    pub fn size(&self, asked: Option<u32>, random: u32) -> Result<u32> {
+        let (smallest, largest) = self.sizes;
+        match asked {
+            // The remainder favours small sizes by less than the share that 10,000 is of 2^32.
+            None => Ok(smallest + random % (largest - smallest + 1)),
+            Some(size) if (smallest..=largest).contains(&size) => Ok(size),
+            Some(_) => {
+                let message = format!("Rooms of \"{}\" have {smallest} to {largest} players.", self.name);
+                Err(Error::invalid(message))
+            }
+        }
+    }
+}
+
+impl Template {
+    /// What a room of it with so many seats is made with.
+    pub fn creation(&self, capacity: u32) -> Creation {
+        Creation {
+            name: Arc::from(""),
+            template: Some(self.name.clone()),
+            path: self.path.clone(),
+            capacity,
+            spectators_max: self.spectators_max,
+            password: None,
+            hidden: self.hidden,
+            owned: self.owned,
+            empty_ms: self.empty_ms,
+            life_ms: self.life_ms,
+            properties: Change::default(),
+            variables: Change::default(),
+        }
+    }
+}
+
+impl Creation {
+    /// A room of no template, of which nothing but its size was said.
+    pub fn plain(capacity: u32) -> Self {
+        Self { template: None, ..Template::new("").creation(capacity) }
+    }
+}
+
+/// All templates by name.
+#[derive(Clone, Debug)]
+pub struct Templates(BTreeMap<Arc<str>, Arc<Template>>);
+
+impl Templates {
+    /// These templates, and `default` unless it is among them.
+    pub fn new(templates: impl IntoIterator<Item = Template>) -> Self {
+        let built_in = std::iter::once(Template::new(DEFAULT_TEMPLATE));
+        let all = built_in.chain(templates);
+        Self(all.map(|template| (template.name.clone(), Arc::new(template))).collect())
+    }
+
+    /// The template of a name.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    pub fn get(&self, name: &str) -> Result<&Arc<Template>> {
+        let missing = || Error::new(ErrorKind::NotFound, format!("There is no room template named \"{name}\"."));
+        self.0.get(name).ok_or_else(missing)
+    }
+}
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_drawn_evenly_and_asked_for_within_the_range() {
+        let template = Template { sizes: (3, 8), ..Template::new("bench") };
+        let mut counts = [0; 9];
+        (0..600).for_each(|random| counts[template.size(None, random).unwrap() as usize] += 1);
+        assert_eq!(counts, [0, 0, 0, 100, 100, 100, 100, 100, 100]);
+        assert_eq!((template.size(Some(3), 9).unwrap(), template.size(Some(8), 9).unwrap()), (3, 8));
+        assert!(template.size(Some(2), 0).is_err() && template.size(Some(9), 0).is_err());
+    }
+
+    #[test]
+    fn the_default_template_is_there_and_may_be_replaced() {
+        assert_eq!(Templates::default().get("default").unwrap().sizes, (DEFAULT_CAPACITY, DEFAULT_CAPACITY));
+        let own = Template { sizes: (2, 2), ..Template::new("default") };
+        assert_eq!(Templates::new([own]).get("default").unwrap().sizes, (2, 2));
+        assert_eq!(Templates::default().get("poker").unwrap_err().kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn impossible_templates_are_refused() {
+        let template = || Template::new("t");
+        assert!(template().check().is_ok());
+        for wrong in [
+            Template { sizes: (0, 4), ..template() },
+            Template { sizes: (5, 4), ..template() },
+            Template { sizes: (1, CAPACITY_MAX + 1), ..template() },
+            Template { spectators_max: SPECTATORS_MAX + 1, ..template() },
+            Template { empty_ms: EMPTY_MS_MAX + 1, ..template() },
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What happens in one room.
+
+use std::sync::Arc;
+
+use muster_domain::{ErrorKind, Result};
+
+use super::super::limits::{
+    BAR_MS_MAX, BARRED_MAX, MESSAGE_BYTES_MAX, PLAYER_VARIABLES_MAX, PROPERTIES_MAX, RECIPIENTS_MAX,
+    ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX,
+};
+use super::super::{
+    Answer, Change, Creation, Entry, Event, Joined, LeaveReason, RoomAction, RoomId, RoomState, RoomsConfig, Update,
+    Value,
+};
+use super::world::{World, user};
+
+pub(super) fn world() -> World {
+    World::new(2, 1, RoomsConfig::default())
+}
+
+pub(super) fn create(world: &mut World, player: u32, creation: Creation) -> Result<RoomId> {
+    let room = world.fresh_room();
+    let answer = world.ask(player, room, RoomAction::Create(Box::new(creation)))?;
+    assert!(matches!(answer, Answer::Reserved(ref held) if held.room.id == room && held.seat == 1), "{answer:?}");
+    Ok(room)
+}
+
+/// A room with these players in it, the first of whom made it; nothing that was told so far is kept.
+pub(super) fn room_of(world: &mut World, players: &[u32], creation: Creation) -> RoomId {
+    let room = create(world, players[0], creation).unwrap();
+    for player in players {
+        world.join(*player, room).unwrap();
+    }
+    world.take_told();
+    room
+}
+
+pub(super) fn joined(answer: Result<Answer>) -> Joined {
+    match answer.unwrap() {
+        Answer::Joined(joined) => *joined,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn look(world: &mut World, player: u32, room: RoomId) -> RoomState {
+    match world.ask(player, room, RoomAction::Look).unwrap() {
+        Answer::Room(state) => *state,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn kind(answer: Result<Answer>) -> Option<ErrorKind> {
+    answer.err().map(|error| error.kind)
+}
+
+pub(super) fn change(set: &[(&str, &str)], unset: &[&str]) -> Change {
+    let set = set.iter().map(|(name, json)| (Arc::from(*name), Value::new(json).unwrap())).collect();
+    Change { set, unset: unset.iter().map(|name| Arc::from(*name)).collect(), ..Change::default() }
+}
+
+fn shown(values: &[(Arc<str>, Value)]) -> String {
+    values.iter().map(|(name, value)| format!("{name}={}", value.as_json())).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn players_take_the_lowest_seats_and_the_room_passes_to_the_oldest() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2, 3], Creation::plain(3));
+    assert_eq!(kind(world.join(4, room)), Some(ErrorKind::ResourceExhausted));
+    let state = look(&mut world, 2, room);
+    let seats: Vec<_> = state.members.iter().map(|member| (member.who.user_id, member.seat)).collect();
+    assert_eq!(seats, [(user(1), Some(1)), (user(2), Some(2)), (user(3), Some(3))]);
+    assert_eq!((state.summary.owner, state.summary.players, state.summary.free), (Some(user(1)), 3, 0));
+
+    world.send_gone(1, room);
+    world.settle();
+    assert_eq!(world.take_told(), [(vec![2, 3], Event::Owner(Some(user(2))))]);
+    assert_eq!(joined(world.join(4, room)).seat, Some(1));
+    // Over HTTP, where a session is not known.
+    world.ask(2, room, RoomAction::Leave).unwrap();
+    assert_eq!(world.take_told(), [(vec![3, 4], Event::Owner(Some(user(3))))]);
+    assert_eq!(world.streams[&room], [3, 4].into());
+}
+
+#[test]
+fn a_stranger_sees_a_room_but_not_who_is_in_it() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2], Creation::plain(8));
+    let state = look(&mut world, 9, room);
+    assert_eq!((state.summary.players, state.members.len(), state.members_total), (2, 0, 2));
+    for action in [
+        RoomAction::Say(Arc::from("hello")),
+        RoomAction::Whisper(vec![user(1)], Arc::from("psst")),
+        RoomAction::SetVariables(change(&[("a", "1")], &[])),
+        RoomAction::SetOwn(change(&[("a", "1")], &[])),
+        RoomAction::Leave,
+        RoomAction::Spectate(true),
+    ] {
+        assert_eq!(kind(world.ask(9, room, action.clone())), Some(ErrorKind::FailedPrecondition), "{action:?}");
+    }
+    let nowhere = world.fresh_room();
+    assert_eq!(kind(world.join(1, nowhere)), Some(ErrorKind::NotFound));
+}
+
+#[test]
+fn a_seat_held_is_the_holders_until_the_deadline() {
+    let mut world = world();
+    let room = create(&mut world, 1, Creation { empty_ms: 60_000, ..Creation::plain(1) }).unwrap();
+    assert_eq!(kind(world.join(2, room)), Some(ErrorKind::ResourceExhausted));
+    world.wait(9_999);
+    assert_eq!(kind(world.join(2, room)), Some(ErrorKind::ResourceExhausted));
+    world.wait(10_000);
+    // The maker did not come: the room is whose comes.
+    assert_eq!(joined(world.join(2, room)).state.summary.owner, Some(user(2)));
+    assert_eq!(kind(world.join(1, room)), Some(ErrorKind::ResourceExhausted));
+}
+
+#[test]
+fn joining_again_changes_nothing_and_another_session_takes_over() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2], Creation::plain(2));
+    world.ask(2, room, RoomAction::SetOwn(change(&[("ready", "true")], &[]))).unwrap();
+    world.take_told();
+    assert_eq!(joined(world.join(2, room)).seat, Some(2));
+    assert_eq!((world.take_told(), world.streams[&room].len()), (vec![], 2));
+
+    // The same user by another socket.
+    let again = joined(world.join(100_002, room));
+    assert_eq!((again.seat, shown(&again.state.members[1].variables).as_str()), (Some(2), "ready=true"));
+    assert_eq!(world.take_told(), [(vec![2], Event::Out(LeaveReason::Replaced))]);
+    assert_eq!(world.streams[&room], [1, 100_002].into());
+    assert_eq!(kind(world.ask(2, room, RoomAction::Say(Arc::from("?")))), Some(ErrorKind::FailedPrecondition));
+    // Whatever the old socket still does, the seat stays.
+    world.send_gone(2, room);
+    world.settle();
+    assert_eq!(look(&mut world, 1, room).members_total, 2);
+}
+
+#[test]
+fn messages_reach_all_or_those_they_are_for() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2, 3], Creation::plain(8));
+    world.ask(1, room, RoomAction::Say(Arc::from("hello"))).unwrap();
+    world.ask(1, room, RoomAction::Whisper(vec![user(3), user(3)], Arc::from("psst"))).unwrap();
+    let told = world.take_told();
+    assert!(
+        matches!(&told[0], (to, Event::Message(who, data)) if *to == [1, 2, 3] && &**data == "hello" && who.user_id == user(1))
+    );
+    assert!(
+        matches!(&told[1], (to, Event::Private(who, data)) if *to == [3] && &**data == "psst" && &*who.username == "player-1")
+    );
+
+    let stranger = RoomAction::Whisper(vec![user(3), user(9)], Arc::from("psst"));
+    assert_eq!(kind(world.ask(1, room, stranger)), Some(ErrorKind::NotFound));
+    let long: Arc<str> = Arc::from("x".repeat(MESSAGE_BYTES_MAX + 1));
+    for action in [
+        RoomAction::Say(long.clone()),
+        RoomAction::Whisper(vec![user(2)], long),
+        RoomAction::Whisper(vec![], Arc::from("")),
+        RoomAction::Whisper(vec![user(2); RECIPIENTS_MAX + 1], Arc::from("")),
+    ] {
+        assert_eq!(kind(world.ask(1, room, action)), Some(ErrorKind::InvalidArgument));
+    }
+    world.ask(1, room, RoomAction::Say(Arc::from("x".repeat(MESSAGE_BYTES_MAX)))).unwrap();
+    assert_eq!(world.take_told().len(), 1);
+}
+
+#[test]
+fn variables_travel_as_deltas() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2], Creation::plain(8));
+    let set = RoomAction::SetVariables(change(&[("round", "1"), ("map", "\"x\"")], &[]));
+    assert!(matches!(world.ask(2, room, set.clone()).unwrap(), Answer::Version(1)));
+    assert!(matches!(world.ask(2, room, set).unwrap(), Answer::Version(1)));
+    let private = RoomAction::SetVariables(Change { private: true, ..change(&[("round", "2")], &["map"]) });
+    assert!(matches!(world.ask(2, room, private).unwrap(), Answer::Version(2)));
+    let deltas: Vec<_> = world
+        .take_told()
+        .into_iter()
+        .map(|(to, event)| match event {
+            Event::Variables(_, delta) => (to, delta.version, shown(&delta.set), delta.unset.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(deltas, [(vec![1, 2], 1, "map=\"x\" round=1".to_owned(), 0), (vec![1, 2], 2, "round=2".to_owned(), 1)]);
+
+    let other =
+        |world: &mut World, player| kind(world.ask(player, room, RoomAction::SetVariables(change(&[], &["round"]))));
+    world.join(3, room).unwrap();
+    assert_eq!(other(&mut world, 3), Some(ErrorKind::PermissionDenied));
+    assert_eq!(other(&mut world, 1), None);
+
+    let own = Change { private: true, ..change(&[("cards", "[1]")], &[]) };
+    world.take_told();
+    world.ask(2, room, RoomAction::SetOwn(own)).unwrap();
+    world.ask(2, room, RoomAction::SetOwn(change(&[("ready", "true")], &[]))).unwrap();
+    let told = world.take_told();
+    assert!(
+        matches!(&told[0], (to, Event::PlayerVariables(_, delta)) if *to == [2] && shown(&delta.set) == "cards=[1]")
+    );
+    assert!(
+        matches!(&told[1], (to, Event::PlayerVariables(_, delta)) if *to == [1, 2, 3] && shown(&delta.set) == "ready=true")
+    );
+    let seen = |world: &mut World, player| shown(&look(world, player, room).members[1].variables);
+    assert_eq!(
+        (seen(&mut world, 2), seen(&mut world, 1)),
+        ("cards=[1] ready=true".to_owned(), "ready=true".to_owned())
+    );
+}
+
+#[test]
+fn values_have_limits_of_number_and_size() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1], Creation::plain(8));
+    let many = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("v{n}")).collect();
+        change(&names.iter().map(|name| (name.as_str(), "1")).collect::<Vec<_>>(), &[])
+    };
+    let update = |properties| RoomAction::Update(Box::new(Update { properties, ..Update::default() }));
+    let exhausted = Some(ErrorKind::ResourceExhausted);
+    for (action, expect) in [
+        (RoomAction::SetVariables(many(ROOM_VARIABLES_MAX + 1)), exhausted),
+        (RoomAction::SetVariables(many(ROOM_VARIABLES_MAX)), None),
+        (RoomAction::SetOwn(many(PLAYER_VARIABLES_MAX + 1)), exhausted),
+        (RoomAction::SetOwn(many(PLAYER_VARIABLES_MAX)), None),
+        (update(many(PROPERTIES_MAX + 1)), exhausted),
+        (update(many(PROPERTIES_MAX)), None),
+    ] {
+        assert_eq!(kind(world.ask(1, room, action)), expect);
+    }
+    let text = format!("\"{}\"", "x".repeat(1_990));
+    let big: Vec<String> = (0..ROOM_VALUES_BYTES_MAX / 2_000 + 1).map(|n| format!("v{n}")).collect();
+    let big = change(&big.iter().map(|name| (name.as_str(), text.as_str())).collect::<Vec<_>>(), &[]);
+    assert_eq!(kind(world.ask(1, room, RoomAction::SetVariables(big))), exhausted);
+}
+
+#[test]
+fn the_owner_throws_out_and_keeps_out_for_a_time() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2, 3], Creation::plain(3));
+    let kick = |user_of, bar_ms| RoomAction::Kick(user(user_of), bar_ms);
+    assert_eq!(kind(world.ask(2, room, kick(3, 0))), Some(ErrorKind::PermissionDenied));
+    assert_eq!(kind(world.ask(1, room, kick(1, 0))), Some(ErrorKind::InvalidArgument));
+    assert_eq!(kind(world.ask(1, room, kick(9, 0))), Some(ErrorKind::NotFound));
+    assert_eq!(kind(world.ask(1, room, kick(2, BAR_MS_MAX + 1))), Some(ErrorKind::InvalidArgument));
+
+    world.ask(1, room, kick(2, 5_000)).unwrap();
+    assert_eq!(world.take_told(), [(vec![2], Event::Out(LeaveReason::Kicked))]);
+    assert_eq!(world.streams[&room], [1, 3].into());
+    assert_eq!(kind(world.join(2, room)), Some(ErrorKind::PermissionDenied));
+    world.wait(5_000);
+    world.join(2, room).unwrap();
+    world.ask(1, room, kick(2, 0)).unwrap();
+    world.join(2, room).unwrap();
+}
+
+#[test]
+fn a_room_keeps_out_a_bounded_number_of_users() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1], Creation::plain(2));
+    for player in 2..2 + BARRED_MAX as u32 {
+        world.join(player, room).unwrap();
+        world.ask(1, room, RoomAction::Kick(user(player), 1_000)).unwrap();
+    }
+    let one_more = 2 + BARRED_MAX as u32;
+    world.join(one_more, room).unwrap();
+    assert_eq!(kind(world.ask(1, room, RoomAction::Kick(user(one_more), 1_000))), Some(ErrorKind::ResourceExhausted));
+    world.wait(1_000);
+    world.ask(1, room, RoomAction::Kick(user(one_more), 1_000)).unwrap();
+}
+
+#[test]
+fn spectators_have_no_seat_and_may_take_one() {
+    let mut world = world();
+    let room = room_of(&mut world, &[1, 2], Creation { spectators_max: 1, ..Creation::plain(2) });
+    let watch = Entry { spectator: true, ..Entry::default() };
+    assert_eq!(joined(world.join_by(3, room, watch)).seat, None);
+    assert_eq!(kind(world.join_by(4, room, watch)), Some(ErrorKind::ResourceExhausted));
+    let set = RoomAction::SetVariables(change(&[("a", "1")], &[]));
+    assert_eq!(kind(world.ask(3, room, set)), Some(ErrorKind::PermissionDenied));
+    assert_eq!(kind(world.ask(3, room, RoomAction::Spectate(false))), Some(ErrorKind::ResourceExhausted));
+    assert_eq!(kind(world.ask(1, room, RoomAction::Spectate(true))), Some(ErrorKind::ResourceExhausted));
+
+    world.send_gone(2, room);
+    world.settle();
+    world.ask(3, room, RoomAction::Spectate(false)).unwrap();
+    world.take_told();
+    // The owner stands up: the room is another's.
+    world.ask(1, room, RoomAction::Spectate(true)).unwrap();
+    let told = world.take_told();
+    assert!(matches!(&told[0].1, Event::Seat(who, None) if who.user_id == user(1)));
+    assert_eq!(told[1].1, Event::Owner(Some(user(3))));
+    let summary = look(&mut world, 1, room).summary;
+    assert_eq!((summary.players, summary.free, summary.spectators), (1, 1, 1));
+}

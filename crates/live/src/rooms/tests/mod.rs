@@ -1,0 +1,7 @@
+//! Tests of rooms on one shard, and a small world of shards that they share.
+
+mod herd;
+mod keeping;
+mod lobby;
+mod members;
+mod world;

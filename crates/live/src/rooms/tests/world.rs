@@ -1,0 +1,275 @@
+//! Shards that own rooms, with a queue for each pair of them whose order is all that is kept: between pairs, a seed
+//! decides what arrives when.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use muster_domain::ids::{SessionId, Uuid};
+use muster_domain::{Result, UserId};
+
+use super::super::{
+    Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Place, Request, RoomAction, RoomId,
+    Rooms, RoomsConfig, To, ToOwner,
+};
+use crate::plane::{Listener, RequestRef};
+use crate::registry::SessionKey;
+use crate::session::Millis;
+use crate::stream::{Encoding, SessionRef, ShardIndex, StreamKey, owner_of_name};
+
+/// A generator of numbers that are random enough (splitmix64).
+pub(super) struct Random(pub u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+/// What one shard sends to another.
+#[derive(Debug)]
+pub(super) enum Sent {
+    Up(ToOwner),
+    /// A session closed, and goes from a room's stream.
+    Gone(RoomId, u32),
+    Reply(u64, Result<Answer>),
+}
+
+/// Something told to sessions.
+pub(super) type Told = (RoomId, Vec<u32>, Event);
+
+pub(super) struct World {
+    pub shards: Vec<Rooms>,
+    queues: BTreeMap<(usize, usize), VecDeque<Sent>>,
+    pub random: Random,
+    pub now: Millis,
+    /// Who is on which room's stream.
+    pub streams: BTreeMap<RoomId, BTreeSet<u32>>,
+    pub told: Vec<Told>,
+    pub lobby: Vec<LobbyDelta>,
+    pub replies: BTreeMap<u64, Result<Answer>>,
+    requests: u64,
+}
+
+impl World {
+    pub(super) fn new(shards: usize, seed: u64, config: RoomsConfig) -> Self {
+        let config = Arc::new(config);
+        Self {
+            shards: (0..shards).map(|_| Rooms::new(config.clone())).collect(),
+            queues: BTreeMap::new(),
+            random: Random(seed),
+            now: 0,
+            streams: BTreeMap::new(),
+            told: Vec::new(),
+            lobby: Vec::new(),
+            replies: BTreeMap::new(),
+            requests: 0,
+        }
+    }
+
+    fn owner(&self, owner: &Owner) -> usize {
+        let shards = self.shards.len() as ShardIndex;
+        let shard = match owner {
+            Owner::Room(room) => StreamKey::about(201, room.0).owner(shards),
+            Owner::Desk(name) => owner_of_name(name, shards),
+            Owner::Directory => 0,
+        };
+        usize::from(shard)
+    }
+
+    /// The shard of a player's socket.
+    fn home(&self, player: u32) -> usize {
+        player as usize % self.shards.len()
+    }
+
+    fn session(&self, player: u32) -> SessionRef {
+        SessionRef { shard: self.home(player) as ShardIndex, key: SessionKey::of_test(player) }
+    }
+
+    /// A player; of each thousand of players one user has each.
+    pub(super) fn caller(&self, player: u32) -> Caller {
+        let session_id = SessionId(Uuid::from_u128(u128::from(player) + 1));
+        Caller { session: Some((self.session(player), session_id)), ..caller_of(player) }
+    }
+
+    pub(super) fn fresh_room(&mut self) -> RoomId {
+        RoomId(Uuid::from_u128(u128::from(self.random.next()) << 64 | u128::from(self.random.next())))
+    }
+
+    /// Sends a request of a player on its way; answers its number.
+    pub(super) fn send(&mut self, player: u32, to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) -> u64 {
+        self.requests += 1;
+        let home = self.home(player);
+        let reply_to = RequestRef { shard: home as ShardIndex, id: self.requests };
+        let up = to(self.caller(player), Some(reply_to));
+        let owner = self.owner(&up.owner());
+        self.queue(home, owner, Sent::Up(up));
+        self.requests
+    }
+
+    pub(super) fn send_place(&mut self, player: u32, template: &str, size: Option<u32>) -> u64 {
+        let (fresh, random) = (self.fresh_room(), self.random.next() as u32);
+        let what = Place { template: Arc::from(template), size, fresh, random, tried: Vec::new() };
+        self.send(player, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
+    }
+
+    pub(super) fn send_room(&mut self, player: u32, room: RoomId, what: RoomAction) -> u64 {
+        self.send(player, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }))
+    }
+
+    /// A player's socket closes: its shard tells the owner of a room that it joined or was about to join.
+    pub(super) fn send_gone(&mut self, player: u32, room: RoomId) {
+        let owner = self.owner(&Owner::Room(room));
+        self.queue(self.home(player), owner, Sent::Gone(room, player));
+    }
+
+    pub(super) fn send_join(&mut self, player: u32, room: RoomId, entry: Entry) -> u64 {
+        let listener = Listener { session: self.session(player), encoding: Encoding::Json, serial: 1 };
+        self.send_room(player, room, RoomAction::Join(entry, listener))
+    }
+
+    fn queue(&mut self, from: usize, to: usize, sent: Sent) {
+        self.queues.entry((from, to)).or_default().push_back(sent);
+    }
+
+    /// Delivers one message of a pair that the seed picks. Answers a reply's number if it was one, or whether there
+    /// was nothing.
+    pub(super) fn deliver(&mut self) -> Option<Option<u64>> {
+        let busy: Vec<(usize, usize)> =
+            self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(pair, _)| *pair).collect();
+        if busy.is_empty() {
+            return None;
+        }
+        let pair = busy[self.random.below(busy.len())];
+        let sent = self.queues.get_mut(&pair)?.pop_front()?;
+        let mut effects = Vec::new();
+        let rooms = &mut self.shards[pair.1];
+        match sent {
+            Sent::Up(up) => rooms.receive(self.now, up, &mut effects),
+            Sent::Gone(room, player) => {
+                // As the plane does: only who is on the stream can go from it.
+                if self.streams.get_mut(&room).is_some_and(|stream| stream.remove(&player)) {
+                    let session = SessionRef {
+                        shard: (player as usize % self.shards.len()) as ShardIndex,
+                        key: SessionKey::of_test(player),
+                    };
+                    let user = caller_of(player).user_id;
+                    self.shards[pair.1].session_gone(self.now, room, user, session, &mut effects);
+                }
+            }
+            Sent::Reply(request, answer) => {
+                self.replies.insert(request, answer);
+                return Some(Some(request));
+            }
+        }
+        self.apply(pair.1, effects);
+        Some(None)
+    }
+
+    fn apply(&mut self, shard: usize, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Reply(to, answer) => self.queue(shard, usize::from(to.shard), Sent::Reply(to.id, answer)),
+                Effect::Track { room, listener, .. } => {
+                    self.streams.entry(room).or_default().insert(listener.session.key.test_number());
+                }
+                Effect::Untrack { room, listener } => {
+                    let stream = self.streams.get_mut(&room).expect("a stream that somebody goes from");
+                    assert!(stream.remove(&listener.session.key.test_number()), "who goes was there");
+                }
+                Effect::Tell { room, to, event } => {
+                    let there = self.streams.get(&room).cloned().unwrap_or_default();
+                    let players = |sessions: &[SessionRef]| sessions.iter().map(|s| s.key.test_number()).collect();
+                    let to = match &to {
+                        To::All => there.into_iter().collect(),
+                        To::Only(sessions) => players(sessions),
+                    };
+                    self.told.push((room, to, event));
+                }
+                Effect::Lobby { delta, .. } => self.lobby.push(delta),
+                Effect::Send(owner, message) => {
+                    let to = self.owner(&owner);
+                    self.queue(shard, to, Sent::Up(ToOwner::Across(owner, message)));
+                }
+            }
+        }
+    }
+
+    /// Delivers everything.
+    pub(super) fn settle(&mut self) {
+        while self.deliver().is_some() {}
+    }
+
+    /// Moves the clock, stopping where something is due, and delivers what comes of it.
+    pub(super) fn wait(&mut self, until: Millis) {
+        loop {
+            let due = self.shards.iter().filter_map(Rooms::next_due).min().filter(|due| *due <= until);
+            self.now = due.unwrap_or(until).max(self.now);
+            if due.is_none() {
+                return;
+            }
+            for shard in 0..self.shards.len() {
+                let mut effects = Vec::new();
+                self.shards[shard].turn(self.now, &mut effects);
+                self.apply(shard, effects);
+            }
+            self.settle();
+        }
+    }
+
+    /// Sends a request and delivers everything; its answer.
+    pub(super) fn ask(&mut self, player: u32, room: RoomId, what: RoomAction) -> Result<Answer> {
+        let request = self.send_room(player, room, what);
+        self.answer(request)
+    }
+
+    pub(super) fn place(&mut self, player: u32, template: &str, size: Option<u32>) -> Result<Answer> {
+        let request = self.send_place(player, template, size);
+        self.answer(request)
+    }
+
+    pub(super) fn look_up(&mut self, player: u32, what: DirectoryAction) -> Result<Answer> {
+        let request = self.send(player, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
+        self.answer(request)
+    }
+
+    pub(super) fn join(&mut self, player: u32, room: RoomId) -> Result<Answer> {
+        self.join_by(player, room, Entry::default())
+    }
+
+    pub(super) fn join_by(&mut self, player: u32, room: RoomId, entry: Entry) -> Result<Answer> {
+        let request = self.send_join(player, room, entry);
+        self.answer(request)
+    }
+
+    fn answer(&mut self, request: u64) -> Result<Answer> {
+        self.settle();
+        self.replies.remove(&request).expect("an answer")
+    }
+
+    /// What was told since the last time.
+    pub(super) fn take_told(&mut self) -> Vec<(Vec<u32>, Event)> {
+        std::mem::take(&mut self.told).into_iter().map(|(_, to, event)| (to, event)).collect()
+    }
+
+    /// Taken seats and size of every room.
+    pub(super) fn occupancies(&self) -> BTreeMap<RoomId, (u32, u32)> {
+        let rooms = self.shards.iter().flat_map(Rooms::rooms);
+        rooms.map(|room| (room.id, room.occupancy())).collect()
+    }
+}
+
+/// A player's user: players with the same last four digits are one.
+pub(super) fn user(player: u32) -> UserId {
+    UserId(Uuid::from_u128(u128::from(player % 100_000) + 1))
+}
+
+fn caller_of(player: u32) -> Caller {
+    Caller { user_id: user(player), username: Arc::from(format!("player-{player}")), session: None }
+}

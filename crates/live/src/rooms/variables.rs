@@ -1,0 +1,289 @@
+//! Named values: a room's properties and variables, and those of its players. Knows nothing of who may see them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use muster_domain::{Error, ErrorKind, Result, UserId};
+
+use super::limits::{VALUE_BYTES_MAX, VARIABLE_NAME_BYTES_MAX};
+
+/// A JSON value as text. Whoever makes one has checked that it is JSON; nothing here looks into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value(Arc<str>);
+
+impl Value {
+    /// A value of JSON text.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it is longer than [`VALUE_BYTES_MAX`].
+    pub fn new(json: &str) -> Result<Self> {
+        if json.len() > VALUE_BYTES_MAX {
+            return Err(Error::invalid(format!("A value has at most {VALUE_BYTES_MAX} bytes of JSON.")));
+        }
+        Ok(Self(Arc::from(json)))
+    }
+
+    /// Its JSON.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A name with its value.
+pub type Named = (Arc<str>, Value);
+
+/// How much a set of values may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueLimits {
+    /// Most values.
+    pub count_max: usize,
+    /// Most bytes of names and values.
+    pub bytes_max: usize,
+}
+
+/// A change of several values at once: all of it happens or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// New values; of one name the last counts.
+    pub set: BTreeMap<Arc<str>, Value>,
+    /// Names that go. Those that are not there are passed over.
+    pub unset: Vec<Arc<str>>,
+    /// The values set are private. Of a room's variables: nobody but whoever set them and the owner may change
+    /// them. Of a player's: nobody else sees them.
+    pub private: bool,
+    /// The version that the change is meant for; any if none is given.
+    pub expected_version: Option<u64>,
+}
+
+/// Values that changed, for somebody's eyes. What went is to be looked at before what came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// The version of the values after it.
+    pub version: u64,
+    /// New values.
+    pub set: Vec<Named>,
+    /// Names that went.
+    pub unset: Vec<Arc<str>>,
+}
+
+/// What a change changed: nothing of what was so already.
+#[derive(Clone, Debug, Default)]
+pub struct Applied {
+    /// The version of the values after it.
+    pub version: u64,
+    changes: Vec<Changed>,
+}
+
+#[derive(Clone, Debug)]
+struct Changed {
+    name: Arc<str>,
+    /// Whether it was there, and private.
+    before: Option<bool>,
+    after: Option<(Value, bool)>,
+}
+
+impl Applied {
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// For eyes that see private values too.
+    pub fn all(&self) -> Delta {
+        self.delta(|_| true)
+    }
+
+    /// Of the private values or of the public ones; `None` if none of them changed.
+    pub fn of(&self, private: bool) -> Option<Delta> {
+        let delta = self.delta(|is_private| is_private == private);
+        (!delta.set.is_empty() || !delta.unset.is_empty()).then_some(delta)
+    }
+
+    fn delta(&self, is_seen: impl Fn(bool) -> bool) -> Delta {
+        let mut delta = Delta { version: self.version, ..Delta::default() };
+        for Changed { name, before, after } in &self.changes {
+            match after.as_ref().filter(|(_, private)| is_seen(*private)) {
+                Some((value, _)) => delta.set.push((name.clone(), value.clone())),
+                None if before.is_some_and(&is_seen) => delta.unset.push(name.clone()),
+                None => {}
+            }
+        }
+        delta
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Variable {
+    value: Value,
+    author: UserId,
+    private: bool,
+}
+
+/// Values by name, with a version that grows with each change.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    entries: BTreeMap<Arc<str>, Variable>,
+    version: u64,
+    bytes: usize,
+}
+
+/// Who changes values.
+#[derive(Clone, Copy, Debug)]
+pub struct Editor {
+    /// Who.
+    pub user_id: UserId,
+    /// May change what is private to others.
+    pub is_owner: bool,
+}
+
+impl Variables {
+    /// The number of changes so far.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Every value by name, and whether it is private.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Value, bool)> {
+        self.entries.iter().map(|(name, variable)| (name, &variable.value, variable.private))
+    }
+
+    /// Makes a change and answers what it changed.
+    ///
+    /// # Errors
+    /// The values are as they were. `FailedPrecondition` when the version is another than expected, `PermissionDenied`
+    /// for others' private values, `InvalidArgument` for bad names, `ResourceExhausted` beyond the limits.
+    pub fn apply(&mut self, change: &Change, editor: Editor, limits: ValueLimits) -> Result<Applied> {
+        self.check(change, editor)?;
+        let mut after = self.clone();
+        let mut changes = Vec::new();
+        for name in change.unset.iter().filter(|name| !change.set.contains_key(*name)) {
+            if let Some(gone) = after.entries.remove(name) {
+                after.bytes -= name.len() + gone.value.as_json().len();
+                changes.push(Changed { name: name.clone(), before: Some(gone.private), after: None });
+            }
+        }
+        for (name, value) in &change.set {
+            let new = Variable { value: value.clone(), author: editor.user_id, private: change.private };
+            changes.extend(after.put(name, new));
+        }
+        if after.entries.len() > limits.count_max {
+            return Err(exhausted(format!("There may be at most {} values.", limits.count_max)));
+        }
+        if after.bytes > limits.bytes_max {
+            return Err(exhausted(format!("Names and values may have at most {} bytes together.", limits.bytes_max)));
+        }
+        if !changes.is_empty() {
+            after.version += 1;
+            *self = after;
+        }
+        Ok(Applied { version: self.version, changes })
+    }
+
+    fn check(&self, change: &Change, editor: Editor) -> Result<()> {
+        if let Some(expected) = change.expected_version.filter(|expected| *expected != self.version) {
+            let version = self.version;
+            let message = format!("The variables are at version {version}, not {expected}: read them again.");
+            return Err(Error::new(ErrorKind::FailedPrecondition, message));
+        }
+        for name in change.set.keys() {
+            if name.is_empty() || name.len() > VARIABLE_NAME_BYTES_MAX {
+                return Err(Error::invalid(format!("A name has 1 to {VARIABLE_NAME_BYTES_MAX} bytes.")));
+            }
+        }
+        for name in change.unset.iter().chain(change.set.keys()) {
+            let closed = |entry: &Variable| entry.private && entry.author != editor.user_id && !editor.is_owner;
+            if self.entries.get(name).is_some_and(closed) {
+                let message = format!("\"{name}\" is private to whoever set it.");
+                return Err(Error::new(ErrorKind::PermissionDenied, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, name: &Arc<str>, new: Variable) -> Option<Changed> {
+        let old = self.entries.get(name);
+        if old.is_some_and(|old| old.value == new.value && old.private == new.private) {
+            return None;
+        }
+        self.bytes += new.value.as_json().len();
+        match old {
+            Some(old) => self.bytes -= old.value.as_json().len(),
+            None => self.bytes += name.len(),
+        }
+        let before = old.map(|old| old.private);
+        let after = Some((new.value.clone(), new.private));
+        self.entries.insert(name.clone(), new);
+        Some(Changed { name: name.clone(), before, after })
+    }
+}
+
+fn exhausted(message: String) -> Error {
+    Error::new(ErrorKind::ResourceExhausted, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_domain::ids::Uuid;
+
+    use super::*;
+
+    const LIMITS: ValueLimits = ValueLimits { count_max: 3, bytes_max: 40 };
+
+    fn editor(n: u128) -> Editor {
+        Editor { user_id: UserId(Uuid::from_u128(n)), is_owner: n == 0 }
+    }
+
+    fn change(set: &[(&str, &str)], unset: &[&str]) -> Change {
+        let set = set.iter().map(|(name, json)| (Arc::from(*name), Value::new(json).unwrap())).collect();
+        Change { set, unset: unset.iter().map(|name| Arc::from(*name)).collect(), ..Change::default() }
+    }
+
+    fn shown(delta: &Delta) -> String {
+        let set = delta.set.iter().map(|(name, value)| format!(" {name}={}", value.as_json())).collect::<String>();
+        let unset = delta.unset.iter().map(|name| format!(" -{name}")).collect::<String>();
+        format!("{}:{set}{unset}", delta.version)
+    }
+
+    #[test]
+    fn deltas_hold_what_changed_and_versions_count_changes() {
+        let mut values = Variables::default();
+        let mut apply = |change: Change| {
+            let applied = values.apply(&change, editor(1), LIMITS).unwrap();
+            let part = |private| applied.of(private).map_or_else(String::new, |delta| shown(&delta));
+            [shown(&applied.all()), part(false), part(true)]
+        };
+        let public = |text: &str| [text.to_owned(), text.to_owned(), String::new()];
+        assert_eq!(apply(change(&[("a", "1"), ("b", "2")], &[])), public("1: a=1 b=2"));
+        assert_eq!(apply(change(&[("a", "1"), ("b", "3")], &["c", "b"])), public("2: b=3"));
+        assert_eq!(apply(change(&[("a", "1")], &[])), ["2:", "", ""]);
+        assert_eq!(apply(change(&[("c", "4")], &["a"])), public("3: c=4 -a"));
+        let private = |set, unset| Change { private: true, ..change(set, unset) };
+        assert_eq!(apply(private(&[("c", "4"), ("d", "5")], &[])), ["4: c=4 d=5", "4: -c", "4: c=4 d=5"]);
+        assert_eq!(apply(change(&[("c", "5")], &["d"])), ["5: c=5 -d", "5: c=5", "5: -d -c"]);
+        let names: Vec<_> = values.iter().map(|(name, value, _)| format!("{name}={}", value.as_json())).collect();
+        assert_eq!(names, ["b=3", "c=5"]);
+    }
+
+    #[test]
+    fn refused_changes_leave_no_trace() {
+        let mut values = Variables::default();
+        values.apply(&Change { private: true, ..change(&[("a", "1")], &[]) }, editor(1), LIMITS).unwrap();
+        let mut kind = |change: Change, by: u128| {
+            let kind = values.apply(&change, editor(by), LIMITS).map(|_| ()).map_err(|error| error.kind);
+            (kind, values.version(), values.entries.len(), values.bytes)
+        };
+        let refused = |kind| (Err(kind), 1, 1, 2);
+        assert_eq!(kind(change(&[("b", "1"), ("c", "1"), ("d", "1")], &[]), 1), refused(ErrorKind::ResourceExhausted));
+        let long = format!("\"{}\"", "x".repeat(40));
+        assert_eq!(kind(change(&[("b", &long)], &[]), 1), refused(ErrorKind::ResourceExhausted));
+        assert_eq!(kind(change(&[("", "1")], &[]), 1), refused(ErrorKind::InvalidArgument));
+        let name = "n".repeat(VARIABLE_NAME_BYTES_MAX + 1);
+        assert_eq!(kind(change(&[(&name, "1")], &[]), 1), refused(ErrorKind::InvalidArgument));
+        assert_eq!(kind(change(&[("b", "1")], &["a"]), 2), refused(ErrorKind::PermissionDenied));
+        assert_eq!(kind(change(&[("a", "2")], &[]), 2), refused(ErrorKind::PermissionDenied));
+        let stale = Change { expected_version: Some(0), ..change(&[("a", "2")], &[]) };
+        assert_eq!(kind(stale, 1), refused(ErrorKind::FailedPrecondition));
+        assert_eq!(kind(change(&[("b", "1")], &["a"]), 0), (Ok(()), 2, 1, 2));
+        assert!(Value::new(&"1".repeat(VALUE_BYTES_MAX + 1)).is_err());
+    }
+}
