@@ -10,7 +10,10 @@ use crate::users;
 
 /// The caller's account.
 pub async fn get(context: &Context<'_>, (): ()) -> Result<api::Account> {
-    account::get(&*context.app.store, context.user()?).await.map(to_wire)
+    let user = context.user()?;
+    let account = account::get(&*context.app.store, user).await?;
+    let online = context.app.live.are_online(&[user]).await;
+    Ok(to_wire(account, online.contains(&true)))
 }
 
 /// Changes the fields given.
@@ -38,9 +41,9 @@ fn from_wire(request: api::UpdateAccountRequest) -> AccountUpdate {
     }
 }
 
-fn to_wire(account: Account) -> api::Account {
+fn to_wire(account: Account, online: bool) -> api::Account {
     api::Account {
-        user: Some(users::to_wire(account.user)),
+        user: Some(users::to_wire(account.user, online)),
         wallet: account.wallet,
         email: account.email,
         devices: account.devices.into_iter().map(|id| api::AccountDevice { id, ..Default::default() }).collect(),

@@ -16,6 +16,7 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
 
 use crate::hooks::Hooks;
 use crate::keys::Keys;
+use crate::live::Live;
 use crate::metrics::Metrics;
 
 /// The app as one shard sees it. What is behind `Rc` is the shard's own, what is behind `Arc` all shards share.
@@ -40,8 +41,34 @@ pub struct App {
     pub revocations: Arc<Revocations>,
     /// Wrong passwords so far.
     pub guessing: Arc<SharedGuessing>,
+    /// What live things there are, and how sessions relate to them.
+    pub live: Rc<Live>,
+    /// How the live plane shows itself to clients.
+    pub live_rules: LiveRules,
     /// This shard's totals.
     pub metrics: Arc<Metrics>,
+}
+
+impl App {
+    /// A new random id.
+    pub fn random_uuid(&self) -> Uuid {
+        let mut bytes = [0; 16];
+        self.entropy.fill(&mut bytes);
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+}
+
+/// How the live plane shows itself to clients, under configuration names.
+#[derive(Clone, Debug)]
+pub struct LiveRules {
+    /// `name`: the part of public ids behind the dot. It names the whole cluster, never a machine.
+    pub node: Arc<str>,
+    /// `session.single_socket`: a user's new socket closes the others.
+    pub single_socket: bool,
+    /// `session.single_match`: joining a match leaves others. Needs `single_socket`.
+    pub single_match: bool,
+    /// `session.single_party`: joining a party leaves others. Needs `single_socket`.
+    pub single_party: bool,
 }
 
 /// On whose behalf a request runs.
@@ -88,10 +115,6 @@ impl<'a> Context<'a> {
 
     /// What logs and game code call this request; made when first asked for.
     pub fn trace_id(&self) -> Uuid {
-        *self.trace_id.get_or_init(|| {
-            let mut bytes = [0; 16];
-            self.app.entropy.fill(&mut bytes);
-            uuid::Builder::from_random_bytes(bytes).into_uuid()
-        })
+        *self.trace_id.get_or_init(|| self.app.random_uuid())
     }
 }

@@ -72,6 +72,16 @@ impl Keys {
         from_wire(self.refresh.verify(token, now.seconds())?)
     }
 
+    /// Makes a token that lets its holder join a match until a second.
+    pub fn sign_match(&self, match_id: &str, expires_at_sec: i64) -> String {
+        self.session.sign_match(match_id, expires_at_sec)
+    }
+
+    /// The public id of the match that a token lets its holder join.
+    pub fn read_match(&self, token: &str, now: Timestamp) -> Result<String, TokenError> {
+        self.session.verify_match(token, now.seconds())
+    }
+
     /// Whether Basic credentials hold the server key as their user name. The password is not looked at.
     pub fn is_server_key(&self, credentials: &str) -> bool {
         user_name(credentials).is_some_and(|name| is_key(&self.server_key, &name))

@@ -14,6 +14,8 @@ pub mod hooks;
 pub mod http;
 pub mod keys;
 pub mod link;
+pub mod live;
+pub mod matches;
 pub mod metrics;
 pub mod notifications;
 pub mod pipeline;

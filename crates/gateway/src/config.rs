@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
-use muster_live::{Millis, OutboxLimits};
+use muster_live::{Millis, OutboxLimits, PlaneConfig};
 
 use crate::ws::shared::SocketLimits;
 
@@ -14,6 +14,10 @@ pub struct GatewayConfig {
     pub socket: SocketLimits,
     /// Limits of a session's outgoing queue.
     pub outbox: OutboxLimits,
+    /// Limits of the live plane.
+    pub plane: PlaneConfig,
+    /// `name`: the part of public ids behind the dot.
+    pub node: Arc<str>,
     /// Limits and timeouts of HTTP.
     pub http: HttpLimits,
     /// Connections accepted at once, sockets and HTTP together. At the limit accepting pauses.

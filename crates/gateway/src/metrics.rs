@@ -1,8 +1,11 @@
 //! What the transports count. Plain atomics, read by whoever exports them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use muster_live::{CloseReason, Discarded};
+use muster_live::plane::PlaneStats;
+use muster_live::{CloseReason, Discarded, ShardIndex};
 
 use crate::ws::shared::Traffic;
 
@@ -47,6 +50,8 @@ pub struct GatewayMetrics {
     pub forwarded_refused: AtomicU64,
     /// Panics caught at a request or session.
     pub panics: AtomicU64,
+    /// The live plane of each shard, as of half a second ago at most.
+    planes: Mutex<BTreeMap<ShardIndex, PlaneStats>>,
 }
 
 impl GatewayMetrics {
@@ -63,6 +68,17 @@ impl GatewayMetrics {
     pub fn frames_discarded(&self, discarded: Discarded) {
         self.frames_replaced.fetch_add(discarded.replaced, Ordering::Relaxed);
         self.frames_dropped.fetch_add(discarded.dropped, Ordering::Relaxed);
+    }
+
+    /// Shows how much there is in a shard's plane.
+    pub fn publish_plane(&self, shard: ShardIndex, stats: PlaneStats) {
+        self.planes().insert(shard, stats);
+    }
+
+    /// The planes of all shards, by shard.
+    pub fn planes(&self) -> MutexGuard<'_, BTreeMap<ShardIndex, PlaneStats>> {
+        // What a panic interrupted is a copy of numbers, whole or not there.
+        self.planes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a socket that closed.

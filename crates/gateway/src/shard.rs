@@ -17,22 +17,27 @@ use std::thread;
 use std::time::Duration;
 
 use muster_api::App;
+use muster_api::live::{Live, Rim as _};
 use muster_domain::ports::revocations::Revocation;
-use muster_live::{CloseReason, Registry};
+use muster_live::{CloseReason, Plane, ShardIndex};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::LocalSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::config::GatewayConfig;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
-use crate::ws::handle::{Pushing, SocketHandle};
+use crate::rim::{Batch, Framer, LaneEnds, ShardRim};
+use crate::ws::handle::Pushing;
 use crate::ws::shared::SocketShared;
 
 /// The longest that the database may take to prove that it is there: who asks gives up a little later.
 const READINESS_WAIT: Duration = Duration::from_secs(3);
 /// For how long an answer of the database to that question serves others who ask: each costs it a synced write.
 const READINESS_KEPT: Duration = Duration::from_millis(100);
+
+/// How often a shard shows how much there is in its plane.
+const STATS_PERIOD: Duration = Duration::from_millis(500);
 
 /// Commands that may wait for one shard; beyond, whoever sends one waits.
 const COMMANDS_MAX: usize = 1_024;
@@ -60,7 +65,7 @@ pub enum Command {
 }
 
 /// Makes the shard's application parts, on the shard's own thread and runtime.
-pub type AppFactory = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> + Send>;
+pub type AppFactory = Box<dyn FnOnce(Rc<Live>) -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> + Send>;
 
 /// A shard as seen from outside.
 #[derive(Clone)]
@@ -106,8 +111,8 @@ pub struct Shard {
     pub config: Arc<GatewayConfig>,
     /// Counters.
     pub metrics: Arc<GatewayMetrics>,
-    /// The sessions whose sockets are here.
-    pub sessions: RefCell<Registry<Rc<SocketHandle>>>,
+    /// Where the live plane reaches sockets and other shards.
+    pub rim: Rc<ShardRim>,
     /// Buffers and limits of sockets.
     pub sockets: Rc<SocketShared<Arc<GatewayMetrics>>>,
     /// Limits of what waits for sockets.
@@ -170,17 +175,14 @@ impl Shard {
     }
 
     fn revoke(&self, revocation: &Revocation) {
-        let sessions = self.sessions.borrow();
-        for handle in sessions.revoked(revocation).into_iter().filter_map(|key| sessions.get(key)) {
-            handle.close(CloseReason::TokenRevoked);
+        for session in self.app.live.look(|plane| plane.revoked(revocation)) {
+            self.rim.close(session, CloseReason::TokenRevoked);
         }
     }
 
     async fn drain(&self, within: Duration) -> usize {
         self.draining.set(true);
-        for handle in self.sessions.borrow().handles() {
-            handle.close(CloseReason::ServerStopping);
-        }
+        self.rim.for_each_socket(|socket| socket.close(CloseReason::ServerStopping));
         for (_, waker) in self.http_wakers.borrow_mut().drain() {
             waker.wake();
         }
@@ -222,18 +224,20 @@ impl Drop for ConnectionGuard {
 /// # Errors
 /// What the factory said, or that the thread could not be started.
 pub async fn start(
-    index: usize,
+    ends: LaneEnds,
     config: Arc<GatewayConfig>,
     metrics: Arc<GatewayMetrics>,
     factory: AppFactory,
 ) -> Result<(ShardHandle, thread::JoinHandle<()>), String> {
+    let index = ends.me;
     let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
     let (ready, started) = oneshot::channel();
     let load = Arc::new(AtomicUsize::new(0));
     let handle = ShardHandle { commands, connections: load.clone() };
+    let start = Start { config, metrics, factory, load, inbox, ends };
     let thread = thread::Builder::new()
         .name(format!("shard-{index}"))
-        .spawn(move || run(config, metrics, factory, load, inbox, ready))
+        .spawn(move || run(start, ready))
         .map_err(|error| format!("cannot start the thread of shard {index}: {error}"))?;
     match started.await {
         Ok(Ok(())) => Ok((handle, thread)),
@@ -242,14 +246,17 @@ pub async fn start(
     }
 }
 
-fn run(
+/// What a shard's thread begins with.
+struct Start {
     config: Arc<GatewayConfig>,
     metrics: Arc<GatewayMetrics>,
     factory: AppFactory,
     load: Arc<AtomicUsize>,
     inbox: mpsc::Receiver<Command>,
-    ready: oneshot::Sender<Result<(), String>>,
-) {
+    ends: LaneEnds,
+}
+
+fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -258,7 +265,14 @@ fn run(
         }
     };
     LocalSet::new().block_on(&runtime, async move {
-        let app = match factory().await {
+        let Start { config, metrics, factory, load, inbox, ends } = start;
+        let LaneEnds { me, senders, receiver } = ends;
+        let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
+        let shards = senders.len() as ShardIndex;
+        let rim = Rc::new(ShardRim::new(me, senders, sockets.clone()));
+        let framer = Rc::new(Framer { node: config.node.clone() });
+        let plane = Plane::new(me, shards, config.plane.clone(), framer);
+        let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,
             Err(reason) => {
                 let _ = ready.send(Err(reason));
@@ -266,13 +280,12 @@ fn run(
             }
         };
         let _ = ready.send(Ok(()));
-        let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {
             app,
             config,
             metrics,
-            sessions: RefCell::default(),
+            rim,
             sockets,
             pushing,
             draining: Cell::new(false),
@@ -283,21 +296,47 @@ fn run(
             readiness: Cell::new(None),
             load,
         });
-        serve_commands(&shard, inbox).await;
+        serve(&shard, inbox, receiver).await;
     });
 }
 
-async fn serve_commands(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>) {
-    while let Some(command) = inbox.recv().await {
-        match command {
-            Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
-            Command::Revoked(revocation) => shard.revoke(&revocation),
-            Command::Stop { within, done } => {
-                let left = shard.drain(within).await;
-                let _ = done.send(left);
-                return;
+/// The shard's loop: commands, other shards, and the plane's own time, until it is told to stop and has drained.
+async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes: mpsc::UnboundedReceiver<Batch>) {
+    let (rim, live) = (&shard.rim, &shard.app.live);
+    let mut stopping: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
+    let mut publishing = tokio::time::interval(STATS_PERIOD);
+    publishing.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            Some(command) = inbox.recv(), if stopping.is_none() => match command {
+                Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
+                Command::Revoked(revocation) => shard.revoke(&revocation),
+                Command::Stop { within, done } => {
+                    let shard = shard.clone();
+                    stopping = Some(Box::pin(async move {
+                        let left = shard.drain(within).await;
+                        let _ = done.send(left);
+                    }));
+                }
+            },
+            Some(batch) = lanes.recv() => {
+                for message in batch.messages {
+                    live.step(|plane, now, out| plane.receive(now, batch.from, message, out));
+                }
             }
+            () = sleep_until(rim.due().unwrap_or_else(Instant::now)), if rim.due().is_some() => {
+                live.step(|plane, now, out| plane.turn(now, out));
+            }
+            () = tokio::task::yield_now(), if rim.is_busy() => {
+                live.step(|plane, _, out| plane.run_slice(out));
+            }
+            () = rim.changed() => {}
+            _ = publishing.tick() => shard.metrics.publish_plane(live.shard(), live.stats()),
+            () = async { if let Some(stopping) = &mut stopping { stopping.await } }, if stopping.is_some() => return,
+            else => return,
         }
+        rim.flush();
     }
 }
 

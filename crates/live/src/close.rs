@@ -25,6 +25,8 @@ pub enum CloseReason {
     UnexpectedMessage,
     /// The token was revoked: a logout, a ban, a deleted account.
     TokenRevoked,
+    /// The user opened another socket, and may have one (`session.single_socket`).
+    SingleSocket,
     /// The server is stopping.
     ServerStopping,
     /// A defect of the server, caught at this session.
@@ -33,7 +35,7 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// All reasons, in the order of [`CloseReason::index`].
-    pub const ALL: [CloseReason; 13] = [
+    pub const ALL: [CloseReason; 14] = [
         Self::ClientClosed,
         Self::ConnectionLost,
         Self::PongTimeout,
@@ -45,6 +47,7 @@ impl CloseReason {
         Self::WrongFrameType,
         Self::UnexpectedMessage,
         Self::TokenRevoked,
+        Self::SingleSocket,
         Self::ServerStopping,
         Self::Panic,
     ];
@@ -68,6 +71,7 @@ impl CloseReason {
             Self::WrongFrameType => "wrong_frame_type",
             Self::UnexpectedMessage => "unexpected_message",
             Self::TokenRevoked => "token_revoked",
+            Self::SingleSocket => "single_socket",
             Self::ServerStopping => "server_stopping",
             Self::Panic => "panic",
         }
@@ -80,7 +84,9 @@ impl CloseReason {
             Self::ProtocolError => 1002,
             Self::WrongFrameType | Self::UnexpectedMessage => 1003,
             Self::InvalidPayload => 1007,
-            Self::PongTimeout | Self::SlowReader | Self::QueueOverflow | Self::TokenRevoked => 1008,
+            Self::PongTimeout | Self::SlowReader | Self::QueueOverflow | Self::TokenRevoked | Self::SingleSocket => {
+                1008
+            }
             Self::MessageTooBig => 1009,
             Self::Panic => 1011,
             Self::ServerStopping => 1001,
@@ -100,6 +106,7 @@ impl CloseReason {
             Self::WrongFrameType => "wrong frame type: text for format=json, binary for format=protobuf",
             Self::UnexpectedMessage => "message missing or not accepted from clients",
             Self::TokenRevoked => "session token revoked",
+            Self::SingleSocket => "the user opened another socket",
             Self::ServerStopping => "server is stopping",
             Self::Panic => "internal error",
         }

@@ -30,6 +30,14 @@ impl Lateness {
     }
 }
 
+impl Lateness {
+    /// Adds another shard's.
+    pub fn merge(&mut self, other: &Self) {
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+        self.sum_ms += other.sum_ms;
+    }
+}
+
 /// Values that become due. Of one millisecond, those set first come first.
 #[derive(Debug)]
 pub struct Wheel<T> {
@@ -40,13 +48,23 @@ pub struct Wheel<T> {
     occupied: [u64; SLOTS / 64],
     far: BTreeMap<Millis, Vec<T>>,
     len: usize,
+    /// When the next timer is due: asked after every step, found only when one was taken out.
+    next: Option<Millis>,
     lateness: Lateness,
 }
 
 impl<T> Default for Wheel<T> {
     fn default() -> Self {
         let slots = (0..SLOTS).map(|_| Vec::new()).collect();
-        Self { now: 0, slots, occupied: [0; SLOTS / 64], far: BTreeMap::new(), len: 0, lateness: Lateness::default() }
+        Self {
+            now: 0,
+            slots,
+            occupied: [0; SLOTS / 64],
+            far: BTreeMap::new(),
+            len: 0,
+            next: None,
+            lateness: Lateness::default(),
+        }
     }
 }
 
@@ -55,6 +73,7 @@ impl<T> Wheel<T> {
     pub fn set(&mut self, at: Millis, value: T) {
         let at = at.max(self.now + 1);
         self.len += 1;
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
         if at - self.now < SLOTS as u64 {
             self.put(at, value);
         } else {
@@ -70,6 +89,10 @@ impl<T> Wheel<T> {
 
     /// When the next timer is due.
     pub fn next_due(&self) -> Option<Millis> {
+        self.next
+    }
+
+    fn find_next(&self) -> Option<Millis> {
         let near = (0..SLOTS / 64 + 1).find_map(|step| {
             let start = (self.now + 1) as usize % SLOTS;
             let word = (start / 64 + step) % (SLOTS / 64);
@@ -91,7 +114,7 @@ impl<T> Wheel<T> {
 
     /// Takes out what is due at `now`, in order, and counts how late it is.
     pub fn take_due(&mut self, now: Millis, out: &mut Vec<T>) {
-        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+        while let Some(due) = self.next.filter(|due| *due <= now) {
             // Whatever was far and is reached now joins the slot's own, which were set later.
             self.now = due - 1;
             let mut values = self.far.remove(&due).unwrap_or_default();
@@ -100,6 +123,7 @@ impl<T> Wheel<T> {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
             self.now = due;
             self.len -= values.len();
+            self.next = self.find_next();
             for value in values {
                 self.lateness.record(now - due);
                 out.push(value);

@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::select_all;
 use http::{HeaderName, HeaderValue};
 use muster_api::App;
+use muster_api::context::LiveRules;
 use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
+use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
 use muster_domain::guessing::{GuessLimit, GuessingConfig, SharedGuessing};
 use muster_domain::ids::UserIdForm;
@@ -22,8 +24,8 @@ use muster_domain::sessions::SessionRules;
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
 use muster_gateway::ws::shared::SocketLimits;
-use muster_gateway::{GatewayConfig, HttpLimits, listener, text_page, tls};
-use muster_live::{KeepAliveConfig, OutboxLimits};
+use muster_gateway::{GatewayConfig, HttpLimits, listener, rim, text_page, tls};
+use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -250,6 +252,13 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
             keep_alive,
         },
         outbox: OutboxLimits { bytes_max: socket.outgoing_queue_bytes, frames_max: socket.outgoing_queue_size },
+        plane: PlaneConfig {
+            merge_above: config.live.presence_merge_size,
+            merge_ms: config.live.presence_merge_ms,
+            snapshot_max: config.live.presence_snapshot_size,
+            session_streams_max: config.live.session_streams_max,
+        },
+        node: config.general.name.as_str().into(),
         http: HttpLimits {
             body_bytes_max: socket.max_request_size_bytes,
             decompressed_bytes_max: socket.decompressed_request_size_bytes,
@@ -293,9 +302,9 @@ async fn start_shards(
 ) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
     let mut handles = Vec::new();
     let mut threads = Vec::new();
-    for (index, metrics) in api_metrics.iter().enumerate() {
+    for (ends, metrics) in rim::lanes(api_metrics.len()).into_iter().zip(api_metrics) {
         let factory = app_factory(shared.clone(), metrics.clone());
-        let started = shard::start(index, gateway.clone(), gateway_metrics.clone(), factory).await;
+        let started = shard::start(ends, gateway.clone(), gateway_metrics.clone(), factory).await;
         let (handle, thread) = started.map_err(StartError)?;
         handles.push(handle);
         threads.push(thread);
@@ -304,7 +313,7 @@ async fn start_shards(
 }
 
 fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
-    Box::new(move || -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
+    Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
             Ok(Rc::new(App {
@@ -318,10 +327,22 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,
                 guessing: shared.guessing,
+                live,
+                live_rules: live_rules(&shared.config),
                 metrics,
             }))
         })
     })
+}
+
+fn live_rules(config: &Config) -> LiveRules {
+    let session = &config.session;
+    LiveRules {
+        node: config.general.name.as_str().into(),
+        single_socket: session.single_socket,
+        single_match: session.single_socket && session.single_match,
+        single_party: session.single_socket && session.single_party,
+    }
 }
 
 async fn listen(config: &Config) -> Result<TcpListener, StartError> {

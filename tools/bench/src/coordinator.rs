@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use serde::Serialize;
 
-use crate::machine::{self, ServerSample};
 use crate::options::Target;
 use crate::plan::{Event, Go, Plan, WorkerReport, machine_clock};
 use crate::progress::ProgressLine;
-use crate::report::{Outcome, Report, ServerUse};
+use crate::report::{Outcome, Report};
+use crate::sampler::Sampler;
+use crate::{gauges, machine};
 
 /// From the word until the run begins: every worker has read it by then.
 const HEAD_START: Duration = Duration::from_millis(50);
@@ -20,20 +21,27 @@ const HEAD_START: Duration = Duration::from_millis(50);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Events not yet looked at; a worker that says more waits.
 const EVENTS_LEN_MAX: usize = 1024;
+/// How often the coordinator looks up when nobody says anything.
 const TICK: Duration = Duration::from_millis(100);
 
 /// One whole run. An error is the machine's or our own; what the server does wrong stands in the report.
 pub fn run(target: &Target<'_>) -> anyhow::Result<Report> {
     let before = machine::sample_server(&target.pids)?;
+    let gauges = gauges::read(&target.metrics)?;
     let plans = target.plans();
     let mut crew = Crew::start(&plans)?;
-    let outcome = match crew.set_up(&plans)? {
+    let mut outcome = match crew.set_up(&plans)? {
         Some(reason) => Outcome::nothing_measured(reason, target.options.connections()),
         None => crew.drive(target, &plans)?,
     };
     let after = machine::sample_server(&target.pids)?;
     crew.dismiss()?;
-    let memory = (!target.pids.is_empty()).then_some((before.rss_kb, after.rss_kb));
+    let patience = plans.first().map(|plan| plan.patience).unwrap_or_default();
+    for (name, above) in gauges::left_behind(&target.metrics, &gauges, patience)? {
+        outcome.fail(format!("gauge {name} is {above} above where it began"));
+    }
+    let with_all = outcome.rss_kb.unwrap_or(after.rss_kb);
+    let memory = (!target.pids.is_empty()).then_some((before.rss_kb, with_all));
     Ok(Report::new(target.options, &plans, outcome, memory))
 }
 
@@ -91,13 +99,13 @@ impl Crew {
         for input in &mut self.inputs {
             say(input, &go)?;
         }
-        let mut sampler = Sampler::new(target, plan, begin);
+        let mut sampler = Sampler::new(&target.pids, plan, begin)?;
         let mut done = vec![0; plans.len()];
         let mut reports: Vec<WorkerReport> = Vec::new();
         let (mut measured, mut heard) = (0, Instant::now());
         let progress = ProgressLine::new(plan.scenario.as_str());
         while reports.len() < plans.len() {
-            let expected = plan.scenario.is_timed().then_some(plan.warmup + plan.duration);
+            let expected = plan.scenario.is_timed().then_some(plan.lead() + plan.duration);
             progress.show(begin.elapsed(), expected, done.iter().sum());
             let event = self.next_event(sampler.next_due().min(TICK))?;
             sampler.sample_if_due()?;
@@ -108,6 +116,7 @@ impl Crew {
             match event {
                 None => {}
                 Some((worker, Event::Progress(count))) => done[worker] = count,
+                Some((_, Event::Second(second))) => sampler.timeline.add(&second),
                 Some((_, Event::Measured)) => {
                     measured += 1;
                     if measured == plans.len() {
@@ -121,7 +130,8 @@ impl Crew {
                 Some((_, Event::Ready)) => bail!("a worker was ready twice"),
             }
         }
-        Ok(Outcome { reports, server: sampler.used() })
+        let server = sampler.used();
+        Ok(Outcome { reports, server, rss_kb: sampler.rss_kb(), timeline: sampler.timeline })
     }
 
     fn next_event(&mut self, within: Duration) -> anyhow::Result<Option<(usize, Event)>> {
@@ -175,54 +185,4 @@ fn set_up_time_max(plan: &Plan) -> Duration {
     let arrivals = Duration::from_secs_f64(plan.connections as f64 / plan.connect_rate);
     let accounts = Duration::from_millis(10) * u32::try_from(plan.users + plan.connections).unwrap_or(u32::MAX);
     SILENCE_MAX + plan.patience + arrivals + accounts
-}
-
-/// Reads the server's CPU time at both ends of the measured part.
-struct Sampler {
-    pids: Vec<u32>,
-    begin_at: Instant,
-    /// Known beforehand for timed scenarios only.
-    end_at: Option<Instant>,
-    begin: Option<ServerSample>,
-    end: Option<ServerSample>,
-}
-
-impl Sampler {
-    fn new(target: &Target<'_>, plan: &Plan, begin: Instant) -> Self {
-        let is_timed = plan.scenario.is_timed();
-        let begin_at = if is_timed { begin + plan.warmup } else { begin };
-        let end_at = is_timed.then(|| begin_at + plan.duration);
-        Self { pids: target.pids.clone(), begin_at, end_at, begin: None, end: None }
-    }
-
-    fn next_due(&self) -> Duration {
-        let due = if self.begin.is_none() { Some(self.begin_at) } else { self.end_at.filter(|_| self.end.is_none()) };
-        due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()))
-    }
-
-    fn sample_if_due(&mut self) -> anyhow::Result<()> {
-        let now = Instant::now();
-        if self.begin.is_none() && now >= self.begin_at {
-            self.begin = Some(machine::sample_server(&self.pids)?);
-        }
-        if self.end_at.is_some_and(|end_at| now >= end_at) {
-            self.sample_end()?;
-        }
-        Ok(())
-    }
-
-    fn sample_end(&mut self) -> anyhow::Result<()> {
-        if self.end.is_none() {
-            self.end = Some(machine::sample_server(&self.pids)?);
-        }
-        Ok(())
-    }
-
-    /// What the server used in the measured part, if its processes are known.
-    fn used(&self) -> Option<ServerUse> {
-        let (begin, end) = self.begin.zip(self.end)?;
-        let cpu = end.cpu.saturating_sub(begin.cpu);
-        let waited = end.waited.saturating_sub(begin.waited);
-        (!self.pids.is_empty()).then_some(ServerUse { cpu, waited })
-    }
 }

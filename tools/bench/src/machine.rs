@@ -1,5 +1,6 @@
 //! What the kernel knows: CPU time and memory of the server, our own CPU time, cores and file limits.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -12,12 +13,47 @@ use rustix::time::ClockId;
 const FILES_BESIDES_CONNECTIONS: u64 = 64;
 
 /// CPU time and resident memory of the server's processes at one moment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ServerSample {
     pub cpu: Duration,
-    /// Time its threads were ready to run while others had the cores. Threads that have ended are not in it.
-    pub waited: Duration,
+    /// What each thread has had of the cores. Threads that have ended are not in it.
+    threads: BTreeMap<u32, ThreadUse>,
     pub rss_kb: u64,
+}
+
+/// What a thread has had so far, by the kernel's scheduler.
+#[derive(Debug, Clone, Copy, Default)]
+struct ThreadUse {
+    cpu: Duration,
+    /// Time it was ready to run while others had the cores.
+    waited: Duration,
+}
+
+/// What the server's processes had of the cores between two moments.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerUse {
+    pub cpu: Duration,
+    /// Time that threads were ready to run while others had the cores.
+    pub waited: Duration,
+    /// CPU time of the busiest thread: a shard that has all of one core can do no more.
+    pub busiest_thread: Duration,
+}
+
+impl ServerSample {
+    /// What was used since an earlier sample.
+    pub fn since(&self, earlier: &Self) -> ServerUse {
+        let mut used = ServerUse {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            waited: Duration::ZERO,
+            busiest_thread: Duration::ZERO,
+        };
+        for (thread, now) in &self.threads {
+            let before = earlier.threads.get(thread).copied().unwrap_or_default();
+            used.waited += now.waited.saturating_sub(before.waited);
+            used.busiest_thread = used.busiest_thread.max(now.cpu.saturating_sub(before.cpu));
+        }
+        used
+    }
 }
 
 /// Sums up all `pids`; an error if one of them is gone.
@@ -28,7 +64,7 @@ pub fn sample_server(pids: &[u32]) -> anyhow::Result<ServerSample> {
             fs::read_to_string(format!("/proc/{pid}/{file}")).with_context(|| format!("server process {pid} is gone"))
         };
         sum.cpu += cpu_time(&read("stat")?)?;
-        sum.waited += run_queue_wait(&pid.to_string());
+        sum.threads.extend(threads_of(&pid.to_string()));
         sum.rss_kb += resident_kb(&read("status")?)?;
     }
     Ok(sum)
@@ -55,24 +91,42 @@ fn resident_kb(status: &str) -> anyhow::Result<u64> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OwnUse {
     pub cpu: Duration,
-    /// As [`ServerSample::waited`].
+    /// As [`ServerUse::waited`].
     pub waited: Duration,
 }
 
 pub fn own_use() -> OwnUse {
     let time = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
     let cpu = Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec.try_into().unwrap_or_default());
-    OwnUse { cpu, waited: run_queue_wait("self") }
+    OwnUse { cpu, waited: threads_of("self").map(|(_, used)| used.waited).sum() }
 }
 
-/// The second figure of each thread's `schedstat`, in nanoseconds; nothing on kernels that do not keep it.
-fn run_queue_wait(process: &str) -> Duration {
+/// The threads of a process by id; nothing on kernels that do not keep `schedstat`.
+fn threads_of(process: &str) -> impl Iterator<Item = (u32, ThreadUse)> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let waits = threads.filter_map(|thread| {
+    threads.filter_map(|thread| {
         let schedule = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        schedule.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(waits.sum())
+        let mut figures = schedule.split_ascii_whitespace().map(|figure| figure.parse().map(Duration::from_nanos));
+        let (cpu, waited) = (figures.next()?.ok()?, figures.next()?.ok()?);
+        Some((thread.file_name().to_str()?.parse().ok()?, ThreadUse { cpu, waited }))
+    })
+}
+
+/// What a report says of the machine: processor, cores, memory, system. What cannot be read is left out.
+pub fn description() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let after_colon = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = after_colon(&read("/proc/meminfo"), "MemTotal")
+        .and_then(|total| total.trim_end_matches(" kB").parse::<f64>().ok())
+        .map(|kb| format!("{:.1} GB", kb / 1024.0 / 1024.0));
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let kernel = (!kernel.is_empty()).then(|| format!("Linux {}", kernel.trim()));
+    let parts = [after_colon(&read("/proc/cpuinfo"), "model name"), Some(format!("{cores} cores")), memory, kernel];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Keeps this thread, and those it starts, on one core.
@@ -112,5 +166,7 @@ mod tests {
         let sample = sample_server(&[std::process::id()]).unwrap();
         assert!(sample.rss_kb > 100);
         assert!(own_use().cpu > Duration::ZERO);
+        let used = sample_server(&[std::process::id()]).unwrap().since(&sample);
+        assert!(used.busiest_thread <= used.cpu + Duration::from_millis(20), "{used:?}");
     }
 }

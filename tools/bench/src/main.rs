@@ -4,6 +4,7 @@
 //! reference server it compares with.
 
 mod coordinator;
+mod gauges;
 mod load;
 mod machine;
 mod options;
@@ -12,8 +13,10 @@ mod plan;
 mod progress;
 mod reference;
 mod report;
+mod sampler;
 mod scenario;
 mod tally;
+mod timeline;
 mod worker;
 
 use std::process::ExitCode;
@@ -52,5 +55,8 @@ fn measure(options: &Options) -> anyhow::Result<ExitCode> {
         report.compare_with(&reference);
     }
     report.print(options.json)?;
+    if let Some(path) = &options.report {
+        report.write_page(path, options)?;
+    }
     Ok(report.exit_code())
 }

@@ -9,8 +9,10 @@ use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Format;
+use crate::options::{ChurnOptions, MatchmakeOptions, TalkOptions};
 use crate::pacing::Spread;
 use crate::tally::Tally;
+use crate::timeline::Second;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -28,6 +30,17 @@ pub enum Scenario {
     /// Ping once a second on each of `--connections` sockets, quietly and while `--registrations` players register
     /// with passwords at once.
     Passwords,
+    /// Rooms of `--room-size` players; each says something once all have heard what it said before.
+    Chat,
+    /// Relayed matches of `--room-size` players; each sends `--each` messages per second to the others.
+    Relay,
+    /// SmartFoxServer's public chat: players come at `--connect-rate`, are put into rooms, say something every four
+    /// seconds for `--duration`, and leave at `--leave-rate`.
+    Rooms,
+    /// Tickets arrive at `--rate`, look for opponents, and are matched.
+    Matchmake,
+    /// As `rooms`, while players are replaced, stop reading and vanish.
+    Churn,
 }
 
 impl Scenario {
@@ -39,16 +52,27 @@ impl Scenario {
             Self::Heartbeat => "heartbeat",
             Self::Blast => "blast",
             Self::Passwords => "passwords",
+            Self::Chat => "chat",
+            Self::Relay => "relay",
+            Self::Rooms => "rooms",
+            Self::Matchmake => "matchmake",
+            Self::Churn => "churn",
         }
     }
 
     /// Measured between two moments fixed beforehand; the others end when their work is done.
     pub fn is_timed(self) -> bool {
-        matches!(self, Self::Register | Self::Authenticate | Self::Heartbeat)
+        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords)
     }
 
+    /// Accounts are written in the measured part.
     pub fn writes_accounts(self) -> bool {
-        matches!(self, Self::Register | Self::Passwords | Self::Ccu)
+        matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn)
+    }
+
+    /// Players talk to each other: an operation is a message in or out.
+    pub fn counts_messages(self) -> bool {
+        matches!(self, Self::Chat | Self::Relay | Self::Rooms | Self::Churn)
     }
 
     pub fn holds_sockets(self) -> bool {
@@ -60,7 +84,8 @@ impl Scenario {
         match self {
             Self::Register | Self::Authenticate => 64,
             Self::Heartbeat => 100,
-            Self::Ccu | Self::Passwords => 1_000,
+            Self::Chat | Self::Relay | Self::Matchmake => 500,
+            Self::Ccu | Self::Passwords | Self::Rooms | Self::Churn => 1_000,
             Self::Blast => 3_500,
         }
     }
@@ -91,12 +116,28 @@ pub struct Plan {
     pub users: usize,
     /// `passwords`: players that register at once.
     pub registrations: usize,
+    pub talk: TalkOptions,
+    /// `rooms`, `churn`: players who leave per second in the end.
+    pub leave_rate: f64,
+    pub churn: ChurnOptions,
+    pub matchmake: MatchmakeOptions,
+    /// `matchmake`: tickets that wait all along.
+    pub standing: usize,
+    /// `rooms`, `churn`: how long players come.
+    pub ramp: Duration,
     pub warmup: Duration,
     pub duration: Duration,
     /// How long an answer may take after the last operation began.
     pub patience: Duration,
     pub pin: Option<usize>,
     pub seed: u64,
+}
+
+impl Plan {
+    /// From the word until the measured part.
+    pub fn lead(&self) -> Duration {
+        self.ramp + self.warmup
+    }
 }
 
 /// Begin at this time of the machine's monotonic clock.
@@ -116,7 +157,7 @@ pub struct Window {
 impl Window {
     pub fn new(go: Go, plan: &Plan) -> Self {
         let begin = instant_at(go.begin);
-        let measure_from = begin + plan.warmup;
+        let measure_from = begin + plan.lead();
         Self { begin, measure_from, measure_to: measure_from + plan.duration }
     }
 
@@ -133,6 +174,8 @@ pub enum Event {
     Ready,
     /// Operations done so far.
     Progress(u64),
+    /// What happened in a second that is over.
+    Second(Box<Second>),
     /// The measured part of an untimed scenario is over.
     Measured,
     /// The last word; connections stay open until the worker's input ends.
@@ -152,6 +195,37 @@ pub struct WorkerReport {
     pub cpu_share: f64,
     /// Share of the measured part that it was ready to run while others had its core.
     pub wait_share: f64,
+}
+
+/// Turns moments into microseconds of the machine's clock, which mean the same in every process, and back.
+#[derive(Debug, Clone, Copy)]
+pub struct MachineClock {
+    base: Instant,
+    base_us: u64,
+}
+
+impl MachineClock {
+    pub fn new() -> Self {
+        Self { base: Instant::now(), base_us: micros(machine_clock()) }
+    }
+
+    pub fn time_us(&self, moment: Instant) -> u64 {
+        match moment.checked_duration_since(self.base) {
+            Some(after) => self.base_us + micros(after),
+            None => self.base_us.saturating_sub(micros(self.base - moment)),
+        }
+    }
+
+    pub fn moment(&self, time_us: u64) -> Instant {
+        match time_us.checked_sub(self.base_us) {
+            Some(after) => self.base + Duration::from_micros(after),
+            None => self.base.checked_sub(Duration::from_micros(self.base_us - time_us)).unwrap_or(self.base),
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The machine's monotonic clock, the same in every process.

@@ -25,7 +25,13 @@ const LISTEN_BACKLOG: u32 = 1024;
 pub fn measure(options: &Options) -> anyhow::Result<Report> {
     let server = Server::start(options.reference_core)?;
     let address = server.address;
-    let target = Target { options, addresses: vec![address], pids: vec![server.process.id()], signs_in: false };
+    let target = Target {
+        options,
+        addresses: vec![address],
+        pids: vec![server.process.id()],
+        metrics: Vec::new(),
+        signs_in: false,
+    };
     let mut runs = Vec::new();
     for _ in 0..options.repeat {
         runs.push(coordinator::run(&target)?);

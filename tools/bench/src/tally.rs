@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::Fault;
 
-/// Three significant figures from one microsecond to ten minutes.
+/// Latencies are told apart from one microsecond to ten minutes.
 const LATENCY_US_MAX: u64 = 600 * 1_000_000;
-const SIGNIFICANT_FIGURES: u8 = 3;
 /// Distinct reasons kept; the rest is counted together.
 const REASONS_MAX: usize = 20;
 
-/// Latencies in microseconds.
+/// Latencies in microseconds, to so many significant figures: three for what is reported, one for the thousands of
+/// histograms of a run second by second, which are plotted (a step of theirs is 6 %).
 #[derive(Debug, Clone)]
-pub struct Latencies(Histogram<u64>);
+pub struct Latencies<const FIGURES: u8 = 3>(Histogram<u64>);
 
-impl Default for Latencies {
+impl<const FIGURES: u8> Default for Latencies<FIGURES> {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LATENCY_US_MAX, SIGNIFICANT_FIGURES);
+        let histogram = Histogram::new_with_bounds(1, LATENCY_US_MAX, FIGURES);
         #[expect(clippy::expect_used, reason = "the bounds are constants that a test builds too")]
         Self(histogram.expect("constant bounds are valid"))
     }
 }
 
-impl Latencies {
+impl<const FIGURES: u8> Latencies<FIGURES> {
     pub fn record(&mut self, latency: Duration) {
         self.record_many(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), 1);
     }
@@ -35,7 +35,7 @@ impl Latencies {
         self.0.saturating_record_n(latency_us.clamp(1, LATENCY_US_MAX), count);
     }
 
-    pub fn merge(&mut self, other: &Latencies) {
+    pub fn merge(&mut self, other: &Self) {
         for step in other.0.iter_recorded() {
             self.record_many(step.value_iterated_to(), step.count_at_value());
         }
@@ -59,13 +59,13 @@ impl Latencies {
     }
 }
 
-impl Serialize for Latencies {
+impl<const FIGURES: u8> Serialize for Latencies<FIGURES> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())))
     }
 }
 
-impl<'de> Deserialize<'de> for Latencies {
+impl<'de, const FIGURES: u8> Deserialize<'de> for Latencies<FIGURES> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut latencies = Self::default();
         for (latency_us, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn no_latency_is_no_figure() {
-        assert_eq!(Latencies::default().percentile_ms(99.0), None);
-        assert_eq!(Latencies::default().max_ms(), None);
+        assert_eq!(Latencies::<3>::default().percentile_ms(99.0), None);
+        assert_eq!(Latencies::<1>::default().max_ms(), None);
     }
 
     #[test]

@@ -12,9 +12,10 @@ use crate::load::socket::ReadBuffer;
 use crate::load::{Endpoints, Fault};
 use crate::machine::{self, OwnUse};
 use crate::pacing::PreciseTimer;
-use crate::plan::{Event, Go, Plan, Window, WorkerReport};
+use crate::plan::{Event, Go, MachineClock, Plan, Window, WorkerReport};
 use crate::scenario;
 use crate::tally::Tally;
+use crate::timeline::Recorder;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -25,6 +26,8 @@ pub struct Worker {
     pub read_buffer: ReadBuffer,
     pub random: RefCell<fastrand::Rng>,
     pub tally: RefCell<Tally>,
+    pub clock: MachineClock,
+    timeline: RefCell<Recorder>,
     go: watch::Receiver<Option<Window>>,
     /// Operations begun, or meant to have begun, without an answer.
     in_flight: Cell<u64>,
@@ -49,6 +52,8 @@ impl Worker {
             go,
             read_buffer: ReadBuffer::new(),
             tally: RefCell::default(),
+            clock: MachineClock::new(),
+            timeline: RefCell::default(),
             in_flight: Cell::default(),
             nothing_in_flight: Notify::new(),
             done: Cell::default(),
@@ -63,6 +68,7 @@ impl Worker {
             let window = *go.borrow_and_update();
             if let Some(window) = window {
                 tokio::time::sleep_until(window.begin.into()).await;
+                self.timeline.borrow_mut().begin(window.begin);
                 return window;
             }
             if go.changed().await.is_err() {
@@ -72,12 +78,18 @@ impl Worker {
         }
     }
 
+    /// When the run begins, once that is known.
+    pub fn window(&self) -> Option<Window> {
+        *self.go.borrow()
+    }
+
     pub fn begin_operation(&self) {
         self.begin_operations(1);
     }
 
     pub fn begin_operations(&self, count: u64) {
         self.in_flight.set(self.in_flight.get() + count);
+        self.timeline.borrow_mut().send(count);
     }
 
     /// Every operation begun ends once, with an answer or a fault.
@@ -86,17 +98,59 @@ impl Worker {
     }
 
     pub fn end_operations(&self, count: u64) {
-        self.in_flight.set(self.in_flight.get() - count);
+        self.in_flight.set(self.in_flight.get().saturating_sub(count));
         self.done.set(self.done.get() + count);
         if self.in_flight.get() == 0 {
             self.nothing_in_flight.notify_waiters();
         }
     }
 
+    /// As [`Worker::begin_operations`] for what one message brings about: its deliveries and its acknowledgement.
+    pub fn expect_answers(&self, count: u64) {
+        self.in_flight.set(self.in_flight.get() + count);
+    }
+
+    /// Counts a message on its way into the server.
+    pub fn note_message_in(&self) {
+        self.timeline.borrow_mut().send(1);
+        if self.window().is_some_and(|window| window.covers(Instant::now())) {
+            self.tally.borrow_mut().served += 1;
+        }
+    }
+
+    /// Counts a message that came out right. It belongs to the window if it was meant to leave within it, and its
+    /// latency counts from then.
+    pub fn note_message_out(&self, intended: Instant) {
+        let now = Instant::now();
+        let latency = now.saturating_duration_since(intended);
+        self.note_answer(now, latency);
+        let Some(window) = self.window() else { return };
+        let mut tally = self.tally.borrow_mut();
+        tally.served += u64::from(window.covers(now));
+        if window.covers(intended) {
+            tally.ok += 1;
+            tally.latency.record(latency);
+        }
+    }
+
+    /// Counts an open connection for as long as the answer lives.
+    pub fn connected(self: &Rc<Self>) -> Connected {
+        self.timeline.borrow_mut().connect();
+        Connected(self.clone())
+    }
+
+    /// Notes a right answer in the run's timeline.
+    pub fn note_answer(&self, now: Instant, latency: Duration) {
+        self.timeline.borrow_mut().receive(now, latency);
+    }
+
     /// Ends an operation of a closed loop: it belongs to the window if its answer came within it.
     pub fn record_closed(&self, window: &Window, started: Instant, outcome: Result<(), Fault>) {
         let now = Instant::now();
         self.end_operation();
+        if outcome.is_ok() {
+            self.note_answer(now, now - started);
+        }
         let mut tally = self.tally.borrow_mut();
         match outcome {
             Err(fault) => tally.fail(&fault),
@@ -114,7 +168,10 @@ impl Worker {
     pub fn record_open(&self, intended: Instant, outcome: Result<(), Fault>) {
         let now = Instant::now();
         self.end_operation();
-        let Some(window) = *self.go.borrow() else { return };
+        let Some(window) = self.window() else { return };
+        if outcome.is_ok() {
+            self.note_answer(now, now.saturating_duration_since(intended));
+        }
         let mut tally = self.tally.borrow_mut();
         match outcome {
             Err(fault) => tally.fail(&fault),
@@ -135,6 +192,18 @@ impl Worker {
     /// Waits until every operation has ended, at most for the plan's patience; what has not is an error.
     pub async fn drain(&self) {
         if tokio::time::timeout(self.plan.patience, self.drained()).await.is_err() {
+            self.fail_in_flight();
+        }
+    }
+
+    /// As [`Worker::drain`] after a scenario with messages: of those that are missing, `lost` tells how many later
+    /// ones overtook.
+    pub async fn drain_messages(&self, lost: impl FnOnce() -> u64) {
+        let is_drained = tokio::time::timeout(self.plan.patience, self.drained()).await.is_ok();
+        let lost = lost();
+        self.tally.borrow_mut().fail_many(Fault::MessageLost.to_string(), lost);
+        self.in_flight.set(self.in_flight.get().saturating_sub(lost));
+        if !is_drained {
             self.fail_in_flight();
         }
     }
@@ -199,6 +268,15 @@ impl Worker {
     }
 }
 
+/// An open connection, counted as such in the run's timeline.
+pub struct Connected(Rc<Worker>);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.timeline.borrow_mut().disconnect();
+    }
+}
+
 /// Writes one event on standard output, which the coordinator reads.
 pub fn say(event: &Event) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(event)?;
@@ -234,6 +312,8 @@ async fn run(plan: Plan) -> anyhow::Result<()> {
         _ = released.changed() => anyhow::bail!("the coordinator is gone"),
     };
     progress.abort();
+    let seconds = worker.timeline.borrow_mut().take_all();
+    seconds.into_iter().try_for_each(|second| say(&Event::Second(Box::new(second))))?;
     say(&Event::Report(Box::new(worker.report())))?;
     // The coordinator still weighs the server with all connections open.
     let _ = released.changed().await;
@@ -260,7 +340,13 @@ async fn say_progress(worker: Rc<Worker>) {
     let mut interval = tokio::time::interval(PROGRESS_INTERVAL);
     loop {
         interval.tick().await;
-        if say(&Event::Progress(worker.done.get())).is_err() {
+        let seconds = {
+            let mut timeline = worker.timeline.borrow_mut();
+            timeline.roll(Instant::now());
+            timeline.take_finished()
+        };
+        let said = seconds.into_iter().try_for_each(|second| say(&Event::Second(Box::new(second))));
+        if said.and_then(|()| say(&Event::Progress(worker.done.get()))).is_err() {
             return;
         }
     }

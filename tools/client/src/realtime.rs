@@ -23,14 +23,16 @@ pub trait SocketRequest {
     type Reply;
     /// The message as envelopes carry it.
     fn into_message(self) -> Message;
-    /// The reply, or what came in its place.
-    fn read_reply(answer: Option<Message>) -> Result<Self::Reply, Option<Message>>;
+    /// The reply; `None` if something else came in its place.
+    fn read_reply(answer: Option<Message>) -> Option<Self::Reply>;
 }
 
 /// A message that the server sends of its own accord.
 pub trait SocketPush: Sized {
-    /// The push, or the message back if it is another kind.
-    fn from_message(message: Message) -> Result<Self, Message>;
+    /// Whether a message is of this kind.
+    fn is(message: &Message) -> bool;
+    /// The push; `None` if the message is of another kind.
+    fn from_message(message: Message) -> Option<Self>;
 }
 
 macro_rules! requests {
@@ -40,10 +42,10 @@ macro_rules! requests {
             fn into_message(self) -> Message {
                 Message::$request(self)
             }
-            fn read_reply(answer: Option<Message>) -> Result<Self::Reply, Option<Message>> {
+            fn read_reply(answer: Option<Message>) -> Option<Self::Reply> {
                 match answer {
-                    Some(Message::$reply(reply)) => Ok(reply),
-                    other => Err(other),
+                    Some(Message::$reply(reply)) => Some(reply),
+                    _ => None,
                 }
             }
         }
@@ -57,8 +59,8 @@ macro_rules! acknowledged {
             fn into_message(self) -> Message {
                 Message::$request(self)
             }
-            fn read_reply(answer: Option<Message>) -> Result<(), Option<Message>> {
-                answer.map_or(Ok(()), |other| Err(Some(other)))
+            fn read_reply(answer: Option<Message>) -> Option<()> {
+                answer.is_none().then_some(())
             }
         }
     )* };
@@ -67,10 +69,13 @@ macro_rules! acknowledged {
 macro_rules! pushes {
     ($($push:ident;)*) => { $(
         impl SocketPush for $push {
-            fn from_message(message: Message) -> Result<Self, Message> {
+            fn is(message: &Message) -> bool {
+                matches!(message, Message::$push(_))
+            }
+            fn from_message(message: Message) -> Option<Self> {
                 match message {
-                    Message::$push(push) => Ok(push),
-                    other => Err(other),
+                    Message::$push(push) => Some(push),
+                    _ => None,
                 }
             }
         }
@@ -134,20 +139,18 @@ impl Socket {
     /// Asks and waits for the answer that belongs to the request; other messages wait for their own readers.
     pub async fn ask<Request: SocketRequest>(&mut self, request: Request) -> Result<Request::Reply, ClientError> {
         let answer = self.request(request.into_message()).await?;
-        Request::read_reply(answer).map_err(unexpected)
+        let name = name_of(answer.as_ref());
+        Request::read_reply(answer).ok_or_else(|| unexpected(name))
     }
 
     /// The oldest push of one kind that has not been taken, else the next to arrive; all other messages stay in their
     /// order. Cancelling it loses nothing.
     pub async fn next_push<Push: SocketPush>(&mut self) -> Result<Push, ClientError> {
-        self.find(|envelope| {
-            let Envelope { cid, message: Some(message) } = envelope else { return Err(envelope) };
-            if !cid.is_empty() {
-                return Err(Envelope { cid, message: Some(message) });
-            }
-            Push::from_message(message).map_err(Envelope::push)
-        })
-        .await
+        let is_wanted =
+            |envelope: &Envelope| envelope.cid.is_empty() && envelope.message.as_ref().is_some_and(Push::is);
+        let message = self.find(is_wanted).await?.message;
+        let name = name_of(message.as_ref());
+        message.and_then(Push::from_message).ok_or_else(|| unexpected(name))
     }
 
     /// Enters a chat room, seen by its members.
@@ -213,7 +216,10 @@ impl Socket {
     }
 }
 
-fn unexpected(answer: Option<Message>) -> ClientError {
-    let name = answer.as_ref().map_or("a bare acknowledgement", |message| message.variant().name);
-    ClientError::Malformed(format!("{name} does not answer what was asked"))
+fn name_of(answer: Option<&Message>) -> &'static str {
+    answer.map_or("a bare acknowledgement", |message| message.variant().name)
+}
+
+fn unexpected(name: &str) -> ClientError {
+    ClientError::Malformed(format!("{name} is not what was asked for"))
 }

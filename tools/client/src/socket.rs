@@ -100,8 +100,7 @@ impl Socket {
 
     /// Waits for the answer to one of the requests under way; answers to others, and pushes, wait for their readers.
     pub async fn answer(&mut self, cid: &Cid) -> Result<Option<Message>, ClientError> {
-        let answer = self.find(|envelope| if envelope.cid == cid.0 { Ok(envelope.message) } else { Err(envelope) });
-        match answer.await? {
+        match self.find(|envelope| envelope.cid == cid.0).await?.message {
             Some(Message::Error(error)) => Err(ClientError::Realtime { code: error.code, message: error.message }),
             message => Ok(message),
         }
@@ -112,35 +111,21 @@ impl Socket {
         self.send(&Envelope::push(message)).await
     }
 
-    /// The first message, waiting or still to come, that `take` accepts; those it hands back keep their order.
-    pub(crate) async fn find<Found>(
-        &mut self,
-        mut take: impl FnMut(Envelope) -> Result<Found, Envelope>,
-    ) -> Result<Found, ClientError> {
-        let mut passed = VecDeque::new();
-        let mut found = None;
-        while let Some(envelope) = self.waiting.pop_front() {
-            match take(envelope) {
-                Ok(taken) => {
-                    found = Some(taken);
-                    break;
-                }
-                Err(envelope) => passed.push_back(envelope),
-            }
-        }
-        passed.append(&mut self.waiting);
-        self.waiting = passed;
-        if let Some(found) = found {
+    /// The first message, waiting or still to come, that is wanted; all others keep their order.
+    pub(crate) async fn find(&mut self, is_wanted: impl Fn(&Envelope) -> bool) -> Result<Envelope, ClientError> {
+        let waiting = self.waiting.iter().position(&is_wanted);
+        if let Some(found) = waiting.and_then(|index| self.waiting.remove(index)) {
             return Ok(found);
         }
         loop {
-            match take(self.receive_new().await?) {
-                Ok(found) => return Ok(found),
-                Err(_) if self.waiting.len() >= WAITING_LEN_MAX => {
-                    return Err(ClientError::Malformed(format!("{WAITING_LEN_MAX} messages and not the one awaited")));
-                }
-                Err(envelope) => self.waiting.push_back(envelope),
+            let envelope = self.receive_new().await?;
+            if is_wanted(&envelope) {
+                return Ok(envelope);
             }
+            if self.waiting.len() >= WAITING_LEN_MAX {
+                return Err(ClientError::Malformed(format!("{WAITING_LEN_MAX} messages and not the one awaited")));
+            }
+            self.waiting.push_back(envelope);
         }
     }
 

@@ -6,7 +6,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
+use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
+use muster_api::live::{Live, Rim};
+use muster_api::realtime::events::presence_event;
 use muster_api::{App, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoHooks};
 use muster_domain::account::Ending;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -16,6 +20,9 @@ use muster_domain::ports::revocations::Revocation;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
+use muster_live::plane::Message;
+use muster_live::stream::{Encode, Payload, PresenceEvent};
+use muster_live::{CloseReason, Delivery, Encoding, Millis, Plane, PlaneConfig, SessionKey, ShardIndex};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
 use serde_json::Value;
@@ -101,11 +108,56 @@ impl Passwords for TestPasswords {
     }
 }
 
+/// Keeps what sessions are sent and which close.
+#[derive(Default)]
+pub struct TestRim {
+    /// Frames by session, without their headers.
+    pub sent: RefCell<Vec<(SessionKey, Value)>>,
+    /// Sessions told to close.
+    pub closed: RefCell<Vec<(SessionKey, CloseReason)>>,
+}
+
+impl Rim for TestRim {
+    fn now(&self) -> Millis {
+        1
+    }
+
+    fn deliver(&self, session: SessionKey, frame: Bytes, _delivery: Delivery) {
+        self.sent.borrow_mut().push((session, serde_json::from_slice(&frame).unwrap()));
+    }
+
+    fn close(&self, session: SessionKey, reason: CloseReason) {
+        self.closed.borrow_mut().push((session, reason));
+    }
+
+    fn send(&self, shard: ShardIndex, message: Message) {
+        panic!("there is one shard: {message:?} for {shard}");
+    }
+
+    fn settle(&self, _next_due: Option<Millis>, _is_busy: bool, _is_congested: bool) {}
+}
+
+/// Payloads as they are, in JSON.
+struct Frames;
+
+impl Encode for Frames {
+    fn frame(&self, payload: &dyn Payload, _encoding: Encoding) -> Bytes {
+        let mut out = Vec::new();
+        payload.write(Encoding::Json, &mut out);
+        out.into()
+    }
+
+    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
+        Some(self.frame(&presence_event(event, "muster")?, encoding))
+    }
+}
+
 /// How a world differs from the usual one.
 pub struct Setup {
     pub sessions: SessionRules,
     pub guessing: GuessingConfig,
     pub hooks: Rc<dyn Hooks>,
+    pub live: LiveRules,
 }
 
 impl Default for Setup {
@@ -114,6 +166,7 @@ impl Default for Setup {
             sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3600, single_session: false },
             guessing: GuessingConfig::default(),
             hooks: Rc::new(NoHooks),
+            live: LiveRules { node: "muster".into(), single_socket: false, single_match: false, single_party: false },
         }
     }
 }
@@ -126,6 +179,8 @@ pub struct World {
     pub entropy: Rc<TestEntropy>,
     pub passwords: Rc<TestPasswords>,
     pub closed: Arc<Mutex<Vec<Revocation>>>,
+    /// What sessions were sent.
+    pub rim: Rc<TestRim>,
     pub address: Cell<Option<IpAddr>>,
     runtime: tokio::runtime::Runtime,
     _folder: tempfile::TempDir,
@@ -184,6 +239,7 @@ impl World {
         let told = Arc::clone(&closed);
         let texts =
             KeyTexts { server_key: "defaultkey", http_key: "http-key", session: SESSION_KEY, refresh: REFRESH_KEY };
+        let rim = Rc::new(TestRim::default());
         let app = Rc::new(App {
             store: store.clone(),
             passwords: passwords.clone(),
@@ -195,11 +251,13 @@ impl World {
             sessions: setup.sessions,
             revocations: Arc::new(Revocations::new(Box::new(move |row| told.lock().unwrap().push(*row)))),
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
+            live: Rc::new(Live::new(Plane::new(0, 1, PlaneConfig::default(), Rc::new(Frames)), rim.clone())),
+            live_rules: setup.live,
             metrics: Arc::new(Metrics::default()),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let address = Cell::new("10.0.0.1".parse().ok());
-        Self { app, store, clock, entropy, passwords, closed, address, runtime, _folder: folder }
+        Self { app, store, clock, entropy, passwords, closed, rim, address, runtime, _folder: folder }
     }
 
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {

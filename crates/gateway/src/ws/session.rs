@@ -10,9 +10,8 @@ use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
 use muster_api::realtime::{Operation, Outcome, SocketSession};
-use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
-use muster_live::{CloseReason, Discarded, SessionInfo, SessionKey};
+use muster_live::{CloseReason, Discarded};
 use muster_wire::envelope::Format;
 use percent_encoding::percent_decode_str;
 
@@ -28,6 +27,8 @@ use crate::shard::{ConnectionGuard, Shard, count_session};
 pub struct Opening {
     claims: Claims,
     format: Format,
+    /// Whether the user appears online.
+    appears: bool,
     address: IpAddr,
 }
 
@@ -55,7 +56,9 @@ pub fn authorise(
     };
     let claims = session_token(app, &token, app.clock.now())
         .map_err(|_| (StatusCode::UNAUTHORIZED, "The session token is missing, invalid or has expired."))?;
-    Ok(Opening { claims, format, address })
+    let appears = parameter(query, "status")
+        .is_some_and(|value| matches!(value.as_str(), "true" | "1" | "t" | "T" | "TRUE" | "True"));
+    Ok(Opening { claims, format, appears, address })
 }
 
 /// A query parameter's first value, decoded.
@@ -69,25 +72,20 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 
 /// Runs a socket to its end.
 pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, _guard: ConnectionGuard) {
-    let Opening { claims, format, address } = opening;
+    let Opening { claims, format, appears, address } = opening;
     let handle = Rc::new(SocketHandle::new(shard.pushing.clone()));
-    let info = SessionInfo {
-        session_id: session_id(&shard.app),
-        user_id: claims.user_id,
-        token_id: claims.token_id,
-        issued_at_sec: claims.issued_at_sec,
-    };
-    let (session_id, user_id) = (info.session_id, info.user_id);
-    // Registered first and asked again then, so that a revocation meanwhile is not missed between the two.
-    let registered = Registered { key: shard.sessions.borrow_mut().open(info, handle.clone()), shard: &shard };
-    if shard.app.revocations.is_revoked(&claims) {
+    let user_id = claims.user_id;
+    let registered = Registered::open(&shard, claims, format, appears, handle.clone());
+    let session_id = registered.session.session_id();
+    // Asked again now that it is registered, so that a revocation meanwhile is not missed between the two.
+    if shard.app.revocations.is_revoked(registered.session.claims()) {
         handle.close(CloseReason::TokenRevoked);
     } else if shard.is_draining() {
         handle.close(CloseReason::ServerStopping);
     }
     let gauge = count_session(&shard.metrics);
     tracing::debug!(%session_id, %user_id, %address, format = format.name(), "socket opened");
-    let handler = Handler { session: Rc::new(SocketSession::new(shard.app.clone(), format, claims)) };
+    let handler = Handler { session: registered.session.clone() };
     let mut connection = Connection::new(stream, &early, handler, handle.clone(), shard.sockets.clone());
     // It holds on to the buffer that the handshake was read into.
     drop(early);
@@ -111,22 +109,26 @@ async fn finish(operation: Operation, shard: &Shard) {
     }
 }
 
-/// A session's entry with its shard, gone with the socket however that ends.
+/// A session and its socket, known to the live plane until dropped, however that happens.
 struct Registered<'a> {
     shard: &'a Shard,
-    key: SessionKey,
+    session: Rc<SocketSession>,
+}
+
+impl<'a> Registered<'a> {
+    fn open(shard: &'a Shard, claims: Claims, format: Format, appears: bool, socket: Rc<SocketHandle>) -> Self {
+        let session = SocketSession::register(shard.app.clone(), format, claims);
+        shard.rim.attach(session.key(), socket);
+        session.begin(appears);
+        Self { shard, session }
+    }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        self.shard.sessions.borrow_mut().close(self.key);
+        self.shard.rim.detach(self.session.key());
+        self.session.close();
     }
-}
-
-fn session_id(app: &App) -> SessionId {
-    let mut bytes = [0; 16];
-    app.entropy.fill(&mut bytes);
-    SessionId(uuid::Builder::from_random_bytes(bytes).into_uuid())
 }
 
 struct Handler {

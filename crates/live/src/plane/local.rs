@@ -34,6 +34,10 @@ pub(super) struct OnStream {
     pub stream: StreamKey,
     /// Whether it is there, or on its way.
     pub is_present: bool,
+    /// How it is there: as it came first.
+    pub hidden: bool,
+    /// See [`Presence::persistence`].
+    pub persistence: bool,
     /// By which join or listen it hears it, or will.
     pub listens: Option<u32>,
 }
@@ -47,6 +51,15 @@ struct Job {
     frames: Frames,
     audience: LocalAudience,
     delivery: Delivery,
+}
+
+/// How a session comes to a stream: there, hearing it, or both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Coming {
+    pub is_present: bool,
+    pub hidden: bool,
+    pub persistence: bool,
+    pub listens: bool,
 }
 
 #[derive(Debug, Default)]
@@ -118,8 +131,7 @@ impl Local {
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
-        is_present: bool,
-        listens: bool,
+        coming: Coming,
         streams_max: usize,
     ) -> Result<Option<Listener>, JoinRefusal> {
         let session = SessionRef { shard: self.me, key };
@@ -129,13 +141,21 @@ impl Local {
             Some(position) => &mut known.streams[position],
             None if known.streams.len() >= streams_max => return Err(JoinRefusal::TooManyStreams),
             None => {
-                known.streams.push(OnStream { stream: stream.clone(), is_present: false, listens: None });
+                known.streams.push(OnStream {
+                    stream: stream.clone(),
+                    is_present: false,
+                    hidden: false,
+                    persistence: false,
+                    listens: None,
+                });
                 let last = known.streams.len() - 1;
                 &mut known.streams[last]
             }
         };
-        on.is_present |= is_present;
-        if !listens || on.listens.is_some() {
+        if coming.is_present && !on.is_present {
+            (on.is_present, on.hidden, on.persistence) = (true, coming.hidden, coming.persistence);
+        }
+        if !coming.listens || on.listens.is_some() {
             return Ok(None);
         }
         known.serial = known.serial.wrapping_add(1);

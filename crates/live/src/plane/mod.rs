@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 pub use local::SLICE_DELIVERIES;
-use local::{Local, Session};
+use local::{Coming, Local, Session};
 pub use message::{
     Audience, Condition, Down, Frames, Identity, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
     Publish, Reply, RequestRef, Up,
@@ -117,6 +117,14 @@ impl Plane {
         self.local.presence(key)
     }
 
+    /// A session's presence on a stream that it is on or on its way to, without a status.
+    pub fn presence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<Presence> {
+        let session = self.local.sessions.get(key)?;
+        let on = session.streams.iter().find(|on| on.is_present && on.stream == *stream)?;
+        let (hidden, persistence) = (on.hidden, on.persistence);
+        self.local.presence(key).map(|presence| Presence { hidden, persistence, ..presence })
+    }
+
     /// Whether a session is on a stream or on its way there.
     pub fn is_on(&self, key: SessionKey, stream: &StreamKey) -> bool {
         let session = self.local.sessions.get(key);
@@ -139,7 +147,9 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Output,
     ) {
-        let noted = self.local.note(key, &stream, true, options.listens, self.config.session_streams_max);
+        let JoinOptions { hidden, persistence, status, listens, condition } = options;
+        let coming = Coming { is_present: true, hidden, persistence, listens };
+        let noted = self.local.note(key, &stream, coming, self.config.session_streams_max);
         let (listener, presence) = match (noted, self.local.presence(key)) {
             (Ok(listener), Some(presence)) => (listener, presence),
             (noted, _) => {
@@ -148,7 +158,6 @@ impl Plane {
                 return;
             }
         };
-        let JoinOptions { hidden, persistence, status, condition, .. } = options;
         let presence = Presence { hidden, persistence, status, ..presence };
         let join = Join { stream: stream.clone(), presence, listener, condition, request };
         self.send_up(now, stream.owner(self.shards), Up::Join(Box::new(join)), out);
@@ -175,7 +184,8 @@ impl Plane {
         out: &mut Output,
     ) {
         let owner = stream.owner(self.shards);
-        match self.local.note(key, &stream, false, true, self.config.session_streams_max) {
+        let coming = Coming { listens: true, ..Coming::default() };
+        match self.local.note(key, &stream, coming, self.config.session_streams_max) {
             Ok(Some(listener)) => self.send_up(now, owner, Up::Listen { stream, listener, request }, out),
             Ok(None) => {
                 let Some(request) = request else { return };

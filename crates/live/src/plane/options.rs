@@ -66,7 +66,7 @@ pub struct JoinOptions {
 
 impl Default for JoinOptions {
     fn default() -> Self {
-        Self { hidden: false, persistence: true, status: None, listens: true, condition: Condition::Any }
+        Self { hidden: false, persistence: false, status: None, listens: true, condition: Condition::Any }
     }
 }
 

@@ -11,6 +11,8 @@ use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
 use muster_live::CloseReason;
+use muster_live::plane::PlaneStats;
+use muster_live::wheel::{LATENESS_BOUNDS_MS, Lateness};
 use muster_store::StoreMetrics;
 use muster_wire::operations::OPERATIONS;
 use muster_wire::realtime_variants::VARIANTS;
@@ -54,6 +56,7 @@ impl Telemetry {
         self.render_operations(&mut page);
         self.render_messages(&mut page);
         self.render_gateway(&mut page);
+        self.render_planes(&mut page);
         self.render_accounts(&mut page);
         for (name, value) in self.store.snapshot() {
             page.gauge(&format!("db_{name}"), "Of the database; see the reference.", value as f64);
@@ -134,6 +137,26 @@ impl Telemetry {
             read(&gateway.forwarded_refused),
         );
         page.counter("panic_count", "Panics caught at a request or session.", read(&gateway.panics));
+    }
+
+    fn render_planes(&self, page: &mut Exposition) {
+        let planes = self.gateway.planes();
+        let sum = |pick: fn(&PlaneStats) -> usize| planes.values().map(pick).sum::<usize>() as f64;
+        page.gauge("presences", "Sessions on streams, once for each stream.", sum(|plane| plane.presences));
+        page.gauge("streams", "Streams that somebody is on or hears.", sum(|plane| plane.streams));
+        page.gauge("live_timers", "Timers of the live plane.", sum(|plane| plane.timers));
+        page.gauge("lane_up_waiting", "Messages that wait for credit towards owners.", sum(|plane| plane.up_waiting));
+        page.gauge("lane_down_waiting", "Messages of owners that wait for credit.", sum(|plane| plane.down_waiting));
+        page.gauge("lane_held", "Messages that owners hold back meanwhile.", sum(|plane| plane.held));
+        let deliveries = planes.values().map(|plane| plane.deliveries).sum();
+        page.counter("delivery_count", "Frames handed to sessions.", deliveries);
+        let strangers = planes.values().map(|plane| plane.strangers).sum();
+        page.counter("stranger_count", "Messages dropped: their sender was not there any more.", strangers);
+        let mut lateness = Lateness::default();
+        planes.values().for_each(|plane| lateness.merge(&plane.lateness));
+        let bounds = LATENESS_BOUNDS_MS.map(|bound| bound as f64);
+        let help = "Milliseconds by which timers of the live plane ran late.";
+        page.histogram("live_lateness_ms", help, &bounds, &lateness.buckets, lateness.sum_ms as f64);
     }
 
     fn render_accounts(&self, page: &mut Exposition) {

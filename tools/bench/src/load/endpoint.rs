@@ -27,7 +27,12 @@ impl Endpoints {
 
     /// The address that connection number `index` of this worker goes to.
     pub fn address(&self, index: usize) -> SocketAddr {
-        self.addresses[(self.worker + index) % self.addresses.len()]
+        self.addresses[self.lane(index)]
+    }
+
+    /// Which of the addresses that is. Only players of one lane can meet: the servers may know nothing of each other.
+    pub fn lane(&self, index: usize) -> usize {
+        index % self.addresses.len()
     }
 
     /// Connects without delay for small packets, from a source address of its own range if the server is on

@@ -1,10 +1,13 @@
-//! Ping and pong envelopes in both formats: a prepared ping whose cid is patched in place, and the check of the answer.
+//! Envelopes going out in both formats, and the check of pongs: a ping is prepared once, its cid patched in place.
 
+use muster_wire::envelope;
+use muster_wire::realtime::Envelope;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Fault;
 use super::frames::{self, Opcode};
+use super::protobuf::take_field;
 
 /// How the envelopes of a socket are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
@@ -23,6 +26,15 @@ impl Format {
             Self::Protobuf => "protobuf",
         }
     }
+}
+
+/// Appends the whole frame of any envelope.
+pub fn write_envelope(format: Format, envelope: &Envelope, out: &mut Vec<u8>) {
+    let (wire_format, opcode) = match format {
+        Format::Json => (envelope::Format::Json, Opcode::Text),
+        Format::Protobuf => (envelope::Format::Protobuf, Opcode::Binary),
+    };
+    frames::write_client_frame(opcode, &envelope::encode(envelope, wire_format), out);
 }
 
 /// Digits of a cid; fixed so that a prepared frame never changes its length.
@@ -108,8 +120,9 @@ fn check_protobuf_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fau
     }
     let mut rest = payload;
     let (mut answered, mut is_pong, mut is_error, mut messages) = (&[][..], false, false, 0);
-    while !rest.is_empty() {
-        let (field, content) = take_field(&mut rest).ok_or(Fault::Malformed("envelope is not protobuf"))?;
+    while let Some((field, content)) = take_field(&mut rest)? {
+        // The only kind an envelope has.
+        let content = content.bytes()?;
         messages += u32::from(field != 1);
         match field {
             1 => answered = content,
@@ -130,30 +143,6 @@ fn classify(answered: &[u8], cid: [u8; CID_LEN], is_pong: bool, is_error: bool) 
         (true, _, true) => Err(Fault::Wrong("pong without cid")),
         (true, _, false) => Ok(Answer::Push),
     }
-}
-
-/// Takes one length-delimited field, the only kind an envelope has.
-fn take_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, &'a [u8])> {
-    const LENGTH_DELIMITED: u64 = 2;
-    let tag = take_varint(rest)?;
-    (tag & 7 == LENGTH_DELIMITED).then_some(())?;
-    let len = usize::try_from(take_varint(rest)?).ok()?;
-    let (content, after) = rest.split_at_checked(len)?;
-    *rest = after;
-    Some((tag >> 3, content))
-}
-
-fn take_varint(rest: &mut &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for shift in (0..63).step_by(7) {
-        let (&byte, after) = rest.split_first()?;
-        *rest = after;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

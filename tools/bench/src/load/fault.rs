@@ -22,11 +22,20 @@ pub enum Fault {
     Wrong(&'static str),
     #[error("no answer in time")]
     Unanswered,
+    /// The server answered with an error envelope of this code.
+    #[error("realtime error {0}")]
+    Refused(i32),
+    #[error("message lost")]
+    MessageLost,
+    #[error("message delivered twice")]
+    MessageRepeated,
+    #[error("message out of order")]
+    MessageOutOfOrder,
 }
 
 impl Fault {
     /// Whether the connection can carry another operation after this fault.
     pub fn leaves_connection_usable(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::Wrong(_))
+        matches!(self, Self::Status(_) | Self::Wrong(_) | Self::Refused(_))
     }
 }

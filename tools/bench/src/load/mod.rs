@@ -8,9 +8,13 @@ pub mod envelopes;
 pub mod fault;
 pub mod frames;
 pub mod http;
+pub mod incoming;
+mod protobuf;
 pub mod requests;
 pub mod session;
+mod skim;
 pub mod socket;
+pub mod stamp;
 
 pub use endpoint::Endpoints;
 pub use envelopes::Format;

@@ -10,6 +10,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::ready;
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBuf;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
@@ -53,6 +55,11 @@ pub struct SocketReader {
 }
 
 impl SocketReader {
+    /// Lets the kernel keep at most some `len` bytes that have not been read.
+    pub fn shrink_receive_buffer(&self, len: usize) -> io::Result<()> {
+        Ok(setsockopt(self.half.as_ref(), RcvBuf, &len)?)
+    }
+
     /// Waits for bytes, hands every whole message to `on_message` and answers the server's pings.
     ///
     /// Returns after one read, so that the caller can look at the clock. Cancelling it loses nothing.

@@ -20,7 +20,7 @@ use crate::worker::{Worker, say};
 const BATCH_LEN: u32 = 50;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
-    let connections = sockets::let_players_come(&worker, |_, _| {}, blast).await?;
+    let connections = sockets::let_players_come(&worker, sockets::stand_still, blast).await?;
     say(&Event::Ready)?;
     worker.wait_for_go().await;
     worker.begin_measuring();
@@ -111,6 +111,9 @@ impl Ledger {
         if index < self.worker.plan.messages {
             self.answered.set(index + 1);
             self.worker.end_operations(1);
+        }
+        if let Ok(latency) = outcome {
+            self.worker.note_answer(Instant::now(), latency);
         }
         let mut tally = self.worker.tally.borrow_mut();
         match outcome {

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::sockets::{self, Player};
+use super::sockets::{self, Arrival, Player};
 use super::{Connections, names};
 use crate::plan::Event;
 use crate::worker::{Worker, say};
@@ -16,7 +16,10 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     worker.tally.borrow_mut().count(names::DROPS, 0);
     let arrived = {
         let worker = worker.clone();
-        move |player: &Player, intended: Instant| count_arrival(&worker, player, intended)
+        async move |player: Player, arrival: Arrival| {
+            count_arrival(&worker, &player, arrival.intended);
+            Ok(player)
+        }
     };
     let connections = sockets::let_players_come(&worker, arrived, hold).await?;
     worker.end_measuring();
@@ -28,10 +31,12 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 fn count_arrival(worker: &Worker, player: &Player, intended: Instant) {
     worker.begin_operation();
     worker.end_operation();
+    let latency = intended.elapsed();
+    worker.note_answer(Instant::now(), latency);
     let mut tally = worker.tally.borrow_mut();
     tally.ok += 1;
     tally.served += 1;
-    tally.latency.record(intended.elapsed());
+    tally.latency.record(latency);
     tally.record_other(names::CONNECT, player.connecting_since.elapsed());
 }
 

@@ -23,7 +23,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 }
 
 async fn run_closed(worker: Rc<Worker>) -> anyhow::Result<Connections> {
-    let connections = sockets::let_players_come(&worker, |_, _| {}, ping_in_turn).await?;
+    let connections = sockets::let_players_come(&worker, sockets::stand_still, ping_in_turn).await?;
     say(&Event::Ready)?;
     let window = worker.wait_for_go().await;
     worker.measure_window(window).await?;

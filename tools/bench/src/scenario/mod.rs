@@ -3,12 +3,17 @@
 mod blast;
 mod ccu;
 mod heartbeat;
+mod inbox;
+mod matchmake;
 mod passwords;
 mod pingers;
+mod rooms;
 mod sign_in;
 mod sockets;
+mod talk;
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -19,15 +24,32 @@ use crate::worker::Worker;
 pub mod names {
     /// `ccu`: latencies of the socket's connect and upgrade alone.
     pub const CONNECT: &str = "connect";
-    /// `ccu`: sockets lost while held.
+    /// Sockets lost while they should have stayed open.
     pub const DROPS: &str = "drops";
     /// `ccu`: pings that the server sent while sockets were held.
     pub const SERVER_PINGS: &str = "server_pings";
+    /// `matchmake`: from when a ticket was meant to be added until the server has it.
+    pub const TICKET: &str = "ticket";
+    /// `matchmake`: tickets that still wait in the end.
+    pub const UNMATCHED: &str = "unmatched";
+    /// `rooms`, `churn`: from when a player was meant to come until it is in a room.
+    pub const ARRIVAL: &str = "arrival";
+    /// `rooms`, `churn`: rooms with players of this run at the end of the measured part.
+    pub const ROOMS: &str = "rooms";
+    /// `churn`: players replaced while healthy, and those who stopped reading or vanished.
+    pub const REPLACED: &str = "replaced";
+    pub const STOPPED_READERS: &str = "stopped_readers";
+    pub const HALF_OPEN: &str = "half_open";
+    /// `churn`: stopped readers whose connection the server closed.
+    pub const STOPPED_CLOSED: &str = "stopped_readers_closed";
     /// `passwords`: latencies of pings before the registrations.
     pub const QUIET: &str = "quiet";
     /// `passwords`: latencies of the registrations.
     pub const REGISTRATION: &str = "registration";
 }
+
+/// How often is looked whether what must still come has come.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The tasks that own a worker's connections: dropping it closes them.
 pub type Connections = JoinSet<()>;
@@ -41,5 +63,8 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Blast => blast::run(worker).await,
         Scenario::Ccu => ccu::run(worker).await,
         Scenario::Passwords => passwords::run(worker).await,
+        Scenario::Chat | Scenario::Relay => talk::run(worker).await,
+        Scenario::Rooms | Scenario::Churn => rooms::run(worker).await,
+        Scenario::Matchmake => matchmake::run(worker).await,
     }
 }

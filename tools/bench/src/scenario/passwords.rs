@@ -32,7 +32,11 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         move |worker, intended, outcome| {
             worker.end_operation();
             match outcome {
-                Ok(()) => samples.borrow_mut().push((intended, intended.elapsed())),
+                Ok(()) => {
+                    let now = Instant::now();
+                    worker.note_answer(now, now.saturating_duration_since(intended));
+                    samples.borrow_mut().push((intended, now.saturating_duration_since(intended)));
+                }
                 Err(fault) => worker.fail(&fault),
             }
         }

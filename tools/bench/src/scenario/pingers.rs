@@ -51,7 +51,7 @@ impl Pingers {
             let pingers = pingers.clone();
             async move { pingers.attend(player).await }
         };
-        sockets::let_players_come(&self.worker, |_, _| {}, live).await
+        sockets::let_players_come(&self.worker, sockets::stand_still, live).await
     }
 
     /// Sends a ping on the next open socket; false if there is none left.
@@ -69,7 +69,7 @@ impl Pingers {
         envelopes::write_ping(self.worker.plan.format, cid, &mut frame);
         match pinger.writer.send_now(&frame) {
             Ok(Sent::Whole) => {}
-            Ok(Sent::Queued) => flush_later(pinger.writer.clone()),
+            Ok(Sent::Queued) => sockets::flush_later(pinger.writer.clone()),
             // The reader meets the same end and accounts for what is under way.
             Err(_) => pinger.is_open.set(false),
         }
@@ -126,12 +126,4 @@ impl Pingers {
             }
         }
     }
-}
-
-/// Flushes beside the clock, which must not wait for one slow socket.
-fn flush_later(writer: Rc<SocketWriter>) {
-    tokio::task::spawn_local(async move {
-        // A lost connection is the reader's to report.
-        let _ = writer.flush().await;
-    });
 }

@@ -19,7 +19,7 @@ use crate::load::requests::{DeviceId, DeviceSignIn, fresh_device_id};
 use crate::load::session::{SignedIn, check_sign_in};
 use crate::pacing::{Arrivals, run_arrivals};
 use crate::plan::{Event, Plan, Scenario, Window};
-use crate::worker::{Worker, say};
+use crate::worker::{Connected, Worker, say};
 
 /// A refused connection is tried again after this, so that a server that is down is not hammered.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
@@ -140,13 +140,14 @@ struct Client {
     connection: Option<HttpConnection>,
     request: DeviceSignIn,
     players: Rc<Players>,
+    _connected: Connected,
 }
 
 impl Client {
-    async fn open(worker: &Worker, players: Rc<Players>, index: usize) -> Result<Self, Fault> {
+    async fn open(worker: &Rc<Worker>, players: Rc<Players>, index: usize) -> Result<Self, Fault> {
         let connection = HttpConnection::open(&worker.endpoints, index).await?;
         let request = request(&worker.plan, worker, index);
-        Ok(Self { index, connection: Some(connection), request, players })
+        Ok(Self { index, connection: Some(connection), request, players, _connected: worker.connected() })
     }
 
     /// One sign-in, checked. After a fault of the connection the next one begins with a new connection.

@@ -6,59 +6,82 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::bail;
+use muster_wire::realtime::Envelope;
+use muster_wire::realtime::envelope::Message;
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 use super::Connections;
 use crate::load::envelopes::{self, Answer, CID_LEN};
+use crate::load::frames::Opcode;
 use crate::load::http::HttpConnection;
+use crate::load::incoming::{self, Incoming};
 use crate::load::requests::{DeviceSignIn, fresh_device_id};
 use crate::load::session::check_sign_in;
 use crate::load::socket::{self, SocketReader, SocketWriter};
 use crate::load::{Fault, Format};
 use crate::pacing::{Arrivals, PreciseTimer, Spread};
 use crate::plan::Window;
-use crate::worker::Worker;
+use crate::worker::{Connected, Worker};
 
 /// Players of one worker who sign in at the same time.
 const ARRIVING_MAX: usize = 128;
+/// Cid of the requests that a player waits for; it has one under way. Other cids are numbers.
+const ASK_CID: &str = "ask";
 const ARRIVING_MAX_PERMITS: u32 = ARRIVING_MAX as u32;
+
+/// A player on the way.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Number of the player within the worker.
+    pub index: usize,
+    /// When it was meant to come.
+    pub intended: Instant,
+}
 
 /// A socket and the right to be alone with it.
 pub struct Player {
+    /// Nil if nobody signed in.
+    pub user: Uuid,
     pub reader: SocketReader,
     pub writer: Rc<SocketWriter>,
     /// When the socket began to connect, after the sign-in.
     pub connecting_since: Instant,
+    _connected: Connected,
 }
 
 /// Signs in by a new device id and opens a socket.
-pub async fn arrive(worker: &Worker, index: usize) -> Result<Player, Fault> {
-    let token = if worker.plan.signs_in { sign_in(worker, index).await? } else { "reference".to_owned() };
+pub async fn arrive(worker: &Rc<Worker>, index: usize) -> Result<Player, Fault> {
+    let nobody = || (Uuid::nil(), "reference".to_owned());
+    let (user, token) = if worker.plan.signs_in { sign_in(worker, index).await? } else { nobody() };
     let connecting_since = Instant::now();
     let buffer = worker.read_buffer.clone();
     let (reader, writer) = socket::open(&worker.endpoints, index, &token, worker.plan.format, buffer).await?;
-    Ok(Player { reader, writer: Rc::new(writer), connecting_since })
+    Ok(Player { user, reader, writer: Rc::new(writer), connecting_since, _connected: worker.connected() })
 }
 
-/// The session token of a new player, over a connection of its own.
-async fn sign_in(worker: &Worker, index: usize) -> Result<String, Fault> {
+/// A new player and its session token, over a connection of its own.
+async fn sign_in(worker: &Worker, index: usize) -> Result<(Uuid, String), Fault> {
     let mut connection = HttpConnection::open(&worker.endpoints, index).await?;
     let mut request = DeviceSignIn::new(worker.endpoints.address(index), &worker.plan.server_key);
     let id = fresh_device_id(&mut worker.random.borrow_mut());
     let answer = connection.exchange(request.with(&id)).await?;
-    Ok(check_sign_in(&answer)?.token.into_owned())
+    let signed_in = check_sign_in(&answer)?;
+    Ok((signed_in.user, signed_in.token.into_owned()))
 }
 
-/// Lets the worker's players come at the plan's rate, `begin` being told when each was meant to.
+/// Lets the worker's players come at the plan's rate.
 ///
-/// Returns once each of them has arrived or failed; an error if all failed. `live` is what an arrived player then does; it runs on.
-pub async fn let_players_come<Live>(
+/// `enter` is what a player does before it counts as arrived, `live` what it does then; that runs on. Returns once each
+/// of them has arrived or failed; an error if all failed.
+pub async fn let_players_come<Entered, Live>(
     worker: &Rc<Worker>,
-    arrived: impl Fn(&Player, Instant) + Clone + 'static,
-    live: impl Fn(Rc<Worker>, Player) -> Live + Clone + 'static,
+    enter: impl AsyncFn(Player, Arrival) -> Result<Entered, Fault> + Clone + 'static,
+    live: impl Fn(Rc<Worker>, Entered) -> Live + Clone + 'static,
 ) -> anyhow::Result<Connections>
 where
-    Live: Future<Output = ()>,
+    Entered: 'static,
+    Live: Future<Output = ()> + 'static,
 {
     let mut connections = Connections::new();
     let arrived_count = Rc::new(Cell::new(0));
@@ -66,21 +89,17 @@ where
     let timer = PreciseTimer::new()?;
     let mut arrivals = Arrivals::new(Instant::now(), worker.plan.connect_rate, Spread::Fixed, worker.plan.seed);
     for index in 0..worker.plan.connections {
-        let intended = arrivals.take();
-        timer.sleep_until(intended).await?;
+        let arrival = Arrival { index, intended: arrivals.take() };
+        timer.sleep_until(arrival.intended).await?;
         let permit = arriving.clone().acquire_owned().await?;
-        let (worker, arrived, live) = (worker.clone(), arrived.clone(), live.clone());
+        let (worker, enter, live) = (worker.clone(), enter.clone(), live.clone());
         let arrived_count = arrived_count.clone();
         connections.spawn_local(async move {
-            let player = tokio::time::timeout(worker.plan.patience, arrive(&worker, index)).await;
+            let entered = come(&worker, arrival, enter).await;
             drop(permit);
-            match player.unwrap_or(Err(Fault::Unanswered)) {
-                Ok(player) => {
-                    arrived_count.set(arrived_count.get() + 1);
-                    arrived(&player, intended);
-                    live(worker, player).await;
-                }
-                Err(fault) => worker.tally.borrow_mut().fail_many(format!("arrival: {fault}"), 1),
+            if let Some(entered) = entered {
+                arrived_count.set(arrived_count.get() + 1);
+                live(worker, entered).await;
             }
         });
     }
@@ -93,6 +112,50 @@ where
     Ok(connections)
 }
 
+/// Lets one player arrive and enter, with the plan's patience. A failure is counted.
+pub async fn come<Entered>(
+    worker: &Rc<Worker>,
+    arrival: Arrival,
+    enter: impl AsyncFn(Player, Arrival) -> Result<Entered, Fault>,
+) -> Option<Entered> {
+    let coming = async { enter(arrive(worker, arrival.index).await?, arrival).await };
+    let entered = tokio::time::timeout(worker.plan.patience, coming).await.unwrap_or(Err(Fault::Unanswered));
+    entered.map_err(|fault| worker.tally.borrow_mut().fail_many(format!("arrival: {fault}"), 1)).ok()
+}
+
+/// For players who have nothing to do before they count as arrived.
+pub async fn stand_still(player: Player, _: Arrival) -> Result<Player, Fault> {
+    Ok(player)
+}
+
+/// Asks over the socket and waits for the answer. What comes before it is `hear`d.
+pub async fn ask(
+    worker: &Worker,
+    player: &mut Player,
+    request: Message,
+    mut hear: impl FnMut(Opcode, &[u8]),
+) -> Result<Option<Message>, Fault> {
+    let format = worker.plan.format;
+    let mut frame = Vec::new();
+    envelopes::write_envelope(format, &Envelope { cid: ASK_CID.to_owned(), message: Some(request) }, &mut frame);
+    player.writer.send(&frame).await?;
+    let mut answer = None;
+    while answer.is_none() {
+        let take = |opcode: Opcode, payload: &[u8]| match incoming::read(format, opcode, payload) {
+            Ok(Incoming::Other(envelope)) if envelope.cid == ASK_CID => {
+                answer = Some(match envelope.message {
+                    Some(Message::Error(error)) => Err(Fault::Refused(error.code)),
+                    message => Ok(message),
+                });
+            }
+            Ok(_) => hear(opcode, payload),
+            Err(fault) => answer = Some(Err(fault)),
+        };
+        player.reader.receive(&player.writer, take).await?;
+    }
+    answer.unwrap_or(Err(Fault::Unanswered))
+}
+
 /// Answers the server's pings until the run begins.
 pub async fn idle_until_go(worker: &Worker, player: &mut Player) -> Result<Window, Fault> {
     let go = worker.wait_for_go();
@@ -103,6 +166,14 @@ pub async fn idle_until_go(worker: &Worker, player: &mut Player) -> Result<Windo
             received = player.reader.receive(&player.writer, |_, _| {}) => received?,
         };
     }
+}
+
+/// Flushes beside the clock, which must not wait for one slow socket.
+pub fn flush_later(writer: Rc<SocketWriter>) {
+    tokio::task::spawn_local(async move {
+        // A lost connection is the reader's to report.
+        let _ = writer.flush().await;
+    });
 }
 
 /// Waits for the pong to the one ping under way.

@@ -36,7 +36,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "General", keys: &[general::General::KEYS, general::OTHERS] },
     Group { title: "Database", keys: &[database::Database::KEYS, database::OTHERS] },
     Group { title: "Sockets and HTTP", keys: &[socket::Socket::KEYS, socket::OTHERS] },
-    Group { title: "Sessions", keys: &[session::Session::KEYS, session::OTHERS] },
+    Group { title: "Sessions", keys: &[session::Session::KEYS] },
     Group { title: "Accounts", keys: &[account::Account::KEYS, account::Failures::KEYS] },
     Group { title: "Live plane", keys: &[live::Live::KEYS, tracker::OTHERS] },
     Group { title: "Logs", keys: &[logger::Logger::KEYS, logger::OTHERS] },

@@ -1,7 +1,7 @@
 //! Session tokens: their keys, their life, and how many a user may hold.
 
 use super::super::{
-    key::{Key, Kind, Origin, at_least, honoured},
+    key::{Kind, Origin, at_least, honoured},
     secret::Secret,
 };
 
@@ -18,30 +18,11 @@ honoured! {
         refresh_token_expiry_sec: u64 = "3600", at_least(1);
         /// A user may have one session: signing in ends the older ones.
         single_session: bool = "false", Kind::Flag;
+        /// A user may have one socket: a new one closes the older ones.
+        single_socket: bool = "false", Kind::Flag;
+        /// A user may be in one match: joining another leaves the first. Needs `session.single_socket`.
+        single_match: bool = "false", Kind::Flag;
+        /// A user may be in one party: joining another leaves the first. Needs `session.single_socket`.
+        single_party: bool = "false", Kind::Flag;
     }
 }
-
-/// Rows of this group that are not honoured.
-pub const OTHERS: &[Key] = &[
-    Key::not_yet(
-        "session.single_socket",
-        Kind::Flag,
-        "false",
-        "presence",
-        "A user may have one socket: a new one closes the older ones.",
-    ),
-    Key::not_yet(
-        "session.single_match",
-        Kind::Flag,
-        "false",
-        "matches",
-        "A user may be in one match: joining another leaves the first. Needs `session.single_socket`.",
-    ),
-    Key::not_yet(
-        "session.single_party",
-        Kind::Flag,
-        "false",
-        "parties",
-        "A user may be in one party: joining another leaves the first. Needs `session.single_socket`.",
-    ),
-];

@@ -1,16 +1,13 @@
-//! The tool against servers that err, lie, stall, drop and truncate: it must say so.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod support;
+//! Requests and pings: servers that err, lie, stall, drop and truncate.
 
 use std::time::Duration;
 
-use support::Manner::*;
-use support::{Said, bench};
+use crate::support::Manner::*;
+use crate::support::{Manner, Said, bench};
 
 const SHORT: &str = "-c 4 --duration 0.4 --warmup 0 --patience 2";
 
-fn run(manner: support::Manner, scenario: &str) -> Said {
+fn run(manner: Manner, scenario: &str) -> Said {
     bench(manner, &format!("{scenario} {SHORT}"))
 }
 

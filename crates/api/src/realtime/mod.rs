@@ -1,24 +1,35 @@
 //! Messages of one socket: each envelope to its handler, and what becomes of the socket.
 
+pub mod channels;
+pub mod events;
+pub mod matches;
+pub mod notifications;
+pub mod status;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
-use muster_live::CloseReason;
+use muster_domain::{Error, ErrorKind};
+use muster_live::plane::{Condition, JoinOptions, JoinRefusal};
+use muster_live::{CloseReason, SessionInfo, SessionKey, SessionRef, StreamKey};
 use muster_wire::code::RealtimeCode;
 use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
-use muster_wire::realtime::{Envelope, Pong};
+use muster_wire::realtime::{Envelope, Pong, UserPresence};
 
 use crate::context::App;
 use crate::metrics::add;
 
-/// One player's socket. Its transport hands it whole messages, in order, one at a time.
+/// One player's session on a socket. Its transport hands it whole messages, in order, one at a time.
 pub struct SocketSession {
     app: Rc<App>,
     format: Format,
     claims: Claims,
+    session_id: SessionId,
+    key: SessionKey,
 }
 
 /// What becomes of a message.
@@ -55,7 +66,7 @@ pub enum Answer {
 }
 
 /// When a handler answers.
-#[expect(clippy::large_enum_variant, reason = "taken apart where it is made: a box would be made for every message")]
+#[expect(clippy::large_enum_variant, reason = "most are answered at once: a box would cost each of them an allocation")]
 pub enum Handled {
     /// At once.
     Now(Answer),
@@ -86,8 +97,65 @@ struct Received {
 
 impl SocketSession {
     /// A socket opened with a valid token.
-    pub fn new(app: Rc<App>, format: Format, claims: Claims) -> Self {
-        Self { app, format, claims }
+    pub fn register(app: Rc<App>, format: Format, claims: Claims) -> Rc<Self> {
+        let session_id = SessionId(app.random_uuid());
+        let info = SessionInfo {
+            session_id,
+            user_id: claims.user_id,
+            token_id: claims.token_id,
+            issued_at_sec: claims.issued_at_sec,
+        };
+        let username = claims.username.as_str().into();
+        let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
+        Rc::new(Self { app, format, claims, session_id, key })
+    }
+
+    /// From here on the session receives: its user's notifications, and of its user's status. With `appears` it shows an
+    /// empty status itself.
+    pub fn begin(&self, appears: bool) {
+        let user = self.claims.user_id;
+        let condition = if self.app.live_rules.single_socket {
+            Condition::Alone(notifications::single_socket(&self.app, user), CloseReason::SingleSocket)
+        } else {
+            Condition::Any
+        };
+        let notified = JoinOptions { hidden: true, condition, ..JoinOptions::default() };
+        self.app.live.step(|plane, now, out| {
+            plane.join(now, self.key, StreamKey::notifications(user), notified, None, out);
+            plane.listen(now, self.key, StreamKey::status(user), None, out);
+            if appears {
+                plane.join(now, self.key, StreamKey::status(user), status::appearing(None), None, out);
+            }
+        });
+    }
+
+    /// Takes the session from everything that it is on. Called once, when its socket has closed for good.
+    pub fn close(&self) {
+        self.app.live.step(|plane, now, out| plane.close(now, self.key, out));
+    }
+
+    /// Its place on its shard.
+    pub fn key(&self) -> SessionKey {
+        self.key
+    }
+
+    /// Its public id.
+    pub fn session_id(&self) -> SessionId {
+        self.session_id
+    }
+
+    fn session_ref(&self) -> SessionRef {
+        SessionRef { shard: self.app.live.shard(), key: self.key }
+    }
+
+    /// The session as others are told of it, without what belongs to one stream.
+    fn user_presence(&self) -> UserPresence {
+        UserPresence {
+            user_id: self.claims.user_id.to_string(),
+            session_id: self.session_id.to_string(),
+            username: self.claims.username.clone(),
+            ..UserPresence::default()
+        }
     }
 
     /// Whose it is, and by which token it was opened.
@@ -115,7 +183,7 @@ impl SocketSession {
         };
         // Numbers start with 2 and have no gaps.
         let received = Received { variant: usize::from(message.variant().number) - 2, bytes: payload.len() };
-        match handle(envelope.cid, message) {
+        match handle(self, envelope.cid, message) {
             Handled::Now(answer) => self.settle(received, answer, reply).map_or(Outcome::Done, Outcome::Close),
             Handled::Later(handler) => Outcome::Later(self.clone().finish(received, handler)),
         }
@@ -147,27 +215,26 @@ impl SocketSession {
 }
 
 /// Every variant of the envelope.
-fn handle(cid: String, message: Message) -> Handled {
+fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled {
     let name = message.variant().name;
     let answer = match message {
         Message::Ping(_) => Answer::Reply(Envelope::reply(cid, Message::Pong(Pong {}))),
         Message::Pong(_) => Answer::Silence,
         Message::Rpc(rpc) => call_function(cid, &rpc.id),
-        // Its errors never name the request: clients don't wait for an answer to it.
-        Message::MatchDataSend(_) => unbuilt(String::new(), name),
-        Message::ChannelJoin(_)
-        | Message::ChannelLeave(_)
-        | Message::ChannelMessageSend(_)
-        | Message::ChannelMessageUpdate(_)
-        | Message::ChannelMessageRemove(_)
-        | Message::MatchCreate(_)
-        | Message::MatchJoin(_)
-        | Message::MatchLeave(_)
-        | Message::MatchmakerAdd(_)
+        Message::MatchDataSend(request) => matches::send(session, request),
+        Message::MatchCreate(request) => return matches::create(session, cid, &request),
+        Message::MatchJoin(request) => return matches::join(session, cid, request),
+        Message::MatchLeave(request) => matches::leave(session, cid, &request),
+        Message::StatusFollow(request) => return status::follow(session, cid, request),
+        Message::StatusUnfollow(request) => status::unfollow(session, cid, &request),
+        Message::StatusUpdate(request) => return status::update(session, cid, request),
+        Message::ChannelJoin(request) => return channels::join(session, cid, request),
+        Message::ChannelLeave(request) => channels::leave(session, cid, &request),
+        Message::ChannelMessageSend(request) => return channels::send(session, cid, request),
+        Message::ChannelMessageUpdate(request) => return channels::update(session, cid, request),
+        Message::ChannelMessageRemove(request) => return channels::remove(session, cid, request),
+        Message::MatchmakerAdd(_)
         | Message::MatchmakerRemove(_)
-        | Message::StatusFollow(_)
-        | Message::StatusUnfollow(_)
-        | Message::StatusUpdate(_)
         | Message::PartyCreate(_)
         | Message::PartyJoin(_)
         | Message::PartyLeave(_)
@@ -219,6 +286,37 @@ fn call_function(cid: String, id: &str) -> Answer {
 fn unbuilt(cid: String, name: &str) -> Answer {
     let text = format!("{name} is not available on this server yet.");
     Answer::Refusal(Envelope::error(cid, RealtimeCode::RuntimeException, text), None)
+}
+
+fn refuse(cid: String, code: RealtimeCode, text: impl Into<String>) -> Answer {
+    Answer::Refusal(Envelope::error(cid, code, text), None)
+}
+
+fn refuse_input(cid: String, text: &str) -> Answer {
+    refuse(cid, RealtimeCode::BadInput, text)
+}
+
+/// What the rules refuse. What is not the caller's fault has the code of the server's.
+fn refuse_domain(cid: String, error: &Error) -> Answer {
+    let code = match error.kind {
+        ErrorKind::Internal | ErrorKind::Unavailable | ErrorKind::ResourceExhausted => RealtimeCode::RuntimeException,
+        _ => RealtimeCode::BadInput,
+    };
+    if error.kind == ErrorKind::Internal {
+        tracing::error!(cause = error.cause.as_deref().unwrap_or_default(), told = %error.message, "message failed");
+    }
+    refuse(cid, code, error.message.clone())
+}
+
+fn refuse_join(cid: String, refusal: JoinRefusal) -> Answer {
+    match refusal {
+        JoinRefusal::TooManyStreams => refuse_input(
+            cid,
+            "The session is in as many channels, matches and parties, and follows as many users, as it may: leave some first.",
+        ),
+        JoinRefusal::Empty => refuse_input(cid, "Nobody is there."),
+        JoinRefusal::Closed => refuse(cid, RealtimeCode::RuntimeException, "The session has closed."),
+    }
 }
 
 fn server_only(cid: String, name: &str) -> Answer {

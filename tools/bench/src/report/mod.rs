@@ -1,20 +1,31 @@
-//! The figures of a run: verdict first, then the table, or one line of JSON with names that stay.
+//! The figures of a run: as one line of JSON with names that stay ([`Report`]), as [`text`], as a page ([`html`]).
+
+mod chart;
+mod html;
+mod text;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::machine::ServerUse;
 use crate::options::Options;
 use crate::plan::{Plan, Scenario, WorkerReport};
 use crate::scenario::names;
 use crate::tally::Tally;
+use crate::timeline::Timeline;
 
 /// A generator busier than this share of a core measures itself.
 const GENERATOR_CPU_SHARE_MAX: f64 = 0.9;
+/// A server one of whose threads is busier than this can do little more.
+const SERVER_THREAD_SHARE_MAX: f64 = 0.9;
+/// Who waits for this share of the time for a core shares it with too many.
+const WAIT_SHARE_MAX: f64 = 0.1;
 const EXIT_VOID: u8 = 3;
 
 /// What the workers counted and what the server used meanwhile.
@@ -22,14 +33,9 @@ pub struct Outcome {
     pub reports: Vec<WorkerReport>,
     /// Known if the server's processes are.
     pub server: Option<ServerUse>,
-}
-
-/// What the server's processes had of the cores in the measured part.
-#[derive(Debug, Clone, Copy)]
-pub struct ServerUse {
-    pub cpu: Duration,
-    /// Time that threads were ready to run while others had the cores.
-    pub waited: Duration,
+    /// Resident kilobytes of the server at the end of the measured part, where it has one.
+    pub rss_kb: Option<u64>,
+    pub timeline: Timeline,
 }
 
 impl Outcome {
@@ -37,7 +43,14 @@ impl Outcome {
     pub fn nothing_measured(reason: String, connections: usize) -> Self {
         let mut report = WorkerReport::default();
         report.tally.fail_many(reason, connections as u64);
-        Self { reports: vec![report], server: None }
+        Self { reports: vec![report], server: None, rss_kb: None, timeline: Timeline::default() }
+    }
+
+    /// Adds an error that no worker has seen.
+    pub fn fail(&mut self, reason: String) {
+        if let Some(report) = self.reports.first_mut() {
+            report.tally.fail_many(reason, 1);
+        }
     }
 }
 
@@ -78,10 +91,17 @@ pub struct Report {
     pub server_cpu_share: Option<f64>,
     /// As `generator_wait_share`, summed over the server's threads.
     pub server_wait_share: Option<f64>,
+    /// Share of one core that the server's busiest thread used.
+    pub server_busiest_thread_share: Option<f64>,
+    /// What was at its limit: `generator`, `server`, `machine` (its cores were shared by too many), with commas; empty
+    /// if nothing was.
+    pub saturated: String,
     pub errors_by_reason: BTreeMap<String, u64>,
     /// Figures of one scenario only.
     #[serde(flatten)]
     pub more: BTreeMap<String, f64>,
+    #[serde(skip)]
+    pub timeline: Timeline,
 }
 
 impl Report {
@@ -103,6 +123,12 @@ impl Report {
             let grown = with_all.saturating_sub(before) as f64;
             scenario.holds_sockets().then(|| rounded(grown / options.connections() as f64))
         };
+        let more = more_figures(options, &tally, &outcome, duration_s);
+        let thread_share = outcome.server.map(|server| share(server.busiest_thread));
+        let generator_wait_share = rounded(worst_wait(&outcome.reports));
+        let server_wait_share = outcome.server.map(|server| share(server.waited));
+        let saturated =
+            saturated(generator_cpu_share, thread_share, generator_wait_share.max(server_wait_share.unwrap_or(0.0)));
         let durability = || options.durability.clone().unwrap_or_else(|| "not stated".to_owned());
         Self {
             scenario: scenario.as_str(),
@@ -123,15 +149,18 @@ impl Report {
             processes: plans.len(),
             format: options.format.as_str(),
             r#loop: loop_kind(options),
-            target_rate_per_s: options.rate,
-            durability: scenario.writes_accounts().then(durability),
+            target_rate_per_s: options.rate(),
+            durability: (scenario.writes_accounts() || options.talk.persistent).then(durability),
             generator_cpu_share: rounded(generator_cpu_share),
             void: generator_cpu_share > GENERATOR_CPU_SHARE_MAX,
-            generator_wait_share: rounded(worst_wait(&outcome.reports)),
+            generator_wait_share,
             server_cpu_share: outcome.server.map(|server| share(server.cpu)),
-            server_wait_share: outcome.server.map(|server| share(server.waited)),
-            more: more_figures(scenario, &tally),
+            server_wait_share,
+            server_busiest_thread_share: thread_share,
+            saturated,
+            more,
             errors_by_reason: tally.errors,
+            timeline: outcome.timeline,
         }
     }
 
@@ -179,73 +208,23 @@ impl Report {
         }
     }
 
-    /// The verdict goes first; with JSON it goes to standard error, so that the output is JSON alone.
-    pub fn print(&self, json: bool) -> anyhow::Result<()> {
-        if json {
-            eprintln!("{}", self.verdict());
-            writeln!(io::stdout(), "{}", serde_json::to_string(self)?)?;
-        } else {
-            write!(io::stdout(), "{}\n{}", self.verdict(), self.table())?;
-        }
-        Ok(())
-    }
-
-    /// The first line: errors and void before anything that sounds good.
-    pub fn verdict(&self) -> String {
-        let mut line = self.scenario.to_owned();
-        if self.errors > 0 {
-            let mut reasons: Vec<_> = self.errors_by_reason.iter().collect();
-            reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-            let reasons: Vec<_> = reasons.iter().map(|(reason, count)| format!("{count} x {reason}")).collect();
-            let _ = write!(line, ": {} ERRORS ({})", self.errors, reasons.join("; "));
-        }
-        if self.void {
-            let busy = self.generator_cpu_share * 100.0;
-            let _ = write!(line, ": VOID, the generator used {busy:.0} % of its core");
-        }
-        let _ = write!(line, ": {} ok, {:.0}/s", self.ok, self.rate_per_s);
-        line
-    }
-
-    fn table(&self) -> String {
-        let mut table = String::new();
-        let mut row = |name: &str, value: String| {
-            let _ = writeln!(table, "  {name:<34} {value:>14}");
-        };
-        let figure =
-            |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| format!("{value:.3} {unit}"));
-        row("loop", self.r#loop.to_owned());
-        row("connections", self.connections.to_string());
-        row("measured", format!("{:.1} s", self.duration_s));
-        for (name, value) in [
-            ("p50", self.p50_ms),
-            ("p95", self.p95_ms),
-            ("p99", self.p99_ms),
-            ("p99.9", self.p999_ms),
-            ("max", self.max_ms),
-        ] {
-            row(name, figure(value, "ms"));
-        }
-        row("server CPU per operation", figure(self.server_cpu_us_per_op, "us"));
-        row("server memory", figure(self.rss_kb.map(|kb| kb as f64 / 1024.0), "MB"));
-        row("server memory per connection", figure(self.rss_kb_per_connection, "KB"));
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        row("generator, share of its core", percent(self.generator_cpu_share));
-        row("generator waited for its core", percent(self.generator_wait_share));
-        row("server, share of one core", self.server_cpu_share.map_or("-".to_owned(), percent));
-        row("server waited for its cores", self.server_wait_share.map_or("-".to_owned(), percent));
-        if let Some(durability) = &self.durability {
-            row("durability", durability.clone());
-        }
-        for (name, value) in &self.more {
-            row(name, format!("{value:.3}"));
-        }
-        table
+    /// Writes the page of [`html`] to `path`.
+    pub fn write_page(&self, path: &Path, options: &Options) -> anyhow::Result<()> {
+        fs::write(path, html::page(self, options)).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
+fn saturated(generator: f64, server_thread: Option<f64>, wait: f64) -> String {
+    let parts = [
+        (generator > GENERATOR_CPU_SHARE_MAX, "generator"),
+        (server_thread.is_some_and(|share| share > SERVER_THREAD_SHARE_MAX), "server"),
+        (wait > WAIT_SHARE_MAX, "machine"),
+    ];
+    parts.into_iter().filter_map(|(is, name)| is.then_some(name)).collect::<Vec<_>>().join(",")
+}
+
 fn loop_kind(options: &Options) -> &'static str {
-    let is_open = options.rate.is_some() || matches!(options.scenario, Scenario::Ccu | Scenario::Passwords);
+    let is_open = options.rate().is_some() || matches!(options.scenario, Scenario::Ccu | Scenario::Passwords);
     if is_open { "open" } else { "closed" }
 }
 
@@ -272,7 +251,7 @@ fn worst_wait(reports: &[WorkerReport]) -> f64 {
     reports.iter().map(|report| report.wait_share).fold(0.0, f64::max)
 }
 
-fn more_figures(scenario: Scenario, tally: &Tally) -> BTreeMap<String, f64> {
+fn more_figures(options: &Options, tally: &Tally, outcome: &Outcome, duration_s: f64) -> BTreeMap<String, f64> {
     let mut more = BTreeMap::new();
     for (name, count) in &tally.counts {
         more.insert(name.clone(), *count as f64);
@@ -289,7 +268,22 @@ fn more_figures(scenario: Scenario, tally: &Tally) -> BTreeMap<String, f64> {
             value.map(|value| more.insert(format!("{name}_{figure}_ms"), rounded(value)));
         }
     }
-    if scenario == Scenario::Passwords {
+    if options.scenario.counts_messages() && duration_s > 0.0 {
+        more.insert(
+            "messages_in_per_s".to_owned(),
+            rounded((tally.served - tally.ok.min(tally.served)) as f64 / duration_s),
+        );
+        let cpu =
+            outcome.server.filter(|_| tally.ok > 0).map(|server| server.cpu.as_secs_f64() * 1e6 / tally.ok as f64);
+        cpu.map(|cpu| more.insert("server_cpu_us_per_delivery".to_owned(), rounded(cpu)));
+    }
+    if options.scenario == Scenario::Churn {
+        let end = options.ramp().as_secs_f64() + options.warmup + options.duration;
+        let half = (end - options.duration / 2.0) as u32..end as u32;
+        let growth = outcome.timeline.memory_growth(half);
+        growth.map(|growth| more.insert("rss_growth_last_half_percent".to_owned(), rounded(growth * 100.0)));
+    }
+    if options.scenario == Scenario::Passwords {
         let quiet = tally.others.get(names::QUIET).and_then(|quiet| quiet.percentile_ms(99.0));
         let ratio = tally.latency.percentile_ms(99.0).zip(quiet).map(|(busy, quiet)| busy / quiet);
         ratio.map(|ratio| more.insert("ratio_busy_to_quiet_p99".to_owned(), rounded(ratio)));
@@ -320,8 +314,9 @@ mod tests {
         let mut tally = Tally { ok: 1, served: 1, ..Tally::default() };
         tally.fail_many("status 500".to_owned(), errors);
         reports[0].tally = tally;
-        let server = Some(ServerUse { cpu, waited: Duration::ZERO });
-        Report::new(&options, &plans, Outcome { reports, server }, Some((1_000, 3_000)))
+        let server = Some(ServerUse { cpu, waited: Duration::ZERO, busiest_thread: cpu });
+        let outcome = Outcome { reports, server, rss_kb: None, timeline: Timeline::default() };
+        Report::new(&options, &plans, outcome, Some((1_000, 3_000)))
     }
 
     #[test]

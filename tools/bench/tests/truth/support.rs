@@ -1,6 +1,10 @@
 //! A server of the protocol that misbehaves on request, and a way to run the tool against it.
 //!
-//! It knows device and email sign-in and pings over sockets, one thread for each connection.
+//! It knows device and email sign-in, pings over sockets, and in [`live`] the meeting of players; one thread for each
+//! connection.
+
+mod live;
+mod matching;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -38,6 +42,38 @@ pub enum Manner {
     Drops(u64),
     /// Promises more bytes than it sends, then closes.
     Truncates,
+    /// Leaves out every delivery whose number divides by this, counted over all receivers.
+    LosesEvery(u64),
+    /// Makes such a delivery twice.
+    DoublesEvery(u64),
+    /// Holds such a delivery back until the same receiver has got the next one of the same sender.
+    SwapsEvery(u64),
+    /// Changes a letter in such a delivery.
+    AltersEvery(u64),
+    /// Says that such a delivery comes from somebody else.
+    MisattributesEvery(u64),
+    /// Says that such a delivery happened in another room.
+    MisroutesEvery(u64),
+    /// Makes no delivery after this many.
+    FallsSilentAfter(u64),
+    /// Delivers, but never acknowledges.
+    NeverAcknowledges,
+    /// Closes the sockets of players once this many deliveries were made.
+    ClosesAfter(u64),
+    /// Refuses to let players in.
+    RefusesJoins,
+    /// Puts more players into a room than it has seats.
+    Overfills,
+    /// Matches tickets by mode alone, whatever else they ask for.
+    MatchesAnybody,
+    /// Matches a ticket a second time.
+    MatchesTwice,
+    /// Tells only the first of two that they were matched.
+    TellsOneOnly,
+    /// Lets tickets wait for ever.
+    NeverMatches,
+    /// Shows a gauge that counts a session for ever.
+    LeaksGauge,
     /// As honest, but with chunked bodies, spaces in JSON, and a ping of its own before every pong.
     HonestInOtherWords,
 }
@@ -49,6 +85,7 @@ struct Stub {
     operation_counted: Condvar,
     /// Pongs of clients to the stub's own pings.
     pongs: AtomicU64,
+    live: live::Live,
 }
 
 /// Starts a stub that lives as long as the test process.
@@ -56,7 +93,8 @@ pub fn start(manner: Manner) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (seen, operations, operation_counted, pongs) = Default::default();
-    let stub = Arc::new(Stub { manner, seen, operations, operation_counted, pongs });
+    let live = live::Live::new(manner);
+    let stub = Arc::new(Stub { manner, seen, operations, operation_counted, pongs, live });
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let stub = stub.clone();
@@ -73,7 +111,11 @@ impl Stub {
         let mut buffer = Vec::new();
         while let Some((head, body)) = read_request(&mut stream, &mut buffer)? {
             if head.starts_with("GET /ws?") {
-                return self.serve_socket(stream);
+                return self.serve_socket(stream, &head);
+            }
+            if head.starts_with("GET / ") || head.starts_with("GET /metrics ") {
+                respond(&mut stream, 200, &self.live.metrics_page())?;
+                continue;
             }
             if !self.answer_sign_in(&mut stream, &head, &body)? {
                 return Ok(());
@@ -144,36 +186,38 @@ impl Stub {
         format!(r#"{{{created}"token":"{token}","refresh_token":"{token}"}}"#)
     }
 
-    fn serve_socket(&self, mut stream: TcpStream) -> std::io::Result<()> {
+    fn serve_socket(&self, mut stream: TcpStream, head: &str) -> std::io::Result<()> {
         write!(
             stream,
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
         )?;
+        let mut session = self.live.connect(&stream, head);
+        let served = self.serve_frames(&mut stream, &mut session);
+        self.live.disconnect(&session);
+        served
+    }
+
+    fn serve_frames(&self, stream: &mut TcpStream, session: &mut live::Session) -> std::io::Result<()> {
         let mut answers = Vec::new();
         loop {
-            let mut header = [0; 6];
-            stream.read_exact(&mut header)?;
-            let mut payload = vec![0; usize::from(header[1] & 0x7f)];
-            stream.read_exact(&mut payload)?;
-            for (byte, key) in payload.iter_mut().zip(header[2..].iter().cycle()) {
-                *byte ^= key;
-            }
-            match header[0] {
+            let (first, payload) = read_frame(stream)?;
+            match first {
+                0x88 => return Ok(()),
                 0x8a => drop(self.pongs.fetch_add(1, Ordering::Relaxed)),
-                0x82 => {
+                0x82 if payload.ends_with(&[0x82, 0x02, 0x00]) => {
                     let cid = payload.strip_suffix(&[0x82, 0x02, 0x00]).unwrap();
                     stream.write_all(&[&[0x82, payload.len() as u8], cid, &[0x8a, 0x02, 0x00]].concat())?;
                 }
-                0x81 => {
+                0x81 if payload.ends_with(br#""ping":{}}"#) => {
                     let Some(number) = self.count_operation() else { return Ok(()) };
                     self.answer_ping(number, &String::from_utf8(payload).unwrap(), &mut answers);
                     if !matches!(self.manner, Manner::Withholds(from, to) if (from..to).contains(&number)) {
-                        stream.write_all(&answers)?;
+                        session.write(&answers)?;
                         answers.clear();
                     }
                 }
-                _ => {}
+                _ => self.live.take(session, &payload)?,
             }
         }
     }
@@ -193,6 +237,28 @@ impl Stub {
         answers.extend_from_slice(&[0x81, pong.len() as u8]);
         answers.extend_from_slice(pong.as_bytes());
     }
+}
+
+/// One frame of a client: its first byte and the payload.
+fn read_frame(stream: &mut TcpStream) -> std::io::Result<(u8, Vec<u8>)> {
+    let mut header = [0; 2];
+    stream.read_exact(&mut header)?;
+    let len = match header[1] & 0x7f {
+        126 => {
+            let mut len = [0; 2];
+            stream.read_exact(&mut len)?;
+            u16::from_be_bytes(len).into()
+        }
+        len => usize::from(len),
+    };
+    let mut key = [0; 4];
+    stream.read_exact(&mut key)?;
+    let mut payload = vec![0; len];
+    stream.read_exact(&mut payload)?;
+    for (byte, key) in payload.iter_mut().zip(key.iter().cycle()) {
+        *byte ^= key;
+    }
+    Ok((header[0], payload))
 }
 
 /// Lets this time go by without an answer, in which the client must not send another request: it has one under way.
@@ -256,11 +322,11 @@ impl Said {
     }
 }
 
-/// Runs the tool against a stub with these arguments and `--json`.
+/// Runs the tool against a stub with these arguments and `--json`; `STUB` among them is the stub's address.
 pub fn bench(manner: Manner, arguments: &str) -> Said {
     let address = start(manner).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-bench"));
-    command.args(arguments.split_ascii_whitespace()).args(["--json", "--addr", &address]);
+    command.args(arguments.replace("STUB", &address).split_ascii_whitespace()).args(["--json", "--addr", &address]);
     let output = command.output().unwrap();
     let (figures, words) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let figures = serde_json::from_str(&figures).unwrap_or_else(|error| panic!("{error}: {figures}\n{words}"));

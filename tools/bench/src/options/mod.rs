@@ -1,18 +1,27 @@
-//! The command line, and how a run is shared out among generator processes.
+//! The command line: what may be asked for, and what is refused.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+mod live;
+mod target;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use clap::Parser;
+
+pub use live::{ChurnOptions, MatchmakeOptions, TICKETS_PER_SESSION, TalkOptions, Via};
+pub use target::Target;
 
 use crate::load::Format;
 use crate::machine;
 use crate::pacing::Spread;
-use crate::plan::{Plan, Scenario};
+use crate::plan::Scenario;
 
 /// Connections that one generator process takes unless `--processes` says otherwise.
 const CONNECTIONS_PER_PROCESS: usize = 8_000;
+
+/// Tickets of `matchmake` per second unless the command gives a rate.
+const TICKETS_PER_SECOND: f64 = 50.0;
 
 /// Measure a server that speaks the protocol.
 ///
@@ -35,13 +44,13 @@ pub struct Options {
     /// Connections in total
     #[arg(long, short)]
     pub connections: Option<usize>,
-    /// Open loop: operations per second in total, begun by the clock (passwords: pings)
+    /// Open loop: operations per second in total, begun by the clock (passwords: pings; matchmake: tickets, 50)
     #[arg(long, short)]
     pub rate: Option<f64>,
     /// How an open loop spreads its operations
     #[arg(long, value_enum, default_value_t)]
     pub arrivals: Spread,
-    /// Measured seconds (ccu: how long sockets are held)
+    /// Measured seconds (ccu: how long sockets are held; rooms and churn: the soak once all are there)
     #[arg(long, short, default_value_t = 10.0)]
     pub duration: f64,
     /// Seconds before the measured ones
@@ -53,7 +62,7 @@ pub struct Options {
     /// Encoding of the sockets
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// New sockets per second in total [default: ccu 500, else 2000]
+    /// New sockets per second in total [default: ccu 500, rooms and churn 50, else 2000]
     #[arg(long)]
     pub connect_rate: Option<f64>,
     /// blast: pings of each connection
@@ -68,6 +77,15 @@ pub struct Options {
     /// passwords: players that register at once
     #[arg(long, default_value_t = 100)]
     pub registrations: usize,
+    #[command(flatten)]
+    pub talk: TalkOptions,
+    #[command(flatten)]
+    pub churn: ChurnOptions,
+    #[command(flatten)]
+    pub matchmake: MatchmakeOptions,
+    /// churn: where the server shows its metrics: what players left behind in its gauges is an error
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub metrics: Vec<String>,
     /// Seconds to wait for an answer after the last operation began
     #[arg(long, default_value_t = 10.0)]
     pub patience: f64,
@@ -89,16 +107,9 @@ pub struct Options {
     /// One line of JSON on standard output
     #[arg(long)]
     pub json: bool,
-}
-
-/// Whom a run drives: the server asked for, or the reference.
-#[derive(Debug)]
-pub struct Target<'a> {
-    pub options: &'a Options,
-    pub addresses: Vec<SocketAddr>,
-    pub pids: Vec<u32>,
-    /// False for the reference, which knows no accounts.
-    pub signs_in: bool,
+    /// A page with the figures and plots of the run over time, in one file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
 }
 
 impl Options {
@@ -123,6 +134,18 @@ impl Options {
             ensure!(processes == 1, "passwords runs in one process");
             ensure!(self.registrations > 0, "--registrations must be above zero");
         }
+        self.talk.check()?;
+        self.churn.check()?;
+        self.matchmake.check()?;
+        if self.rate.is_some() && matches!(self.scenario, Scenario::Rooms | Scenario::Churn) {
+            bail!("{} paces each player by itself: give --each instead of --rate", self.scenario.as_str());
+        }
+        if self.scenario == Scenario::Matchmake {
+            self.matchmake.check_players(connections / processes)?;
+        }
+        if !self.metrics.is_empty() && self.scenario != Scenario::Churn {
+            bail!("--metrics is read by churn only");
+        }
         if self.reference && !matches!(self.scenario, Scenario::Heartbeat | Scenario::Blast) {
             bail!("--reference knows only heartbeat and blast");
         }
@@ -143,52 +166,25 @@ impl Options {
     }
 
     fn connect_rate(&self) -> f64 {
-        self.connect_rate.unwrap_or(if self.scenario == Scenario::Ccu { 500.0 } else { 2_000.0 })
+        self.connect_rate.unwrap_or(match self.scenario {
+            Scenario::Ccu => 500.0,
+            Scenario::Rooms | Scenario::Churn => 50.0,
+            _ => 2_000.0,
+        })
     }
 
-    /// The server that the command names.
-    pub fn target(&self) -> anyhow::Result<Target<'_>> {
-        let mut addresses = Vec::new();
-        for name in &self.addr {
-            let found = name.to_socket_addrs().with_context(|| format!("--addr {name}: expected HOST:PORT"))?;
-            let found: Vec<_> = found.collect();
-            // IPv4 first: loopback connections can then spread over 127.0.x.y.
-            let address = found.iter().find(|address| address.is_ipv4()).or(found.first());
-            addresses.push(*address.with_context(|| format!("--addr {name}: no such host"))?);
-        }
-        ensure!(!addresses.is_empty(), "--addr names no server");
-        Ok(Target { options: self, addresses, pids: self.pid.clone(), signs_in: true })
+    /// Operations per second in total, if they are begun by the clock.
+    pub fn rate(&self) -> Option<f64> {
+        let each = self.talk.each(self.scenario).map(|each| each * self.connections() as f64);
+        let default = (self.scenario == Scenario::Matchmake).then_some(TICKETS_PER_SECOND);
+        self.rate.or(each).or(default)
     }
-}
 
-impl Target<'_> {
-    /// One plan for each generator process; together they are what the command asks for.
-    pub fn plans(&self) -> Vec<Plan> {
-        let options = self.options;
-        let processes = options.processes();
-        let share = |total: usize, worker: usize| total / processes + usize::from(worker < total % processes);
-        let plan = |worker| Plan {
-            scenario: options.scenario,
-            addresses: self.addresses.clone(),
-            server_key: options.server_key.clone(),
-            format: options.format,
-            signs_in: self.signs_in,
-            worker,
-            connections: share(options.connections(), worker),
-            rate: options.rate.map(|rate| rate / processes as f64),
-            spread: options.arrivals,
-            connect_rate: options.connect_rate() / processes as f64,
-            messages: options.messages,
-            writes_first: options.writes_first,
-            users: share(options.users, worker),
-            registrations: options.registrations,
-            warmup: Duration::from_secs_f64(options.warmup),
-            duration: Duration::from_secs_f64(options.duration),
-            patience: Duration::from_secs_f64(options.patience),
-            pin: (!options.pin.is_empty()).then(|| options.pin[worker % options.pin.len()]),
-            seed: fastrand::u64(..),
-        };
-        (0..processes).map(plan).collect()
+    /// How long players come before the warm-up begins.
+    pub fn ramp(&self) -> Duration {
+        let ramps = matches!(self.scenario, Scenario::Rooms | Scenario::Churn);
+        let seconds = if ramps { self.connections() as f64 / self.connect_rate() } else { 0.0 };
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 }
 
@@ -198,15 +194,6 @@ mod tests {
 
     fn parse(arguments: &str) -> Options {
         Options::parse_from(["muster-bench"].into_iter().chain(arguments.split_ascii_whitespace()))
-    }
-
-    #[test]
-    fn shares_add_up() {
-        let options = parse("heartbeat -c 1000 -p 3 --rate 900 --pin 1,2");
-        let plans = options.target().unwrap().plans();
-        assert_eq!(plans.iter().map(|plan| plan.connections).collect::<Vec<_>>(), [334, 333, 333]);
-        assert_eq!(plans.iter().map(|plan| plan.pin).collect::<Vec<_>>(), [Some(1), Some(2), Some(1)]);
-        assert!(plans.iter().all(|plan| plan.rate == Some(300.0)));
     }
 
     #[test]
@@ -223,6 +210,12 @@ mod tests {
             ("register --reference", "--reference knows only"),
             ("passwords -p 2", "passwords runs in one process"),
             ("ccu -c 5000000 -p 1", "raise --processes"),
+            ("chat --message-bytes 31", "--message-bytes must be between"),
+            ("chat --room-size 1", "--room-size must be"),
+            ("rooms --rate 10", "give --each instead"),
+            ("churn --stopped 40 --half-open 20", "no more than half"),
+            ("matchmake -c 10 --standing 27", "raise --connections"),
+            ("rooms --metrics localhost:1", "--metrics is read by churn only"),
         ] {
             let error = parse(arguments).check().unwrap_err().to_string();
             assert!(error.contains(reason), "{arguments}: {error}");

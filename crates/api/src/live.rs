@@ -1,0 +1,219 @@
+//! The live plane as handlers use it: steps of the shard's own part, and questions whose answers come later.
+//!
+//! What a step wants done is carried out by the [`Rim`] right behind it, so that handlers never see it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use muster_domain::UserId;
+use muster_live::plane::{
+    JoinOptions, JoinRefusal, Joined, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
+};
+use muster_live::{
+    CloseReason, Delivery, Millis, Plane, Presence, SessionKey, SessionRef, ShardIndex, StreamKey, plane::Audience,
+    stream::SharedPayload,
+};
+use tokio::sync::oneshot;
+
+/// What the plane needs of its shard.
+pub trait Rim {
+    /// The shard's monotonic clock.
+    fn now(&self) -> Millis;
+    /// Hands a frame to a session's socket.
+    fn deliver(&self, session: SessionKey, frame: Bytes, delivery: Delivery);
+    /// Closes a session's socket behind what it was sent.
+    fn close(&self, session: SessionKey, reason: CloseReason);
+    /// Sends a message to another shard.
+    fn send(&self, shard: ShardIndex, message: Message);
+    /// Says when the plane wants to be turned, whether it has long work to go on with, and whether sockets should not be
+    /// read because what they send would have to wait.
+    fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
+}
+
+/// The shard's part of the live plane.
+pub struct Live {
+    plane: RefCell<Plane>,
+    rim: Rc<dyn Rim>,
+    /// Kept for its capacity.
+    output: RefCell<Output>,
+    /// Who waits for which answer. Every question is answered, so this is bounded by the handlers that run.
+    waiting: RefCell<HashMap<u64, oneshot::Sender<Reply>>>,
+}
+
+impl Live {
+    /// A plane and what carries out its effects.
+    pub fn new(plane: Plane, rim: Rc<dyn Rim>) -> Self {
+        Self { plane: RefCell::new(plane), rim, output: RefCell::default(), waiting: RefCell::default() }
+    }
+
+    /// Runs one step and carries out what it wants done.
+    pub fn step<R>(&self, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> R {
+        let mut output = self.output.take();
+        let mut plane = self.plane.borrow_mut();
+        let result = step(&mut plane, self.rim.now(), &mut output);
+        let (next_due, is_busy, is_congested) = (plane.next_due(), plane.is_busy(), plane.is_congested());
+        drop(plane);
+        self.carry_out(&mut output);
+        self.output.replace(output);
+        self.rim.settle(next_due, is_busy, is_congested);
+        result
+    }
+
+    /// Which shard it is.
+    pub fn shard(&self) -> ShardIndex {
+        self.look(Plane::shard)
+    }
+
+    /// Looks at the plane without changing it.
+    pub fn look<R>(&self, look: impl FnOnce(&Plane) -> R) -> R {
+        look(&self.plane.borrow())
+    }
+
+    /// Counts and gauges of this shard.
+    pub fn stats(&self) -> PlaneStats {
+        self.look(Plane::stats)
+    }
+
+    fn carry_out(&self, output: &mut Output) {
+        for (session, frame, delivery) in output.deliveries.drain(..) {
+            self.rim.deliver(session, frame, delivery);
+        }
+        for (session, reason) in output.closes.drain(..) {
+            self.rim.close(session, reason);
+        }
+        for (shard, message) in output.sends.drain(..) {
+            self.rim.send(shard, message);
+        }
+        for (request, reply) in output.replies.drain(..) {
+            if let Some(waiting) = self.waiting.borrow_mut().remove(&request) {
+                // Whoever asked may have gone.
+                let _ = waiting.send(reply);
+            }
+        }
+    }
+
+    /// Asks something; `None` only when the server is stopping.
+    pub async fn ask(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) -> Option<Reply> {
+        self.begin(step).await.ok()
+    }
+
+    /// Asks something, to be awaited later: several questions may be on their way at once.
+    pub fn begin(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) -> oneshot::Receiver<Reply> {
+        let (sender, receiver) = oneshot::channel();
+        self.step(|plane, now, output| {
+            let request = plane.request();
+            self.waiting.borrow_mut().insert(request.id, sender);
+            step(plane, now, request, output);
+        });
+        receiver
+    }
+
+    /// Brings a session to a stream.
+    ///
+    /// # Errors
+    /// See [`JoinRefusal`].
+    pub async fn join(
+        &self,
+        session: SessionKey,
+        stream: StreamKey,
+        options: JoinOptions,
+    ) -> Result<Joined, JoinRefusal> {
+        let reply = self.ask(|plane, now, request, out| plane.join(now, session, stream, options, Some(request), out));
+        match reply.await {
+            Some(Reply::Joined(joined)) => joined,
+            _ => Err(JoinRefusal::Closed),
+        }
+    }
+
+    /// Takes a session from a stream. Answers whether it was there.
+    pub fn leave(&self, session: SessionKey, stream: StreamKey) -> bool {
+        self.step(|plane, now, out| plane.leave(now, session, stream, out))
+    }
+
+    /// Sends something to those who hear a stream.
+    pub fn publish(&self, publish: Publish) {
+        self.step(|plane, now, out| plane.publish(now, publish, out));
+    }
+
+    /// Sends something to all sockets of a user.
+    pub fn push_to_user(&self, user: UserId, payload: SharedPayload) {
+        let stream = StreamKey::notifications(user);
+        let (audience, delivery) = (Audience::All, Delivery::Reliable);
+        self.publish(Publish { stream, payload, audience, delivery, sender: None });
+    }
+
+    /// Sends something to one session, on whichever shard.
+    pub fn push(&self, session: SessionRef, payload: SharedPayload) {
+        self.step(|plane, _, out| plane.push(session, payload, out));
+    }
+
+    /// How many are on each of these streams, in their order, hidden ones included.
+    pub async fn count(&self, streams: &[StreamKey]) -> Vec<usize> {
+        let shards = self.look(Plane::shards);
+        let mut by_owner = vec![Vec::new(); usize::from(shards)];
+        for (place, stream) in streams.iter().enumerate() {
+            by_owner[usize::from(stream.owner(shards))].push(place);
+        }
+        let mut asked = Vec::new();
+        for (places, shard) in by_owner.into_iter().zip(0..).filter(|(places, _)| !places.is_empty()) {
+            let streams = places.iter().map(|place| streams[*place].clone()).collect();
+            let answer = self.begin(|plane, now, request, out| {
+                plane.ask_shard(now, shard, Up::Count { request, streams }, out);
+            });
+            asked.push((places, answer));
+        }
+        let mut counts = vec![0; streams.len()];
+        for (places, answer) in asked {
+            let Ok(Reply::Counts(found)) = answer.await else { continue };
+            for (place, count) in places.into_iter().zip(found) {
+                counts[place] = count;
+            }
+        }
+        counts
+    }
+
+    /// Which of these users show a status, so are online, in their order.
+    pub async fn are_online(&self, users: &[UserId]) -> Vec<bool> {
+        let streams: Vec<StreamKey> = users.iter().map(|user| StreamKey::status(*user)).collect();
+        self.count(&streams).await.into_iter().map(|count| count > 0).collect()
+    }
+
+    /// A page of who is on a stream, and how many there are in all.
+    pub async fn list(
+        &self,
+        stream: StreamKey,
+        with_hidden: bool,
+        skip: usize,
+        limit: usize,
+    ) -> (Vec<Presence>, usize) {
+        let reply = self.ask(|plane, now, request, out| {
+            let up = Up::List { request, stream: stream.clone(), with_hidden, skip, limit };
+            plane.ask(now, &stream, up, out);
+        });
+        match reply.await {
+            Some(Reply::Presences(presences, total)) => (presences, total),
+            _ => Default::default(),
+        }
+    }
+
+    /// Relayed matches of all shards with their sizes.
+    pub async fn relayed_matches(&self, limit: usize, sizes: (usize, usize)) -> Vec<(StreamKey, usize)> {
+        let shards = self.look(Plane::shards);
+        let ask = |shard| {
+            self.begin(|plane, now, request, out| {
+                plane.ask_shard(now, shard, Up::Matches { request, limit, sizes }, out);
+            })
+        };
+        let asked: Vec<_> = (0..shards).map(ask).collect();
+        let mut matches = Vec::new();
+        for answer in asked {
+            if let Ok(Reply::Matches(found)) = answer.await {
+                matches.extend(found);
+            }
+        }
+        matches.truncate(limit);
+        matches
+    }
+}

@@ -1,0 +1,187 @@
+//! Chat channels: who is there, what is said, and telling it to the others.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_domain::chat::{self, Channel, ChannelKind, Speaker};
+use muster_domain::notifications as rules;
+use muster_domain::ports::chat::Message as ChatMessage;
+use muster_live::plane::{Audience, JoinOptions, Joined, Publish};
+use muster_live::{Delivery, StreamKey};
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{
+    Channel as Found, ChannelJoin, ChannelLeave, ChannelMessageAck, ChannelMessageRemove, ChannelMessageSend,
+    ChannelMessageUpdate, Envelope, UserPresence, channel_join,
+};
+
+use super::events::{self, Push};
+use super::{Answer, Handled, SocketSession, notifications, refuse_domain, refuse_input, refuse_join};
+use crate::chat::{ChannelNames, names, to_wire};
+
+/// The stream of a channel.
+fn stream(channel: &Channel) -> StreamKey {
+    let parts = channel.parts();
+    StreamKey::new(parts.mode, parts.subject, parts.subcontext, parts.label)
+}
+
+pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: ChannelJoin) -> Handled {
+    let kind = match channel_join::Type::try_from(request.r#type) {
+        // Clients that leave it out mean a room.
+        Ok(channel_join::Type::Unspecified | channel_join::Type::Room) => ChannelKind::Room,
+        Ok(channel_join::Type::DirectMessage) => ChannelKind::Direct,
+        Ok(channel_join::Type::Group) => ChannelKind::Group,
+        Err(_) => return refuse_input(cid, "The type of a channel is 1 (room), 2 (direct) or 3 (group).").into(),
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        let user = session.claims.user_id;
+        let channel = match chat::check_join(&*session.app.store, user, kind, &request.target).await {
+            Ok(channel) => channel,
+            Err(error) => return refuse_domain(cid, &error),
+        };
+        let persistence = request.persistence.unwrap_or(true);
+        let options = JoinOptions { persistence, hidden: request.hidden.unwrap_or(false), ..JoinOptions::default() };
+        let joined = match session.app.live.join(session.key, stream(&channel), options).await {
+            Ok(joined) => joined,
+            Err(refusal) => return refuse_join(cid, refusal),
+        };
+        if joined.is_new
+            && let Err(error) = announce_direct(&session, &channel, &joined).await
+        {
+            // The channel is open; that the other could not be told is no reason to close it again.
+            tracing::warn!(%error, "a request for a direct chat could not be kept");
+        }
+        Answer::Reply(Envelope::reply(cid, Message::Channel(found(&session, &channel, &joined, persistence))))
+    })
+}
+
+fn found(session: &SocketSession, channel: &Channel, joined: &Joined, persistence: bool) -> Found {
+    let ChannelNames { room_name, group_id, user_id_one, user_id_two } = names(channel);
+    Found {
+        id: channel.to_string(),
+        presences: events::found(joined),
+        self_: Some(UserPresence { persistence, ..session.user_presence() }),
+        room_name,
+        group_id,
+        user_id_one,
+        user_id_two,
+    }
+}
+
+/// Tells the other user of a direct channel, unless there already.
+async fn announce_direct(
+    session: &SocketSession,
+    channel: &Channel,
+    joined: &Joined,
+) -> Result<(), muster_domain::Error> {
+    let app = &*session.app;
+    let user = session.claims.user_id;
+    let Some(partner) = channel.partner(user) else { return Ok(()) };
+    if joined.presences.iter().any(|presence| presence.user_id == partner) {
+        return Ok(());
+    }
+    let request = rules::direct_message_request(user, &session.claims.username, partner);
+    let sent = rules::send(&*app.store, &*app.clock, &*app.entropy, vec![request]).await?;
+    notifications::push(app, sent);
+    Ok(())
+}
+
+pub(super) fn leave(session: &SocketSession, cid: String, request: &ChannelLeave) -> Answer {
+    match Channel::parse(&request.channel_id) {
+        Ok(channel) => {
+            session.app.live.leave(session.key, stream(&channel));
+            Answer::Reply(Envelope::acknowledgement(cid))
+        }
+        Err(error) => refuse_domain(cid, &error),
+    }
+}
+
+/// A channel that the session is in, and whether what it says there is kept.
+struct Spoken {
+    channel: Channel,
+    stream: StreamKey,
+    persistent: bool,
+}
+
+fn spoken(session: &SocketSession, channel_id: &str) -> Result<Spoken, muster_domain::Error> {
+    let channel = Channel::parse(channel_id)?;
+    let stream = stream(&channel);
+    let presence = session.app.live.look(|plane| plane.presence_on(session.key, &stream));
+    match presence {
+        Some(presence) => Ok(Spoken { channel, stream, persistent: presence.persistence }),
+        None => Err(muster_domain::Error::invalid("Join the channel before sending messages to it.")),
+    }
+}
+
+pub(super) fn send(session: &Rc<SocketSession>, cid: String, request: ChannelMessageSend) -> Handled {
+    let ChannelMessageSend { channel_id, content } = request;
+    say(session, cid, &channel_id, async move |speaker, spoken| {
+        speaker.send(spoken.channel.clone(), content, spoken.persistent).await
+    })
+}
+
+pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: ChannelMessageUpdate) -> Handled {
+    let ChannelMessageUpdate { channel_id, message_id, content } = request;
+    say(session, cid, &channel_id, async move |speaker, spoken| {
+        speaker.update(spoken.channel.clone(), &message_id, content, spoken.persistent).await
+    })
+}
+
+pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: ChannelMessageRemove) -> Handled {
+    let ChannelMessageRemove { channel_id, message_id } = request;
+    say(session, cid, &channel_id, async move |speaker, spoken| {
+        speaker.remove(spoken.channel.clone(), &message_id, spoken.persistent).await
+    })
+}
+
+/// Says something in a channel: keeps it, tells everybody there, and acknowledges it.
+fn say(
+    session: &Rc<SocketSession>,
+    cid: String,
+    channel_id: &str,
+    act: impl AsyncFnOnce(Speaker<'_>, &Spoken) -> Result<ChatMessage, muster_domain::Error> + 'static,
+) -> Handled {
+    let spoken = match spoken(session, channel_id) {
+        Ok(spoken) => spoken,
+        Err(error) => return refuse_domain(cid, &error).into(),
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        let app = &*session.app;
+        let speaker = Speaker {
+            store: &*app.store,
+            clock: &*app.clock,
+            entropy: &*app.entropy,
+            user_id: session.claims.user_id,
+            username: &session.claims.username,
+        };
+        match act(speaker, &spoken).await {
+            Ok(message) => {
+                let wire = to_wire(message);
+                let acknowledged = acknowledgement(&wire);
+                let payload = Arc::new(Push::new(Message::ChannelMessage(wire)));
+                // What was kept is told, even if its author has left meanwhile.
+                let (audience, delivery) = (Audience::All, Delivery::Reliable);
+                app.live.publish(Publish { stream: spoken.stream, payload, audience, delivery, sender: None });
+                Answer::Reply(Envelope::reply(cid, Message::ChannelMessageAck(acknowledged)))
+            }
+            Err(error) => refuse_domain(cid, &error),
+        }
+    })
+}
+
+fn acknowledgement(message: &muster_wire::api::ChannelMessage) -> ChannelMessageAck {
+    ChannelMessageAck {
+        channel_id: message.channel_id.clone(),
+        message_id: message.message_id.clone(),
+        code: message.code,
+        username: message.username.clone(),
+        create_time: message.create_time,
+        update_time: message.update_time,
+        persistent: message.persistent,
+        room_name: message.room_name.clone(),
+        group_id: message.group_id.clone(),
+        user_id_one: message.user_id_one.clone(),
+        user_id_two: message.user_id_two.clone(),
+    }
+}

@@ -1,0 +1,142 @@
+//! Matches between players: a match is the stream that its players are on, and lives as long as one of them is there.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_domain::ids::{SessionId, Uuid};
+use muster_live::plane::{Audience, Condition, JoinOptions, JoinRefusal, Joined, Publish};
+use muster_live::stream::mode;
+use muster_live::{Delivery, StreamKey};
+use muster_wire::code::RealtimeCode;
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{
+    Envelope, Match, MatchCreate, MatchData, MatchDataSend, MatchJoin, MatchLeave, match_join,
+};
+
+use super::events::{self, Push};
+use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
+use crate::context::App;
+
+/// The stream of a public match id: `<uuid>.` of a relayed match, `<uuid>.<node>` of one that game code runs.
+fn parse(match_id: &str) -> Option<StreamKey> {
+    let (id, node) = match_id.split_once('.')?;
+    let id = Uuid::try_parse(id).ok().filter(|_| id.len() == 36)?;
+    let mode = if node.is_empty() { mode::MATCH_RELAYED } else { mode::MATCH_AUTHORITATIVE };
+    Some(StreamKey::new(mode, id, Uuid::nil(), node))
+}
+
+/// The stream of a relayed match.
+pub(crate) fn relayed(id: Uuid) -> StreamKey {
+    StreamKey::about(mode::MATCH_RELAYED, id)
+}
+
+pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: &MatchCreate) -> Handled {
+    let id = if request.name.is_empty() {
+        session.app.random_uuid()
+    } else {
+        // The same name is the same match, wherever it is said.
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, request.name.as_bytes())
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        let stream = relayed(id);
+        match session.app.live.join(session.key, stream.clone(), JoinOptions::default()).await {
+            // Unlike after a join, the size counts whoever asked.
+            Ok(joined) => {
+                let size = joined.total + usize::from(joined.is_new);
+                joined_match(&session, cid, &stream, &joined, size)
+            }
+            Err(refusal) => refuse_join(cid, refusal),
+        }
+    })
+}
+
+pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin) -> Handled {
+    let (stream, condition) = match request.id {
+        Some(match_join::Id::MatchId(id)) => match parse(&id) {
+            Some(stream) => (stream, Condition::Occupied),
+            None => return refuse_input(cid, "The match ID is not valid.").into(),
+        },
+        // Whoever was matched may come first.
+        Some(match_join::Id::Token(token)) => match verified(&session.app, &token) {
+            Some(stream) => (stream, Condition::Any),
+            None => return refuse_input(cid, "The match token is not valid or has expired.").into(),
+        },
+        None => return refuse_input(cid, "A match ID or a match token is required.").into(),
+    };
+    if stream.mode != mode::MATCH_RELAYED {
+        return not_found(cid).into();
+    }
+    let session = session.clone();
+    Handled::later(async move {
+        let options = JoinOptions { condition, ..JoinOptions::default() };
+        match session.app.live.join(session.key, stream.clone(), options).await {
+            Ok(joined) => joined_match(&session, cid, &stream, &joined, joined.total),
+            Err(JoinRefusal::Empty) => not_found(cid),
+            Err(refusal) => refuse_join(cid, refusal),
+        }
+    })
+}
+
+fn not_found(cid: String) -> Answer {
+    refuse(cid, RealtimeCode::MatchNotFound, "There is no match of this ID: it may have ended.")
+}
+
+fn joined_match(session: &SocketSession, cid: String, stream: &StreamKey, joined: &Joined, size: usize) -> Answer {
+    let found = Match {
+        match_id: events::match_id(stream),
+        authoritative: false,
+        label: None,
+        size: i32::try_from(size).unwrap_or(i32::MAX),
+        presences: events::found(joined),
+        self_: Some(session.user_presence()),
+    };
+    Answer::Reply(Envelope::reply(cid, Message::Match(found)))
+}
+
+pub(super) fn leave(session: &SocketSession, cid: String, request: &MatchLeave) -> Answer {
+    let Some(stream) = parse(&request.match_id) else {
+        return refuse_input(cid, "The match ID is not valid.");
+    };
+    session.app.live.leave(session.key, stream);
+    Answer::Reply(Envelope::acknowledgement(cid))
+}
+
+/// Passes data on. Nothing is answered unless the match id is none, and that without naming the request: clients do not
+/// wait for it.
+pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
+    let Some(stream) = parse(&request.match_id) else {
+        return refuse_input(String::new(), "The match ID is not valid.");
+    };
+    let live = &session.app.live;
+    let sender = session.session_ref();
+    if !live.look(|plane| plane.is_on(session.key, &stream)) {
+        return Answer::Silence;
+    }
+    let audience = if request.presences.is_empty() {
+        Audience::AllBut(sender)
+    } else {
+        let ids: Option<Vec<SessionId>> = request.presences.iter().map(|each| each.session_id.parse().ok()).collect();
+        match ids {
+            Some(ids) => Audience::Only(ids),
+            None => return Answer::Silence,
+        }
+    };
+    let data = MatchData {
+        match_id: request.match_id,
+        presence: Some(session.user_presence()),
+        op_code: request.op_code,
+        data: request.data,
+        reliable: request.reliable,
+    };
+    let payload = Arc::new(Push::new(Message::MatchData(data)));
+    // As in the original, whatever is asked for: a client that does not say gets false, and expects no loss.
+    let delivery = Delivery::Reliable;
+    live.publish(Publish { stream, payload, audience, delivery, sender: Some(sender) });
+    Answer::Silence
+}
+
+/// The match of a token that still holds.
+fn verified(app: &App, token: &str) -> Option<StreamKey> {
+    parse(&app.keys.read_match(token, app.clock.now()).ok()?)
+}

@@ -1,0 +1,194 @@
+//! Where the live plane meets its shard: sockets by session, lanes to other shards, and when to turn the plane next.
+//!
+//! Messages to other shards are collected while the shard's tasks run and leave together, so that a busy shard wakes the
+//! others once for many.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_api::live::Rim;
+use muster_api::realtime::events;
+use muster_live::plane::Message;
+use muster_live::stream::{Encode, Payload, PresenceEvent};
+use muster_live::{CloseReason, Delivery, Encoding, Millis, SessionKey, ShardIndex};
+use muster_wire::frame;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::metrics::GatewayMetrics;
+use crate::ws::handle::SocketHandle;
+use crate::ws::shared::SocketShared;
+
+/// What one shard sent to another at once.
+pub struct Batch {
+    /// Who sent it.
+    pub from: ShardIndex,
+    /// In order.
+    pub messages: Vec<Message>,
+}
+
+/// The ends of the lanes that one shard holds.
+pub struct LaneEnds {
+    /// Which shard.
+    pub me: ShardIndex,
+    /// To each shard, itself included, where it is not used.
+    pub senders: Vec<mpsc::UnboundedSender<Batch>>,
+    /// From all others.
+    pub receiver: mpsc::UnboundedReceiver<Batch>,
+}
+
+/// The lanes between so many shards.
+#[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
+pub fn lanes(shards: usize) -> Vec<LaneEnds> {
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::unbounded_channel()).unzip();
+    let ends = receivers.into_iter().zip(0..);
+    ends.map(|(receiver, me)| LaneEnds { me, senders: senders.clone(), receiver }).collect()
+}
+
+/// A session and its socket.
+type Attached = (SessionKey, Rc<SocketHandle>);
+
+/// See the module.
+pub struct ShardRim {
+    started: Instant,
+    /// By the session's place.
+    sockets: RefCell<Vec<Option<Attached>>>,
+    shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
+    me: ShardIndex,
+    senders: Vec<mpsc::UnboundedSender<Batch>>,
+    /// What is to be sent, by shard.
+    collected: RefCell<Vec<Vec<Message>>>,
+    next_due: Cell<Option<Millis>>,
+    is_busy: Cell<bool>,
+    /// Told when the shard's loop has something to look at.
+    changed: Notify,
+}
+
+impl ShardRim {
+    /// The rim of a shard that starts now.
+    pub fn new(
+        me: ShardIndex,
+        senders: Vec<mpsc::UnboundedSender<Batch>>,
+        shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
+    ) -> Self {
+        let collected = RefCell::new(senders.iter().map(|_| Vec::new()).collect());
+        Self {
+            started: Instant::now(),
+            sockets: RefCell::default(),
+            shared,
+            me,
+            senders,
+            collected,
+            next_due: Cell::new(None),
+            is_busy: Cell::new(false),
+            changed: Notify::new(),
+        }
+    }
+
+    /// A session's socket: from now on it receives what the plane delivers.
+    pub fn attach(&self, session: SessionKey, socket: Rc<SocketHandle>) {
+        let mut sockets = self.sockets.borrow_mut();
+        if sockets.len() <= session.index() {
+            sockets.resize_with(session.index() + 1, || None);
+        }
+        sockets[session.index()] = Some((session, socket));
+    }
+
+    /// Forgets a session's socket.
+    pub fn detach(&self, session: SessionKey) {
+        if let Some(place) = self.sockets.borrow_mut().get_mut(session.index())
+            && place.as_ref().is_some_and(|(key, _)| *key == session)
+        {
+            *place = None;
+        }
+    }
+
+    /// Every socket of the shard.
+    pub fn for_each_socket(&self, mut each: impl FnMut(&SocketHandle)) {
+        self.sockets.borrow().iter().flatten().for_each(|(_, socket)| each(socket));
+    }
+
+    /// Sends what was collected for other shards.
+    pub fn flush(&self) {
+        for (messages, sender) in self.collected.borrow_mut().iter_mut().zip(&self.senders) {
+            if !messages.is_empty() {
+                // A shard that has ended hears nothing any more: the server is stopping.
+                let _ = sender.send(Batch { from: self.me, messages: std::mem::take(messages) });
+            }
+        }
+    }
+
+    /// Whether the plane has long work to go on with.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy.get()
+    }
+
+    /// When the plane is due next.
+    pub fn due(&self) -> Option<Instant> {
+        self.next_due.get().map(|due| self.started + std::time::Duration::from_millis(due))
+    }
+
+    /// Resolves when there is something to flush, to turn or to go on with.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    fn with_socket(&self, session: SessionKey, act: impl FnOnce(&SocketHandle)) {
+        let sockets = self.sockets.borrow();
+        if let Some(Some((key, socket))) = sockets.get(session.index())
+            && *key == session
+        {
+            act(socket);
+        }
+    }
+}
+
+impl Rim for ShardRim {
+    fn now(&self) -> Millis {
+        // 584 million years fit.
+        self.started.elapsed().as_millis() as Millis
+    }
+
+    fn deliver(&self, session: SessionKey, frame: Bytes, delivery: Delivery) {
+        self.with_socket(session, |socket| socket.push(frame, delivery));
+    }
+
+    fn close(&self, session: SessionKey, reason: CloseReason) {
+        self.with_socket(session, |socket| socket.close(reason));
+    }
+
+    fn send(&self, shard: ShardIndex, message: Message) {
+        let messages = &mut self.collected.borrow_mut()[usize::from(shard)];
+        if messages.is_empty() {
+            self.changed.notify_one();
+        }
+        messages.push(message);
+    }
+
+    fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool) {
+        if self.next_due.replace(next_due) != next_due || self.is_busy.replace(is_busy) != is_busy {
+            self.changed.notify_one();
+        }
+        if is_congested != self.shared.is_paused() {
+            if is_congested { self.shared.pause() } else { self.shared.resume() }
+        }
+    }
+}
+
+/// Frames for sockets, in the protocol's form.
+pub struct Framer {
+    /// The part of public ids behind the dot.
+    pub node: Arc<str>,
+}
+
+impl Encode for Framer {
+    fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes {
+        frame::finished(events::format(encoding), |out| payload.write(encoding, out))
+    }
+
+    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
+        Some(self.frame(&events::presence_event(event, &self.node)?, encoding))
+    }
+}

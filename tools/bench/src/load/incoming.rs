@@ -1,0 +1,344 @@
+//! Messages that players hear: those that come by the hundred thousand are read in place, all others in full.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use muster_wire::envelope;
+use muster_wire::json::{Mode, from_json};
+use muster_wire::realtime::Envelope;
+use serde::Deserialize;
+
+use super::frames::Opcode;
+use super::protobuf::{Field, take_field};
+use super::skim::{self, Text, Value};
+use super::stamp::Origin;
+use super::{Fault, Format};
+
+/// What a frame held.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// Somebody said something.
+    Said(Said<'a>),
+    /// A chat message has been taken; the answer to the request with this cid.
+    ChatAck {
+        cid: &'a [u8],
+    },
+    Other(Box<Envelope>),
+}
+
+/// A message of a player, by chat, in a match or on a stream.
+#[derive(Debug, Default)]
+pub struct Said<'a> {
+    pub way: Way,
+    /// Channel id, match id, or the stream's subject.
+    room: Cow<'a, [u8]>,
+    user: Cow<'a, [u8]>,
+    /// What was said, without what the way needs around it.
+    pub message: Cow<'a, [u8]>,
+    /// A match's op code, or a stream's mode.
+    pub code: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    #[default]
+    Chat,
+    Match,
+    Stream,
+}
+
+impl Said<'_> {
+    pub fn origin(&self) -> Origin<'_> {
+        Origin { room: &self.room, user: &self.user }
+    }
+}
+
+/// Chat messages are JSON objects; the generator's have this one member.
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow)]
+    m: Cow<'a, str>,
+}
+
+/// The content of a chat message that says `message`, which needs no escaping.
+pub fn chat_content(message: &[u8]) -> String {
+    format!(r#"{{"m":"{}"}}"#, String::from_utf8_lossy(message))
+}
+
+/// Reads one message.
+pub fn read(format: Format, opcode: Opcode, payload: &[u8]) -> Result<Incoming<'_>, Fault> {
+    match (format, opcode) {
+        (Format::Json, Opcode::Text) => read_json(payload),
+        (Format::Protobuf, Opcode::Binary) => read_protobuf(payload),
+        _ => Err(Fault::Malformed("frame type does not fit the format")),
+    }
+}
+
+fn read_json(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
+    let mut members = skim::members(payload)?;
+    let mut cid: &[u8] = b"";
+    let mut is_ack = false;
+    let mut said = None;
+    while let Some((name, value)) = members.take()? {
+        match name {
+            b"cid" => cid = value.text()?.raw,
+            b"channel_message" => said = Some(read_json_said(Way::Chat, value)?),
+            b"match_data" => said = Some(read_json_said(Way::Match, value)?),
+            b"stream_data" => said = Some(read_json_said(Way::Stream, value)?),
+            b"channel_message_ack" => is_ack = true,
+            _ => return read_in_full(Format::Json, payload),
+        }
+    }
+    match (said, is_ack) {
+        (Some(said), false) if cid.is_empty() => Ok(Incoming::Said(said)),
+        (None, true) => Ok(Incoming::ChatAck { cid }),
+        _ => read_in_full(Format::Json, payload),
+    }
+}
+
+fn read_json_said<'a>(way: Way, value: Value<'a>) -> Result<Said<'a>, Fault> {
+    let mut said = Said { way, ..Said::default() };
+    let mut members = value.members()?;
+    while let Some((name, value)) = members.take()? {
+        match (way, name) {
+            (Way::Chat, b"channel_id") | (Way::Match, b"match_id") => said.room = value.text()?.unescape()?,
+            (Way::Chat, b"sender_id") => said.user = value.text()?.unescape()?,
+            (Way::Chat, b"content") => said.message = json_chat_message(value.text()?)?,
+            (Way::Match, b"presence") | (Way::Stream, b"sender") => said.user = text_member(value, b"user_id")?,
+            (Way::Match, b"op_code") => said.code = value.integer()?,
+            (Way::Match, b"data") => {
+                let data = STANDARD.decode(value.text()?.raw).map_err(|_| Fault::Malformed("match data"))?;
+                said.message = Cow::Owned(data);
+            }
+            (Way::Stream, b"stream") => {
+                said.room = text_member(value, b"subject")?;
+                said.code = integer_member(value, b"mode")?;
+            }
+            (Way::Stream, b"data") => said.message = value.text()?.unescape()?,
+            _ => {}
+        }
+    }
+    Ok(said)
+}
+
+fn text_member<'a>(object: Value<'a>, wanted: &[u8]) -> Result<Cow<'a, [u8]>, Fault> {
+    let mut members = object.members()?;
+    while let Some((name, value)) = members.take()? {
+        if name == wanted {
+            return value.text()?.unescape();
+        }
+    }
+    Ok(Cow::default())
+}
+
+fn integer_member(object: Value<'_>, wanted: &[u8]) -> Result<i64, Fault> {
+    let mut members = object.members()?;
+    while let Some((name, value)) = members.take()? {
+        if name == wanted {
+            return value.integer();
+        }
+    }
+    Ok(0)
+}
+
+/// The message in a chat message's content, which is JSON within a string.
+fn json_chat_message(content: Text<'_>) -> Result<Cow<'_, [u8]>, Fault> {
+    // What most servers send, byte for byte; every other spelling takes the parser.
+    if let Some(rest) = content.raw.strip_prefix(br#"{\"m\":\""#)
+        && let Some(message) = rest.strip_suffix(br#"\"}"#)
+        && !message.contains(&b'\\')
+    {
+        return Ok(Cow::Borrowed(message));
+    }
+    let content = content.unescape()?;
+    chat_message(&content).map(|message| Cow::Owned(message.into_owned()))
+}
+
+fn chat_message(content: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
+    if let Some(rest) = content.strip_prefix(br#"{"m":""#)
+        && let Some(message) = rest.strip_suffix(br#""}"#)
+        && !message.contains(&b'\\')
+    {
+        return Ok(Cow::Borrowed(message));
+    }
+    let content: Content<'_> = serde_json::from_slice(content).map_err(|_| Fault::Wrong("content"))?;
+    Ok(match content.m {
+        Cow::Borrowed(message) => Cow::Borrowed(message.as_bytes()),
+        Cow::Owned(message) => Cow::Owned(message.into_bytes()),
+    })
+}
+
+/// Field numbers of the envelope and of the messages read in place.
+mod field {
+    pub const CID: u64 = 1;
+    pub const CHANNEL_MESSAGE: u64 = 5;
+    pub const CHANNEL_MESSAGE_ACK: u64 = 6;
+    pub const MATCH_DATA: u64 = 14;
+    pub const STREAM_DATA: u64 = 30;
+}
+
+fn read_protobuf(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
+    let mut rest = payload;
+    let mut cid: &[u8] = b"";
+    let mut is_ack = false;
+    let mut said = None;
+    while let Some((number, value)) = take_field(&mut rest)? {
+        match number {
+            field::CID => cid = value.bytes()?,
+            field::CHANNEL_MESSAGE => said = Some(read_protobuf_said(Way::Chat, value)?),
+            field::MATCH_DATA => said = Some(read_protobuf_said(Way::Match, value)?),
+            field::STREAM_DATA => said = Some(read_protobuf_said(Way::Stream, value)?),
+            field::CHANNEL_MESSAGE_ACK => is_ack = true,
+            _ => return read_in_full(Format::Protobuf, payload),
+        }
+    }
+    match (said, is_ack) {
+        (Some(said), false) if cid.is_empty() => Ok(Incoming::Said(said)),
+        (None, true) => Ok(Incoming::ChatAck { cid }),
+        _ => read_in_full(Format::Protobuf, payload),
+    }
+}
+
+fn read_protobuf_said<'a>(way: Way, value: Field<'a>) -> Result<Said<'a>, Fault> {
+    let mut said = Said { way, ..Said::default() };
+    let mut rest = value.bytes()?;
+    while let Some((number, value)) = take_field(&mut rest)? {
+        match (way, number) {
+            (Way::Chat | Way::Match, 1) => said.room = Cow::Borrowed(value.bytes()?),
+            (Way::Chat, 4) => said.user = Cow::Borrowed(value.bytes()?),
+            (Way::Chat, 6) => said.message = chat_message(value.bytes()?)?,
+            // The first field of a presence is its user's id.
+            (Way::Match | Way::Stream, 2) => said.user = Cow::Borrowed(nested_bytes(value.bytes()?, 1)?),
+            (Way::Match, 3) => said.code = value.number()?.cast_signed(),
+            (Way::Match, 4) | (Way::Stream, 3) => said.message = Cow::Borrowed(value.bytes()?),
+            (Way::Stream, 1) => {
+                let stream = value.bytes()?;
+                said.room = Cow::Borrowed(nested_bytes(stream, 2)?);
+                said.code = nested_number(stream, 1)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(said)
+}
+
+fn nested_bytes(mut message: &[u8], wanted: u64) -> Result<&[u8], Fault> {
+    while let Some((number, value)) = take_field(&mut message)? {
+        if number == wanted {
+            return value.bytes();
+        }
+    }
+    Ok(b"")
+}
+
+fn nested_number(mut message: &[u8], wanted: u64) -> Result<i64, Fault> {
+    while let Some((number, value)) = take_field(&mut message)? {
+        if number == wanted {
+            return Ok(value.number()?.cast_signed());
+        }
+    }
+    Ok(0)
+}
+
+/// Other servers may know members that this one does not, so JSON is read tolerantly.
+fn read_in_full(format: Format, payload: &[u8]) -> Result<Incoming<'_>, Fault> {
+    let envelope = match format {
+        Format::Json => from_json(payload, Mode::Tolerant).ok(),
+        Format::Protobuf => envelope::decode(payload, envelope::Format::Protobuf).ok(),
+    };
+    Ok(Incoming::Other(Box::new(envelope.ok_or(Fault::Malformed("envelope"))?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::api::{ChannelMessage, Rpc};
+    use muster_wire::realtime::envelope::Message;
+    use muster_wire::realtime::{ChannelMessageAck, MatchData, Stream, StreamData, UserPresence};
+
+    use super::*;
+
+    fn check(envelope: &Envelope, expected: &str) {
+        for (format, wire_format, opcode) in [
+            (Format::Json, envelope::Format::Json, Opcode::Text),
+            (Format::Protobuf, envelope::Format::Protobuf, Opcode::Binary),
+        ] {
+            let bytes = envelope::encode(envelope, wire_format);
+            assert_eq!(summary(read(format, opcode, &bytes)), expected, "{format:?}");
+            for cut in 0..bytes.len() {
+                // Whatever is made of half a message, it is no panic.
+                drop(read(format, opcode, &bytes[..cut]));
+            }
+        }
+    }
+
+    fn summary(incoming: Result<Incoming<'_>, Fault>) -> String {
+        let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match incoming {
+            Ok(Incoming::Said(said)) => {
+                let (room, user, message) = (show(&said.room), show(&said.user), show(&said.message));
+                format!("{:?} room={room} user={user} message={message} code={}", said.way, said.code)
+            }
+            Ok(Incoming::ChatAck { cid }) => format!("ack {}", show(cid)),
+            Ok(Incoming::Other(other)) => {
+                let name = other.message.as_ref().map_or("nothing", |message| message.variant().name);
+                format!("other {name} cid={}", other.cid)
+            }
+            Err(fault) => fault.to_string(),
+        }
+    }
+
+    fn presence() -> Option<UserPresence> {
+        Some(UserPresence { user_id: "u1".into(), session_id: "s1".into(), ..UserPresence::default() })
+    }
+
+    #[test]
+    fn what_players_say_is_read_in_place() {
+        let chat = ChannelMessage {
+            channel_id: "2...hall".into(),
+            message_id: "m1".into(),
+            code: Some(0),
+            sender_id: "u1".into(),
+            username: "{\"}".into(),
+            content: chat_content(b"hello"),
+            persistent: Some(false),
+            ..ChannelMessage::default()
+        };
+        check(
+            &Envelope::push(Message::ChannelMessage(chat.clone())),
+            "Chat room=2...hall user=u1 message=hello code=0",
+        );
+        let spaced = ChannelMessage { content: r#"{ "m" : "hel\u006co" }"#.into(), ..chat.clone() };
+        check(&Envelope::push(Message::ChannelMessage(spaced)), "Chat room=2...hall user=u1 message=hello code=0");
+        let strange = ChannelMessage { content: "{}".into(), ..chat };
+        check(&Envelope::push(Message::ChannelMessage(strange)), "wrong answer: content");
+        let data = MatchData {
+            match_id: "m.".into(),
+            presence: presence(),
+            op_code: 2,
+            data: b"hello".to_vec().into(),
+            reliable: true,
+        };
+        check(&Envelope::push(Message::MatchData(data)), "Match room=m. user=u1 message=hello code=2");
+        let stream = Some(Stream { mode: 130, subject: "r1".into(), ..Stream::default() });
+        let data = StreamData { stream, sender: presence(), data: "hello".into(), reliable: true };
+        check(&Envelope::push(Message::StreamData(data)), "Stream room=r1 user=u1 message=hello code=130");
+    }
+
+    #[test]
+    fn answers_keep_their_cid() {
+        let ack = ChannelMessageAck { channel_id: "2...hall".into(), ..ChannelMessageAck::default() };
+        check(&Envelope::reply("7", Message::ChannelMessageAck(ack)), "ack 7");
+        check(&Envelope::reply("8", Message::Rpc(Rpc::default())), "other rpc cid=8");
+        check(&Envelope::acknowledgement("9"), "other nothing cid=9");
+    }
+
+    #[test]
+    fn other_spellings_are_read_too() {
+        let payload = br#" {"channel_message" : {"sender_id":"u1", "new_member":[1], "content":"{\"m\":\"x\"}","channel_id":"c"}} "#;
+        let summary = summary(read(Format::Json, Opcode::Text, payload));
+        assert_eq!(summary, "Chat room=c user=u1 message=x code=0");
+        assert!(read(Format::Json, Opcode::Binary, payload).is_err());
+        assert!(read(Format::Json, Opcode::Text, b"{\"channel_message\":1}").is_err());
+    }
+}

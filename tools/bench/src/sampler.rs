@@ -1,0 +1,100 @@
+//! Watches the server's processes from outside: at both ends of the measured part, and every second for the timeline.
+
+use std::time::{Duration, Instant};
+
+use crate::machine::{self, ServerSample, ServerUse};
+use crate::plan::Plan;
+use crate::timeline::{ServerSecond, Timeline};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+pub struct Sampler {
+    pids: Vec<u32>,
+    run_begin: Instant,
+    begin_at: Instant,
+    /// Known beforehand for timed scenarios only.
+    end_at: Option<Instant>,
+    begin: Option<ServerSample>,
+    end: Option<ServerSample>,
+    /// The last sample of the timeline, and when it was taken.
+    last: (Instant, ServerSample),
+    /// The next second of the timeline that ends.
+    number: u32,
+    /// What the workers and this sampler saw.
+    pub timeline: Timeline,
+}
+
+impl Sampler {
+    /// `begin` is when the run begins.
+    pub fn new(pids: &[u32], plan: &Plan, begin: Instant) -> anyhow::Result<Self> {
+        let is_timed = plan.scenario.is_timed();
+        let begin_at = if is_timed { begin + plan.lead() } else { begin };
+        Ok(Self {
+            pids: pids.to_vec(),
+            run_begin: begin,
+            begin_at,
+            end_at: is_timed.then(|| begin_at + plan.duration),
+            begin: None,
+            end: None,
+            last: (Instant::now(), machine::sample_server(pids)?),
+            number: 0,
+            timeline: Timeline::default(),
+        })
+    }
+
+    /// Until the next end of the measured part.
+    pub fn next_due(&self) -> Duration {
+        let due = if self.begin.is_none() { Some(self.begin_at) } else { self.end_at.filter(|_| self.end.is_none()) };
+        due.unwrap_or_else(|| self.second_end()).min(self.second_end()).saturating_duration_since(Instant::now())
+    }
+
+    pub fn sample_if_due(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        if self.begin.is_none() && now >= self.begin_at {
+            self.begin = Some(machine::sample_server(&self.pids)?);
+        }
+        if self.end_at.is_some_and(|end_at| now >= end_at) {
+            self.sample_end()?;
+        }
+        if now >= self.second_end() {
+            self.sample_second(now)?;
+        }
+        Ok(())
+    }
+
+    pub fn sample_end(&mut self) -> anyhow::Result<()> {
+        if self.end.is_none() {
+            self.end = Some(machine::sample_server(&self.pids)?);
+        }
+        Ok(())
+    }
+
+    /// What the server used in the measured part, if its processes are known.
+    pub fn used(&self) -> Option<ServerUse> {
+        let (begin, end) = self.begin.as_ref().zip(self.end.as_ref())?;
+        (!self.pids.is_empty()).then(|| end.since(begin))
+    }
+
+    /// The servers' memory at the end of the measured part.
+    pub fn rss_kb(&self) -> Option<u64> {
+        self.end.as_ref().map(|end| end.rss_kb)
+    }
+
+    fn second_end(&self) -> Instant {
+        self.run_begin + SECOND * (self.number + 1)
+    }
+
+    fn sample_second(&mut self, now: Instant) -> anyhow::Result<()> {
+        let (then, before) = &self.last;
+        let sample = machine::sample_server(&self.pids)?;
+        if !self.pids.is_empty() {
+            let cpu_share = sample.since(before).cpu.as_secs_f64() / (now - *then).as_secs_f64();
+            self.timeline.add_server(self.number, ServerSecond { cpu_share, rss_kb: sample.rss_kb });
+        }
+        self.last = (now, sample);
+        // A coordinator that was held up goes on with the second it is in.
+        let passed = u32::try_from((now - self.run_begin).as_secs()).unwrap_or(u32::MAX);
+        self.number = passed.max(self.number + 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! How rooms are asked for: the server's own ones by name, or chat rooms that any server of the protocol has.
+//!
+//! What the server's rooms are called, ask and answer stands here and nowhere else.
+
+use muster_wire::api::Rpc;
+use muster_wire::realtime::envelope::Message;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::load::Fault;
+use crate::load::incoming::Way;
+use crate::options::Via;
+use crate::scenario::talk;
+
+/// Puts the caller into an open room of a template, or opens one.
+const PLACE: &str = "muster.rooms.place";
+/// Says something to everybody in a room.
+const SEND: &str = "muster.rooms.send";
+/// The server makes rooms of 3 to 8 seats of it.
+const TEMPLATE: &str = "bench";
+
+/// Public messages come back to their sender too.
+pub const SENDERS_HEAR_THEMSELVES: bool = true;
+
+#[derive(Deserialize)]
+struct PlaceAnswer {
+    room: RoomAnswer,
+}
+
+#[derive(Deserialize)]
+struct RoomAnswer {
+    id: String,
+    capacity: usize,
+}
+
+/// The room that a player was put into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// As messages name it.
+    pub id: String,
+    pub capacity: usize,
+}
+
+/// Asks the server for a place.
+pub fn place_request(size: Option<usize>) -> Message {
+    let payload = match size {
+        Some(size) => json!({ "template": TEMPLATE, "size": size }),
+        None => json!({ "template": TEMPLATE }),
+    };
+    rpc(PLACE, payload.to_string())
+}
+
+pub fn read_placed(answer: Option<Message>) -> Result<Placed, Fault> {
+    let Some(Message::Rpc(answer)) = answer else { return Err(Fault::Wrong("not a place in a room")) };
+    let answer: PlaceAnswer =
+        serde_json::from_str(&answer.payload).map_err(|_| Fault::Wrong("not a place in a room"))?;
+    Ok(Placed { id: answer.room.id, capacity: answer.room.capacity })
+}
+
+/// Says `message`, which needs no escaping.
+pub fn say_request(via: Via, room: &str, message: &[u8]) -> Message {
+    match via {
+        Via::Chat => talk::channel_message_send(room, message),
+        Via::Rooms => {
+            let data = String::from_utf8_lossy(message);
+            rpc(SEND, json!({ "room": room, "data": data }).to_string())
+        }
+    }
+}
+
+/// How messages come.
+pub fn way(via: Via) -> Way {
+    match via {
+        Via::Chat => Way::Chat,
+        Via::Rooms => Way::Stream,
+    }
+}
+
+fn rpc(id: &str, payload: String) -> Message {
+    Message::Rpc(Rpc { id: id.to_owned(), payload, http_key: String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read() {
+        let answer = |payload: &str| Some(rpc(PLACE, payload.to_owned()));
+        let placed = read_placed(answer(r#"{"room":{"id":"r1","capacity":5,"more":[]},"seat":2}"#)).unwrap();
+        assert_eq!(placed, Placed { id: "r1".to_owned(), capacity: 5 });
+        assert!(read_placed(answer("{}")).is_err());
+        assert!(read_placed(None).is_err());
+    }
+}

@@ -1,0 +1,273 @@
+//! `rooms` and `churn`: players come at a rate, are put into rooms of 3 to 8, say something every four seconds, stay for
+//! the measured part, and leave at a rate.
+//!
+//! A latency is a delivery's: from when the message was meant to be said until a receiver has it. Since everybody
+//! speaks once a period, a receiver knows what should have come by when, from senders of other processes too.
+
+mod board;
+mod churn;
+mod contract;
+mod metronome;
+mod resident;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use muster_wire::realtime::envelope::Message;
+use tokio::task::JoinSet;
+
+use self::board::Board;
+use self::metronome::Metronome;
+use self::resident::{Order, Resident};
+use super::sockets::{self, Arrival, Player};
+use super::{Connections, LOOK_INTERVAL, names, talk};
+use crate::load::Fault;
+use crate::load::frames::Opcode;
+use crate::options::Via;
+use crate::pacing::{Arrivals, Spread, run_arrivals};
+use crate::plan::{Event, Window};
+use crate::worker::{Worker, say};
+
+pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    let hall = Rc::new(Hall::new(worker.clone()));
+    worker.tally.borrow_mut().count(names::DROPS, 0);
+    say(&Event::Ready)?;
+    let window = worker.wait_for_go().await;
+    let (connections, (), (), (), ()) = tokio::try_join!(
+        hall.clone().let_first_players_come(),
+        async { Ok(hall.metronome.run(window.measure_to, |resident, at| resident.say(&hall, at, false)).await?) },
+        churn::run(&hall, window),
+        async { Ok(worker.measure_window(window).await?) },
+        hall.check_arrivals(window),
+    )?;
+    worker.tally.borrow_mut().count(names::ROOMS, hall.board.rooms_len() as u64);
+    hall.settle_all(window.measure_to).await;
+    hall.let_all_leave().await?;
+    Ok(connections)
+}
+
+/// What the players of a worker share.
+pub struct Hall {
+    worker: Rc<Worker>,
+    board: Board,
+    metronome: Metronome,
+    residents: RefCell<Vec<Rc<Resident>>>,
+    /// Players who came after the first ones.
+    newcomers: RefCell<JoinSet<()>>,
+    next_index: Cell<usize>,
+    /// Newcomers on their way.
+    coming: Cell<usize>,
+    first_have_come: Cell<bool>,
+}
+
+/// Messages of a room that came before the answer which told what room it is.
+type Early = Vec<(Opcode, Vec<u8>)>;
+
+impl Hall {
+    fn new(worker: Rc<Worker>) -> Self {
+        let each = worker.plan.talk.each(worker.plan.scenario).unwrap_or(1.0);
+        let period = Duration::try_from_secs_f64(1.0 / each).unwrap_or(Duration::MAX);
+        let next_index = Cell::new(worker.plan.connections);
+        let (board, residents, newcomers, coming, first_have_come) = Default::default();
+        let metronome = Metronome::new(period);
+        Self { worker, board, metronome, residents, newcomers, next_index, coming, first_have_come }
+    }
+
+    async fn let_first_players_come(self: Rc<Self>) -> anyhow::Result<Connections> {
+        let (enter, live) = (self.clone(), self.clone());
+        let connections = sockets::let_players_come(
+            &self.worker,
+            async move |player, arrival| enter.enter(player, arrival).await,
+            move |_, (player, resident)| live.clone().live(player, resident),
+        )
+        .await?;
+        self.first_have_come.set(true);
+        Ok(connections)
+    }
+
+    /// The measured part is one with everybody there.
+    async fn check_arrivals(&self, window: Window) -> anyhow::Result<()> {
+        tokio::time::sleep_until(window.measure_from.into()).await;
+        if !self.first_have_come.get() {
+            let reason = "players were still coming when the measured part began".to_owned();
+            self.worker.tally.borrow_mut().fail_many(reason, 1);
+        }
+        Ok(())
+    }
+
+    /// Puts a player into a room.
+    async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Resident>), Fault> {
+        let number = talk::player_number(&self.worker, arrival.index);
+        let mut early = Vec::new();
+        let (room, seat, capacity) = self.place(&mut player, arrival.index, &mut early).await?;
+        let joined = Instant::now();
+        let joined_us = self.worker.clock.time_us(joined);
+        let resident = Rc::new(Resident::new(&player, number, room, seat, joined_us));
+        self.meet(&resident, joined, capacity)?;
+        for (opcode, payload) in early {
+            resident.hear(self, opcode, &payload);
+        }
+        self.worker.tally.borrow_mut().record_other(names::ARRIVAL, arrival.intended.elapsed());
+        Ok((player, resident))
+    }
+
+    /// Room, seat to give back, number of seats. What is said in the room before the answer comes is kept.
+    async fn place(
+        &self,
+        player: &mut Player,
+        index: usize,
+        early: &mut Early,
+    ) -> Result<(String, Option<String>, usize), Fault> {
+        let talk = &self.worker.plan.talk;
+        let keep = |opcode, payload: &[u8]| early.push((opcode, payload.to_vec()));
+        if talk.via == Via::Rooms {
+            let request = contract::place_request(talk.room_size);
+            let answer = sockets::ask(&self.worker, player, request, keep).await?;
+            let placed = contract::read_placed(answer)?;
+            return Ok((placed.id, None, placed.capacity));
+        }
+        let lane = self.worker.endpoints.lane(index);
+        let (name, capacity) = {
+            let mut random = self.worker.random.borrow_mut();
+            let name = |number| format!("bench-{:016x}-{number}", self.worker.plan.seed);
+            self.board.take_seat(lane, talk.room_size, &mut random, name)
+        };
+        let request = talk::channel_join(&name, talk.persistent);
+        match sockets::ask(&self.worker, player, request, keep).await {
+            Ok(Some(Message::Channel(channel))) if channel.room_name == name => Ok((channel.id, Some(name), capacity)),
+            failed => {
+                self.board.free_seat(&name);
+                failed.and(Err(Fault::Wrong("not the channel asked for")))
+            }
+        }
+    }
+
+    /// From now on the resident talks, and those in the room hear each other.
+    fn meet(&self, resident: &Rc<Resident>, joined: Instant, capacity: usize) -> Result<(), Fault> {
+        // Jitter, so that those who come together do not talk together.
+        let wait = self.metronome.period().mul_f64(self.worker.random.borrow_mut().f64());
+        let period_before = joined.checked_sub(self.metronome.period() - wait).unwrap_or(joined);
+        resident.begin_at(self.worker.clock.time_us(period_before));
+        let others = self.board.enter(resident);
+        // One who is about to leave may still have its place.
+        if others.iter().filter(|other| other.is_healthy()).count() >= capacity {
+            self.board.leave(resident);
+            return Err(Fault::Wrong("more players than seats"));
+        }
+        for other in &others {
+            resident.expect(other);
+            other.expect(resident);
+        }
+        if contract::SENDERS_HEAR_THEMSELVES {
+            resident.expect(resident);
+        }
+        self.metronome.add(resident.clone(), period_before + self.metronome.period());
+        self.residents.borrow_mut().push(resident.clone());
+        Ok(())
+    }
+
+    /// What a resident does until it goes.
+    async fn live(self: Rc<Self>, mut player: Player, resident: Rc<Resident>) {
+        let order = loop {
+            let hear = |opcode, payload: &[u8]| resident.hear(&self, opcode, payload);
+            tokio::select! {
+                received = player.reader.receive(&player.writer, hear) => if let Err(fault) = received {
+                    return self.count_drop(&resident, &fault);
+                },
+                () = resident.ordered.notified() => break resident.order.get(),
+            }
+        };
+        self.metronome.remove(&resident);
+        if order != Order::Close {
+            let now = Instant::now();
+            resident.say(&self, now, true);
+            let acknowledged = tokio::time::timeout(self.worker.plan.patience, self.hear_out(&mut player, &resident));
+            if let Err(fault) = acknowledged.await.unwrap_or(Err(Fault::Unanswered)) {
+                return self.count_drop(&resident, &fault);
+            }
+            resident.settle(&self, now);
+        }
+        self.forget(&resident);
+        match order {
+            Order::Vanish | Order::StopReading => churn::be_ill(&self, player, &resident, order).await,
+            Order::Stay | Order::Leave | Order::Close => self.close(player, &resident).await,
+        }
+    }
+
+    /// Hears until everything said has been acknowledged.
+    async fn hear_out(&self, player: &mut Player, resident: &Resident) -> Result<(), Fault> {
+        while resident.unacknowledged() > 0 {
+            let hear = |opcode, payload: &[u8]| resident.hear(self, opcode, payload);
+            player.reader.receive(&player.writer, hear).await?;
+        }
+        Ok(())
+    }
+
+    async fn close(&self, mut player: Player, resident: &Resident) {
+        resident.send_close();
+        let closed = async { while player.reader.receive(&player.writer, |_, _| {}).await.is_ok() {} };
+        if tokio::time::timeout(self.worker.plan.patience, closed).await.is_err() {
+            self.worker.fail(&Fault::Unanswered);
+        }
+    }
+
+    fn count_drop(&self, resident: &Rc<Resident>, fault: &Fault) {
+        self.worker.end_operations(resident.unacknowledged());
+        {
+            let mut tally = self.worker.tally.borrow_mut();
+            tally.count(names::DROPS, 1);
+            tally.fail_many(format!("dropped: {fault}"), 1);
+        }
+        self.forget(resident);
+    }
+
+    fn forget(&self, resident: &Rc<Resident>) {
+        self.metronome.remove(resident);
+        self.board.leave(resident);
+        if let Some(seat) = &resident.seat {
+            self.board.free_seat(seat);
+        }
+        self.residents.borrow_mut().retain(|other| other.number != resident.number);
+    }
+
+    /// Waits until everything said has come everywhere, with the plan's patience; what has not is lost.
+    async fn settle_all(&self, end: Instant) {
+        let end_us = self.worker.clock.time_us(end);
+        let period = self.metronome.period();
+        let has_all = |residents: &[Rc<Resident>]| {
+            residents.iter().filter(|resident| resident.is_healthy()).all(|one| one.has_all_before(end_us, period))
+        };
+        let settled = async {
+            while self.coming.get() > 0 || !has_all(&self.residents.borrow()) {
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+        };
+        // What is missing is counted below.
+        let _ = tokio::time::timeout(self.worker.plan.patience, settled).await;
+        let residents = self.residents.borrow();
+        let healthy = residents.iter().filter(|resident| resident.is_healthy());
+        let lost = healthy.map(|resident| resident.lost_before(end_us, period)).sum();
+        self.worker.tally.borrow_mut().fail_many(Fault::MessageLost.to_string(), lost);
+    }
+
+    /// Everybody leaves at the plan's rate; only then is the run over.
+    async fn let_all_leave(&self) -> anyhow::Result<()> {
+        self.worker.drain().await;
+        let leaving: Vec<_> = self.residents.borrow().iter().filter(|one| one.is_healthy()).cloned().collect();
+        let mut leaving = leaving.into_iter();
+        let begin = Instant::now();
+        let departures = Arrivals::new(begin, self.worker.plan.leave_rate, Spread::Fixed, self.worker.plan.seed);
+        let far_off = begin + Duration::from_secs(24 * 3600);
+        run_arrivals(departures, far_off, |_| leaving.next().inspect(|one| one.order(Order::Close)).is_some()).await?;
+        let gone = async {
+            while !self.residents.borrow().is_empty() {
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+        };
+        if tokio::time::timeout(self.worker.plan.patience, gone).await.is_err() {
+            self.worker.fail(&Fault::Unanswered);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,335 @@
+//! `chat` and `relay`: groups of players who talk, known to one process as a whole.
+//!
+//! Every message carries a stamp, and every receiver checks it: an operation is one delivery. Closed loop (chat): each
+//! player says something once all of its group have heard what it said before and the server has acknowledged it. Open
+//! loop: messages leave by the clock, by the players in turn.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{
+    ChannelJoin, ChannelMessageSend, Envelope, MatchCreate, MatchDataSend, MatchJoin, channel_join, match_join,
+};
+use tokio::sync::OnceCell;
+
+use super::Connections;
+use super::inbox::Inbox;
+use super::sockets::{self, Arrival, Player};
+use crate::load::frames::Opcode;
+use crate::load::incoming::{self, Incoming, Said, Way};
+use crate::load::socket::{Sent, SocketWriter};
+use crate::load::stamp::{Origin, Stamp};
+use crate::load::{Fault, envelopes};
+use crate::pacing::{Arrivals, run_arrivals};
+use crate::plan::{Event, Scenario};
+use crate::worker::{Worker, say};
+
+/// Players of a group unless the command says otherwise.
+const GROUP_LEN: usize = 5;
+/// Players of one process; with the process's number before it, a player's number is one for the whole run.
+pub const PLAYERS_PER_PROCESS: usize = 1 << 20;
+
+pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    let talk = Rc::new(Talk::new(worker.clone()));
+    let enter = {
+        let talk = talk.clone();
+        async move |player, arrival| talk.enter(player, arrival).await
+    };
+    let live = {
+        let talk = talk.clone();
+        move |_, (player, talker)| talk.clone().listen(player, talker)
+    };
+    let connections = sockets::let_players_come(&worker, enter, live).await?;
+    say(&Event::Ready)?;
+    let window = worker.wait_for_go().await;
+    match worker.plan.rate {
+        None => {
+            let talkers = talk.talkers.borrow().clone();
+            talkers.iter().flatten().for_each(|talker| talk.say(talker, Instant::now()));
+            worker.measure_window(window).await?;
+        }
+        Some(rate) => {
+            let arrivals = Arrivals::new(window.begin, rate, worker.plan.spread, worker.plan.seed);
+            let talking = run_arrivals(arrivals, window.measure_to, |intended| talk.say_in_turn(intended));
+            let (measured, talked) = tokio::join!(worker.measure_window(window), talking);
+            measured.and(talked)?;
+        }
+    }
+    worker.drain_messages(|| talk.overtaken()).await;
+    Ok(connections)
+}
+
+/// All groups of a worker.
+struct Talk {
+    worker: Rc<Worker>,
+    way: Way,
+    groups: RefCell<Vec<Rc<Group>>>,
+    /// By index; those who never arrived are missing.
+    talkers: RefCell<Vec<Option<Rc<Talker>>>>,
+    next: Cell<usize>,
+    frame: RefCell<Vec<u8>>,
+}
+
+struct Group {
+    name: String,
+    /// Made by the first member, entered by the others.
+    match_id: OnceCell<String>,
+    members_len: Cell<u64>,
+}
+
+struct Talker {
+    writer: Rc<SocketWriter>,
+    group: Rc<Group>,
+    /// One for the whole run.
+    number: u32,
+    user: String,
+    /// The channel's or match's id.
+    room: String,
+    said: Cell<u32>,
+    acknowledged: Cell<u32>,
+    /// Closed loop: what is still to come of the message under way.
+    awaited: Cell<u64>,
+    is_open: Cell<bool>,
+    inbox: RefCell<Inbox>,
+}
+
+impl Talk {
+    fn new(worker: Rc<Worker>) -> Self {
+        let way = if worker.plan.scenario == Scenario::Relay { Way::Match } else { Way::Chat };
+        let connections = worker.plan.connections;
+        let talkers = RefCell::new(vec![None; connections]);
+        let (next, frame) = Default::default();
+        let lanes = worker.plan.addresses.len();
+        let group_len = worker.plan.talk.room_size.unwrap_or(GROUP_LEN);
+        // Names that no other process and no earlier run has used.
+        let name = |number| format!("bench-{:016x}-{number}", worker.plan.seed);
+        let group =
+            |number| Rc::new(Group { name: name(number), match_id: OnceCell::new(), members_len: Cell::default() });
+        let groups_per_lane = connections.div_ceil(lanes).div_ceil(group_len);
+        let groups = RefCell::new((0..groups_per_lane * lanes).map(group).collect());
+        Self { worker, way, groups, talkers, next, frame }
+    }
+
+    /// Players of one server fill one group after the other.
+    fn group(&self, index: usize) -> Rc<Group> {
+        let lanes = self.worker.plan.addresses.len();
+        let group_len = self.worker.plan.talk.room_size.unwrap_or(GROUP_LEN);
+        let number = index / lanes / group_len * lanes + self.worker.endpoints.lane(index);
+        self.groups.borrow()[number].clone()
+    }
+
+    async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Talker>), Fault> {
+        let group = self.group(arrival.index);
+        let room = match self.way {
+            Way::Match => self.enter_match(&mut player, &group).await?,
+            _ => self.enter_channel(&mut player, &group).await?,
+        };
+        group.members_len.set(group.members_len.get() + 1);
+        let talker = Rc::new(Talker {
+            writer: player.writer.clone(),
+            group,
+            number: player_number(&self.worker, arrival.index),
+            user: player.user.to_string(),
+            room,
+            said: Cell::default(),
+            acknowledged: Cell::default(),
+            awaited: Cell::default(),
+            is_open: Cell::new(true),
+            inbox: RefCell::default(),
+        });
+        self.talkers.borrow_mut()[arrival.index] = Some(talker.clone());
+        Ok((player, talker))
+    }
+
+    async fn enter_channel(&self, player: &mut Player, group: &Group) -> Result<String, Fault> {
+        let request = channel_join(&group.name, self.worker.plan.talk.persistent);
+        match sockets::ask(&self.worker, player, request, |_, _| {}).await? {
+            Some(Message::Channel(channel)) if channel.room_name == group.name => Ok(channel.id),
+            _ => Err(Fault::Wrong("not the channel asked for")),
+        }
+    }
+
+    async fn enter_match(&self, player: &mut Player, group: &Group) -> Result<String, Fault> {
+        let mut is_creator = false;
+        let create = async {
+            is_creator = true;
+            match sockets::ask(&self.worker, player, Message::MatchCreate(MatchCreate::default()), |_, _| {}).await? {
+                Some(Message::Match(created)) => Ok(created.match_id),
+                _ => Err(Fault::Wrong("not a match")),
+            }
+        };
+        let match_id = group.match_id.get_or_try_init(|| create).await?.clone();
+        if is_creator {
+            return Ok(match_id);
+        }
+        let id = Some(match_join::Id::MatchId(match_id.clone()));
+        let join = Message::MatchJoin(MatchJoin { id, ..MatchJoin::default() });
+        match sockets::ask(&self.worker, player, join, |_, _| {}).await? {
+            Some(Message::Match(joined)) if joined.match_id == match_id => Ok(match_id),
+            _ => Err(Fault::Wrong("not the match asked for")),
+        }
+    }
+
+    /// Hears everything that one player is told, until its socket ends.
+    async fn listen(self: Rc<Self>, mut player: Player, talker: Rc<Talker>) {
+        let fault = loop {
+            let hear = |opcode, payload: &[u8]| self.hear(&talker, opcode, payload);
+            if let Err(fault) = player.reader.receive(&player.writer, hear).await {
+                break fault;
+            }
+        };
+        talker.is_open.set(false);
+        // What is said from now on need not reach it.
+        talker.group.members_len.set(talker.group.members_len.get() - 1);
+        self.worker.fail(&fault);
+    }
+
+    fn hear(&self, talker: &Rc<Talker>, opcode: Opcode, payload: &[u8]) {
+        let outcome = match incoming::read(self.worker.plan.format, opcode, payload) {
+            Ok(Incoming::Said(said)) => self.take_said(talker, &said),
+            Ok(Incoming::ChatAck { cid }) => self.take_acknowledgement(talker, cid),
+            Ok(Incoming::Other(envelope)) => match envelope.message {
+                Some(Message::Error(error)) => Err(Fault::Refused(error.code)),
+                // Presence events, which all groups see as they fill.
+                _ => Ok(()),
+            },
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = outcome {
+            self.worker.fail(&fault);
+        }
+    }
+
+    fn take_said(&self, talker: &Talker, said: &Said<'_>) -> Result<(), Fault> {
+        if said.way != self.way || said.origin().room != talker.room.as_bytes() {
+            return Err(Fault::Wrong("a message for another room"));
+        }
+        let stamp = Stamp::read(&said.message, said.origin())?;
+        if said.message.len() != self.worker.plan.talk.message_bytes {
+            return Err(Fault::Wrong("length of a message"));
+        }
+        if self.way == Way::Match && (said.code != op_code(&stamp) || stamp.sender == talker.number) {
+            return Err(Fault::Wrong("op code, or an echo"));
+        }
+        let outcome = talker.inbox.borrow_mut().take(&stamp, |_| 1);
+        match outcome {
+            Ok(()) => self.worker.note_message_out(self.worker.clock.moment(stamp.time_us)),
+            Err(Fault::MessageOutOfOrder) => {}
+            // It is nobody's first delivery: nothing waits for it.
+            Err(fault) => return Err(fault),
+        }
+        self.end_one(stamp.sender);
+        outcome
+    }
+
+    fn take_acknowledgement(&self, talker: &Talker, cid: &[u8]) -> Result<(), Fault> {
+        let number = talker.acknowledged.get() + 1;
+        if cid != number.to_string().as_bytes() || number > talker.said.get() {
+            return Err(Fault::Wrong("cid of another request"));
+        }
+        talker.acknowledged.set(number);
+        self.end_one(talker.number);
+        Ok(())
+    }
+
+    /// One of the answers to the message of `sender` has come; after the last the next message leaves.
+    fn end_one(&self, sender: u32) {
+        self.worker.end_operation();
+        if self.worker.plan.rate.is_some() {
+            return;
+        }
+        let index = sender as usize % PLAYERS_PER_PROCESS;
+        let Some(talker) = self.talkers.borrow().get(index).cloned().flatten() else { return };
+        talker.awaited.set(talker.awaited.get().saturating_sub(1));
+        let now = Instant::now();
+        if talker.awaited.get() == 0 && self.worker.window().is_some_and(|window| now < window.measure_to) {
+            self.say(&talker, now);
+        }
+    }
+
+    /// Lets the next player talk; false if nobody is left.
+    fn say_in_turn(&self, intended: Instant) -> bool {
+        let talker = {
+            let talkers = self.talkers.borrow();
+            let from = self.next.get();
+            let in_turn = (from..from + talkers.len()).map(|turn| turn % talkers.len());
+            let open = |index: &usize| talkers[*index].as_ref().is_some_and(|talker| talker.is_open.get());
+            let Some(index) = in_turn.into_iter().find(open) else { return false };
+            self.next.set(index + 1);
+            talkers[index].clone()
+        };
+        talker.inspect(|talker| self.say(talker, intended)).is_some()
+    }
+
+    fn say(&self, talker: &Talker, intended: Instant) {
+        if !talker.is_open.get() {
+            return;
+        }
+        let number = talker.said.get() + 1;
+        talker.said.set(number);
+        let time_us = self.worker.clock.time_us(intended);
+        let stamp = Stamp { sender: talker.number, number, is_last: false, time_us };
+        let mut message = Vec::new();
+        let origin = Origin { room: talker.room.as_bytes(), user: talker.user.as_bytes() };
+        stamp.write(origin, self.worker.plan.talk.message_bytes, &mut message);
+        let members = talker.group.members_len.get();
+        let (envelope, answers) = match self.way {
+            Way::Match => (match_data_send(talker, &stamp, message), members.saturating_sub(1)),
+            _ => (Envelope::reply(number.to_string(), channel_message_send(&talker.room, &message)), members + 1),
+        };
+        talker.awaited.set(answers);
+        self.worker.expect_answers(answers);
+        self.worker.note_message_in();
+        let mut frame = self.frame.borrow_mut();
+        frame.clear();
+        envelopes::write_envelope(self.worker.plan.format, &envelope, &mut frame);
+        match talker.writer.send_now(&frame) {
+            Ok(Sent::Whole) => {}
+            Ok(Sent::Queued) => sockets::flush_later(talker.writer.clone()),
+            // The reader meets the same end and reports it; what is under way stays without an answer.
+            Err(_) => talker.is_open.set(false),
+        }
+    }
+
+    fn overtaken(&self) -> u64 {
+        self.talkers.borrow().iter().flatten().map(|talker| talker.inbox.borrow().overtaken()).sum()
+    }
+}
+
+/// Numbers players of all processes of a run.
+pub fn player_number(worker: &Worker, index: usize) -> u32 {
+    u32::try_from(worker.plan.worker * PLAYERS_PER_PROCESS + index).unwrap_or(u32::MAX)
+}
+
+/// The request to enter a chat room.
+pub fn channel_join(name: &str, persistent: bool) -> Message {
+    Message::ChannelJoin(ChannelJoin {
+        target: name.to_owned(),
+        r#type: channel_join::Type::Room as i32,
+        persistence: Some(persistent),
+        hidden: None,
+    })
+}
+
+/// The request to say something in a channel.
+pub fn channel_message_send(channel_id: &str, message: &[u8]) -> Message {
+    let content = incoming::chat_content(message);
+    Message::ChannelMessageSend(ChannelMessageSend { channel_id: channel_id.to_owned(), content })
+}
+
+fn match_data_send(talker: &Talker, stamp: &Stamp, message: Vec<u8>) -> Envelope {
+    Envelope::push(Message::MatchDataSend(MatchDataSend {
+        match_id: talker.room.clone(),
+        op_code: op_code(stamp),
+        data: message.into(),
+        reliable: true,
+        ..MatchDataSend::default()
+    }))
+}
+
+/// Odd and even messages differ, so that an op code mixed up is noticed.
+fn op_code(stamp: &Stamp) -> i64 {
+    1 + i64::from(stamp.number % 2)
+}

@@ -1,0 +1,9 @@
+//! The tool against servers that err, lie, stall, lose and forget: it must say so.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod matchmaking;
+mod meeting;
+mod page;
+mod requests;
+mod rooms;
+mod support;
