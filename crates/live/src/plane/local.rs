@@ -32,31 +32,54 @@ pub(super) struct Session {
 #[derive(Debug)]
 pub(super) struct OnStream {
     pub stream: StreamKey,
-    /// Whether it is there, or on its way.
-    pub is_present: bool,
+    /// By which join it is there, or on its way.
+    pub present: Option<u32>,
     /// How it is there: as it came first.
     pub hidden: bool,
     /// See [`Presence::persistence`].
     pub persistence: bool,
-    /// By which join or listen it hears it, or will.
-    pub listens: Option<u32>,
+    /// Whether it hears it, or will.
+    pub hearing: Option<Hearing>,
+}
+
+impl OnStream {
+    fn new(stream: StreamKey) -> Self {
+        Self { stream, present: None, hidden: false, persistence: false, hearing: None }
+    }
+}
+
+/// That a session hears a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hearing {
+    /// The join or listen with which it began.
+    since: u32,
+    /// The last join that asked for it: until it is let in, hearing depends on it. `None` if the session listened.
+    join: Option<u32>,
+}
+
+/// A session with a stream, in broadcasts.
+#[derive(Clone, Copy, Debug)]
+struct Receiver {
+    key: SessionKey,
+    encoding: Encoding,
+    /// By which join or listen it hears: who left and came back does not receive what is from before.
+    serial: u32,
 }
 
 /// The rest of a broadcast too large for one slice.
 #[derive(Debug)]
 struct Job {
     /// Who heard the stream when the broadcast was due.
-    listeners: Rc<[(SessionKey, Encoding)]>,
+    receivers: Rc<[Receiver]>,
     next: usize,
     frames: Frames,
-    audience: LocalAudience,
+    but: Option<SessionKey>,
     delivery: Delivery,
 }
 
-/// How a session comes to a stream: there, hearing it, or both.
+/// How a session comes to a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Coming {
-    pub is_present: bool,
     pub hidden: bool,
     pub persistence: bool,
     pub listens: bool,
@@ -64,9 +87,10 @@ pub(super) struct Coming {
 
 #[derive(Debug, Default)]
 struct Listeners {
-    sessions: IndexMap<SessionKey, Encoding, foldhash::fast::RandomState>,
+    /// In which encoding, and by which join or listen.
+    sessions: IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
     /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
-    snapshot: Option<Rc<[(SessionKey, Encoding)]>>,
+    snapshot: Option<Rc<[Receiver]>>,
     /// Broadcasts in progress, in order.
     jobs: VecDeque<Job>,
 }
@@ -126,47 +150,76 @@ impl Local {
         })
     }
 
-    /// Notes that a session is on a stream and, if it is to, hears it. Answers the listener if it did not hear before.
-    pub(super) fn note(
+    /// Notes that a session is on its way to a stream and, if it is to, hears it. Answers the join's serial, and the
+    /// listener if the owner has to know of it.
+    pub(super) fn note_join(
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
         coming: Coming,
         streams_max: usize,
-    ) -> Result<Option<Listener>, JoinRefusal> {
+    ) -> Result<(u32, Option<Listener>), JoinRefusal> {
         let session = SessionRef { shard: self.me, key };
-        let Some(known) = self.sessions.get_mut(key) else { return Err(JoinRefusal::Closed) };
-        let position = known.streams.iter().position(|on| on.stream == *stream);
-        let on = match position {
-            Some(position) => &mut known.streams[position],
-            None if known.streams.len() >= streams_max => return Err(JoinRefusal::TooManyStreams),
+        let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
+        if on.present.replace(serial).is_none() {
+            (on.hidden, on.persistence) = (coming.hidden, coming.persistence);
+        }
+        let listener = Listener { session, encoding, serial };
+        match &mut on.hearing {
+            _ if !coming.listens => Ok((serial, None)),
             None => {
-                known.streams.push(OnStream {
-                    stream: stream.clone(),
-                    is_present: false,
-                    hidden: false,
-                    persistence: false,
-                    listens: None,
-                });
-                let last = known.streams.len() - 1;
-                &mut known.streams[last]
+                on.hearing = Some(Hearing { since: serial, join: Some(serial) });
+                Ok((serial, Some(listener)))
             }
-        };
-        if coming.is_present && !on.is_present {
-            (on.is_present, on.hidden, on.persistence) = (true, coming.hidden, coming.persistence);
+            // An earlier join may yet be refused.
+            Some(Hearing { join: Some(join), .. }) => {
+                *join = serial;
+                Ok((serial, Some(listener)))
+            }
+            Some(Hearing { join: None, .. }) => Ok((serial, None)),
         }
-        if !coming.listens || on.listens.is_some() {
-            return Ok(None);
-        }
-        known.serial = known.serial.wrapping_add(1);
-        on.listens = Some(known.serial);
-        Ok(Some(Listener { session, encoding: known.encoding, serial: known.serial }))
     }
 
-    /// How a session hears a stream, or will.
+    /// Notes that a session hears a stream. Answers the listener, unless that has listened before.
+    pub(super) fn note_listen(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        streams_max: usize,
+    ) -> Result<Option<Listener>, JoinRefusal> {
+        let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
+        match &mut on.hearing {
+            Some(Hearing { join: None, .. }) => return Ok(None),
+            Some(Hearing { join, .. }) => *join = None,
+            None => on.hearing = Some(Hearing { since: serial, join: None }),
+        }
+        Ok(Some(Listener { session: SessionRef { shard: self.me, key }, encoding, serial }))
+    }
+
+    /// What a session has to do with a stream, a new serial, and the session's encoding.
+    fn on_stream(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        streams_max: usize,
+    ) -> Result<(&mut OnStream, u32, Encoding), JoinRefusal> {
+        let Some(session) = self.sessions.get_mut(key) else { return Err(JoinRefusal::Closed) };
+        let position = match session.streams.iter().position(|on| on.stream == *stream) {
+            Some(position) => position,
+            None if session.streams.len() >= streams_max => return Err(JoinRefusal::TooManyStreams),
+            None => {
+                session.streams.push(OnStream::new(stream.clone()));
+                session.streams.len() - 1
+            }
+        };
+        session.serial = session.serial.wrapping_add(1);
+        Ok((&mut session.streams[position], session.serial, session.encoding))
+    }
+
+    /// How a session hears a stream by its join, or will.
     pub(super) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
         let session = self.sessions.get(key)?;
-        let serial = session.streams.iter().find(|on| on.stream == *stream)?.listens?;
+        let serial = session.streams.iter().find(|on| on.stream == *stream)?.hearing?.join?;
         Some(Listener { session: SessionRef { shard: self.me, key }, encoding: session.encoding, serial })
     }
 
@@ -175,29 +228,59 @@ impl Local {
         self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
     }
 
-    /// Forgets a presence, or hearing, or both. Answers in which encoding the stream was heard, if it no longer is.
-    pub(super) fn forget(
-        &mut self,
-        key: SessionKey,
-        stream: &StreamKey,
-        presence: bool,
-        listening: bool,
-    ) -> Option<Forgotten> {
+    /// Changes what a session has to do with a stream, and answers what that was.
+    fn change(&mut self, key: SessionKey, stream: &StreamKey, change: impl FnOnce(&mut OnStream)) -> Option<Forgotten> {
         let session = self.sessions.get_mut(key)?;
         let position = session.streams.iter().position(|on| on.stream == *stream)?;
         let on = &mut session.streams[position];
-        let was_present = presence && std::mem::take(&mut on.is_present);
-        let heard = if listening { on.listens.take() } else { None };
-        if !on.is_present && on.listens.is_none() {
+        let (present, hearing) = (on.present, on.hearing);
+        change(on);
+        let (is_there, hears) = (on.present.is_some(), on.hearing.is_some());
+        if !is_there && !hears {
             session.streams.swap_remove(position);
         }
         let encoding = session.encoding;
-        if heard.is_some() {
+        if hearing.is_some() && !hears {
             self.deafen(key, stream);
         }
-        let listener =
-            Listener { session: SessionRef { shard: self.me, key }, encoding, serial: heard.unwrap_or_default() };
-        Some(Forgotten { was_present, listener: heard.map(|_| listener) })
+        let session = SessionRef { shard: self.me, key };
+        let heard = hearing.filter(|_| !hears).map(|hearing| Heard {
+            listener: Listener { session, encoding, serial: hearing.since },
+            by_join: hearing.join.is_some(),
+        });
+        Some(Forgotten { session, was_present: present.is_some() && !is_there, heard })
+    }
+
+    /// Forgets that a session was on a stream, and that it heard it.
+    pub(super) fn forget(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+        self.change(key, stream, |on| (on.present, on.hearing) = (None, None))
+    }
+
+    /// Forgets that a session was on a stream.
+    pub(super) fn forget_presence(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+        self.change(key, stream, |on| on.present = None)
+    }
+
+    /// Forgets that a session heard a stream.
+    pub(super) fn forget_hearing(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+        self.change(key, stream, |on| on.hearing = None)
+    }
+
+    /// Closes a session, and answers what it had to do with streams.
+    pub(super) fn close(&mut self, key: SessionKey) -> Vec<(StreamKey, Forgotten)> {
+        let Some(session) = self.sessions.close(key) else { return Vec::new() };
+        let (me, encoding) = (SessionRef { shard: self.me, key }, session.encoding);
+        let forgotten = session.streams.into_iter().map(|on| {
+            let heard = on.hearing.map(|hearing| Heard {
+                listener: Listener { session: me, encoding, serial: hearing.since },
+                by_join: hearing.join.is_some(),
+            });
+            if heard.is_some() {
+                self.deafen(key, &on.stream);
+            }
+            (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
+        });
+        forgotten.collect()
     }
 
     fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
@@ -222,15 +305,19 @@ impl Local {
     pub(super) fn receive(&mut self, down: Down, out: &mut Output) {
         match down {
             Down::Reply(request, reply) => out.replies.push((request, reply)),
-            Down::Refused { stream, session, listener, request, refusal } => {
-                self.forget(session, &stream, true, listener);
+            Down::Refused { stream, session, serial, request, refusal } => {
+                // Unless it has come anew since, or was told to hear by something else.
+                self.change(session, &stream, |on| {
+                    on.present.take_if(|present| *present == serial);
+                    on.hearing.take_if(|hearing| hearing.join == Some(serial));
+                });
                 out.replies.extend(request.map(|request| (request, Reply::Joined(Err(refusal)))));
             }
             Down::Listening { stream, listener } => self.listening(stream, listener),
             Down::Removed { stream, listener } => {
                 let key = listener.session.key;
                 if self.listener(key, &stream) == Some(listener) {
-                    self.forget(key, &stream, true, true);
+                    self.forget(key, &stream);
                 }
             }
             Down::Fanout { stream, frames, audience, delivery } => {
@@ -257,10 +344,12 @@ impl Local {
     fn listening(&mut self, stream: StreamKey, listener: Listener) {
         let key = listener.session.key;
         let Some(session) = self.sessions.get(key) else { return };
-        let is_current = session.streams.iter().any(|on| on.stream == stream && on.listens == Some(listener.serial));
-        if is_current {
+        let hearing = session.streams.iter().find(|on| on.stream == stream).and_then(|on| on.hearing);
+        // Serials count on from there, around the end.
+        let is_current = |hearing: Hearing| listener.serial.wrapping_sub(hearing.since) <= u32::MAX / 2;
+        if hearing.is_some_and(is_current) {
             let listeners = self.listeners.entry(stream).or_default();
-            listeners.sessions.insert(key, listener.encoding);
+            listeners.sessions.insert(key, (listener.encoding, listener.serial));
             listeners.snapshot = None;
         }
     }
@@ -275,17 +364,10 @@ impl Local {
     ) {
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
         if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
-            let snapshot = match &listeners.snapshot {
-                Some(snapshot) => snapshot.clone(),
-                None => {
-                    let all = listeners.sessions.iter().map(|(key, encoding)| (*key, *encoding));
-                    listeners.snapshot.insert(all.collect()).clone()
-                }
-            };
             if listeners.jobs.is_empty() {
                 self.busy.push_back(stream.clone());
             }
-            listeners.jobs.push_back(Job { listeners: snapshot, next: 0, frames, audience, delivery });
+            listeners.put_off(frames, audience, delivery);
             return;
         }
         let mut deliver = |key: SessionKey, encoding: Encoding| {
@@ -295,14 +377,14 @@ impl Local {
             }
         };
         match audience {
-            LocalAudience::All => listeners.sessions.iter().for_each(|(key, encoding)| deliver(*key, *encoding)),
+            LocalAudience::All => listeners.sessions.iter().for_each(|(key, (encoding, _))| deliver(*key, *encoding)),
             LocalAudience::AllBut(but) => {
                 let others = listeners.sessions.iter().filter(|(key, _)| **key != but);
-                others.for_each(|(key, encoding)| deliver(*key, *encoding));
+                others.for_each(|(key, (encoding, _))| deliver(*key, *encoding));
             }
             LocalAudience::Only(keys) => {
                 for key in keys {
-                    if let Some(encoding) = listeners.sessions.get(&key) {
+                    if let Some((encoding, _)) = listeners.sessions.get(&key) {
                         deliver(key, *encoding);
                     }
                 }
@@ -315,16 +397,12 @@ impl Local {
         let Some(stream) = self.busy.pop_front() else { return false };
         let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
         let Some(job) = listeners.jobs.front_mut() else { return !self.busy.is_empty() };
-        let end = job.listeners.len().min(job.next + self.slice_deliveries);
-        for (key, encoding) in &job.listeners[job.next..end] {
-            let is_meant = match &job.audience {
-                LocalAudience::All => true,
-                LocalAudience::AllBut(but) => key != but,
-                LocalAudience::Only(keys) => keys.contains(key),
-            };
+        let end = job.receivers.len().min(job.next + self.slice_deliveries);
+        for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
             // Who left meanwhile receives nothing any more.
-            if is_meant
-                && listeners.sessions.contains_key(key)
+            let still_hears = listeners.sessions.get(key).is_some_and(|(_, current)| current == serial);
+            if still_hears
+                && job.but != Some(*key)
                 && let Some(frame) = job.frames.get(*encoding)
             {
                 self.deliveries += 1;
@@ -332,7 +410,7 @@ impl Local {
             }
         }
         job.next = end;
-        if end == job.listeners.len() {
+        if end == job.receivers.len() {
             listeners.jobs.pop_front();
         }
         if !listeners.jobs.is_empty() {
@@ -354,21 +432,51 @@ impl Local {
     }
 }
 
+impl Listeners {
+    /// Puts a broadcast behind those in progress, for those who hear the stream now.
+    fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
+        let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {
+            key: *key,
+            encoding: *encoding,
+            serial: *serial,
+        };
+        let but = if let LocalAudience::AllBut(but) = &audience { Some(*but) } else { None };
+        let receivers = match (&self.snapshot, audience) {
+            (_, LocalAudience::Only(keys)) => {
+                keys.iter().filter_map(|key| self.sessions.get_key_value(key)).map(receiver).collect()
+            }
+            (Some(snapshot), _) => snapshot.clone(),
+            (None, _) => self.snapshot.insert(self.sessions.iter().map(receiver).collect()).clone(),
+        };
+        self.jobs.push_back(Job { receivers, next: 0, frames, but, delivery });
+    }
+}
+
 /// What a session had to do with a stream that it left.
 pub(super) struct Forgotten {
-    /// It was there.
+    session: SessionRef,
+    /// It was there, and is no more.
     pub was_present: bool,
-    /// It heard the stream.
-    pub listener: Option<Listener>,
+    /// It heard the stream, and does so no more.
+    heard: Option<Heard>,
+}
+
+struct Heard {
+    listener: Listener,
+    by_join: bool,
 }
 
 impl Forgotten {
     /// What the owner is to be told, if anything.
-    pub(super) fn into_up(self, stream: StreamKey, session: SessionRef) -> Option<Up> {
-        match (self.was_present, self.listener) {
-            (true, listener) => Some(Up::Leave { stream, session, heard: listener.map(|listener| listener.encoding) }),
-            (false, Some(listener)) => Some(Up::Unlisten { stream, listener }),
-            (false, None) => None,
+    pub(super) fn into_up(self, stream: StreamKey) -> Option<Up> {
+        let Self { session, was_present, heard } = self;
+        match heard {
+            heard if was_present => {
+                let listened = heard.filter(|heard| !heard.by_join);
+                Some(Up::Leave { stream, session, heard: listened.map(|heard| heard.listener.encoding) })
+            }
+            Some(Heard { listener, by_join }) => Some(Up::Unlisten { stream, listener, by_join }),
+            None => None,
         }
     }
 }

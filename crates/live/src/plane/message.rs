@@ -54,7 +54,8 @@ pub enum Up {
         stream: StreamKey,
         /// Whose.
         session: SessionRef,
-        /// Whether it heard the stream, and in which encoding.
+        /// Whether it heard the stream by having listened, and in which encoding. What it heard by its join is its
+        /// owner's to know: whether that was let in, its shard may not have heard yet.
         heard: Option<Encoding>,
     },
     /// A session hears a stream without being on it.
@@ -72,6 +73,8 @@ pub enum Up {
         stream: StreamKey,
         /// In which encoding it heard.
         listener: Listener,
+        /// It heard by its join, if that was let in.
+        by_join: bool,
     },
     /// Something for those who hear a stream.
     Publish(Publish),
@@ -135,6 +138,8 @@ pub struct Join {
     pub presence: Presence,
     /// Whether it hears the stream too.
     pub listener: Option<Listener>,
+    /// The session's count of its own joins, by which a late refusal of an earlier one is recognised.
+    pub serial: u32,
     /// What must hold.
     pub condition: Condition,
     /// Who is told the outcome.
@@ -191,8 +196,8 @@ pub enum Down {
         stream: StreamKey,
         /// Who.
         session: SessionKey,
-        /// Whether it was to begin to hear the stream by it.
-        listener: bool,
+        /// Which of its joins.
+        serial: u32,
         /// Who is told.
         request: Option<u64>,
         /// Why.

@@ -10,6 +10,7 @@ mod options;
 mod output;
 mod owner;
 mod parties;
+mod telling;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 pub use local::SLICE_DELIVERIES;
-use local::{Coming, Local, Session};
+use local::{Coming, Forgotten, Local, Session};
 pub use message::{
     Audience, Condition, Down, Frames, Identity, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
     Publish, Reply, RequestRef, Up,
@@ -89,12 +90,9 @@ impl Plane {
 
     /// A session closed: it is on no stream any more, and receives nothing.
     pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
-        let Some(session) = self.local.sessions.get_mut(key) else { return };
-        let streams: Vec<StreamKey> = session.streams.iter().map(|on| on.stream.clone()).collect();
-        for stream in streams {
-            self.forget(now, key, stream, true, true, out);
+        for (stream, forgotten) in self.local.close(key) {
+            self.tell_forgotten(now, stream, forgotten, out);
         }
-        self.local.sessions.close(key);
     }
 
     /// The open sessions of this shard.
@@ -120,7 +118,7 @@ impl Plane {
     /// A session's presence on a stream that it is on or on its way to, without a status.
     pub fn presence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<Presence> {
         let session = self.local.sessions.get(key)?;
-        let on = session.streams.iter().find(|on| on.is_present && on.stream == *stream)?;
+        let on = session.streams.iter().find(|on| on.present.is_some() && on.stream == *stream)?;
         let (hidden, persistence) = (on.hidden, on.persistence);
         self.local.presence(key).map(|presence| Presence { hidden, persistence, ..presence })
     }
@@ -128,13 +126,13 @@ impl Plane {
     /// Whether a session is on a stream or on its way there.
     pub fn is_on(&self, key: SessionKey, stream: &StreamKey) -> bool {
         let session = self.local.sessions.get(key);
-        session.is_some_and(|session| session.streams.iter().any(|on| on.is_present && on.stream == *stream))
+        session.is_some_and(|session| session.streams.iter().any(|on| on.present.is_some() && on.stream == *stream))
     }
 
     /// The streams of a mode that a session is on.
     pub fn streams_of(&self, key: SessionKey, mode: u8) -> Vec<StreamKey> {
         let streams = self.local.sessions.get(key).map_or(&[][..], |session| &session.streams);
-        streams.iter().filter(|on| on.is_present && on.stream.mode == mode).map(|on| on.stream.clone()).collect()
+        streams.iter().filter(|on| on.present.is_some() && on.stream.mode == mode).map(|on| on.stream.clone()).collect()
     }
 
     /// Brings a session to a stream. The answer to `request` is [`Reply::Joined`].
@@ -148,10 +146,10 @@ impl Plane {
         out: &mut Output,
     ) {
         let JoinOptions { hidden, persistence, status, listens, condition } = options;
-        let coming = Coming { is_present: true, hidden, persistence, listens };
-        let noted = self.local.note(key, &stream, coming, self.config.session_streams_max);
-        let (listener, presence) = match (noted, self.local.presence(key)) {
-            (Ok(listener), Some(presence)) => (listener, presence),
+        let coming = Coming { hidden, persistence, listens };
+        let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
+        let ((serial, listener), presence) = match (noted, self.local.presence(key)) {
+            (Ok(noted), Some(presence)) => (noted, presence),
             (noted, _) => {
                 let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
                 out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal)))));
@@ -159,18 +157,27 @@ impl Plane {
             }
         };
         let presence = Presence { hidden, persistence, status, ..presence };
-        let join = Join { stream: stream.clone(), presence, listener, condition, request };
+        let join = Join { stream: stream.clone(), presence, listener, serial, condition, request };
         self.send_up(now, stream.owner(self.shards), Up::Join(Box::new(join)), out);
     }
 
     /// Takes a session from a stream. Answers whether it was there.
     pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
-        self.forget(now, key, stream, true, true, out)
+        let forgotten = self.local.forget(key, &stream);
+        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, out))
     }
 
     /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
     pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
-        self.forget(now, key, stream, true, false, out)
+        // What it heard by its join it hears by itself from now on, whatever comes of the join.
+        if let Some(listener) = self.local.listener(key, &stream)
+            && self.local.note_listen(key, &stream, self.config.session_streams_max).is_ok()
+        {
+            let owner = stream.owner(self.shards);
+            self.send_up(now, owner, Up::Listen { stream: stream.clone(), listener, request: None }, out);
+        }
+        let forgotten = self.local.forget_presence(key, &stream);
+        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, out))
     }
 
     /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
@@ -184,8 +191,7 @@ impl Plane {
         out: &mut Output,
     ) {
         let owner = stream.owner(self.shards);
-        let coming = Coming { listens: true, ..Coming::default() };
-        match self.local.note(key, &stream, coming, self.config.session_streams_max) {
+        match self.local.note_listen(key, &stream, self.config.session_streams_max) {
             Ok(Some(listener)) => self.send_up(now, owner, Up::Listen { stream, listener, request }, out),
             Ok(None) => {
                 let Some(request) = request else { return };
@@ -198,7 +204,9 @@ impl Plane {
 
     /// Lets a session hear a stream no longer.
     pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) {
-        self.forget(now, key, stream, false, true, out);
+        if let Some(forgotten) = self.local.forget_hearing(key, &stream) {
+            self.tell_forgotten(now, stream, forgotten, out);
+        }
     }
 
     /// Asks or tells the owner of a stream.
@@ -269,8 +277,7 @@ impl Plane {
 
     /// Whether sessions should not be read: what they send would have to wait here.
     pub fn is_congested(&self) -> bool {
-        let (up, _) = self.local.lanes.waiting();
-        up > 0 || !self.held.is_empty()
+        self.local.lanes.waiting() != (0, 0) || !self.held.is_empty()
     }
 
     /// Counts and gauges.
@@ -297,20 +304,11 @@ impl Plane {
         self.streams.presences(stream)
     }
 
-    fn forget(
-        &mut self,
-        now: Millis,
-        key: SessionKey,
-        stream: StreamKey,
-        presence: bool,
-        listening: bool,
-        out: &mut Output,
-    ) -> bool {
-        let Some(forgotten) = self.local.forget(key, &stream, presence, listening) else { return false };
+    /// Tells the owner of a stream what a session has to do with it no more. Answers whether it was there.
+    fn tell_forgotten(&mut self, now: Millis, stream: StreamKey, forgotten: Forgotten, out: &mut Output) -> bool {
         let was_present = forgotten.was_present;
-        let session = SessionRef { shard: self.local.me, key };
         let owner = stream.owner(self.shards);
-        if let Some(up) = forgotten.into_up(stream, session) {
+        if let Some(up) = forgotten.into_up(stream) {
             self.send_up(now, owner, up, out);
         }
         was_present
@@ -351,7 +349,7 @@ impl Plane {
                 owning.leave(&stream, session, heard);
             }
             Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
-            Up::Unlisten { stream, listener } => owning.unlisten(&stream, listener),
+            Up::Unlisten { stream, listener, by_join } => owning.unlisten(&stream, listener, by_join),
             Up::Publish(publish) => owning.publish(&publish),
             Up::Party { request, stream, ask } => owning.ask_party(request, &stream, *ask),
             Up::Count { request, streams } => owning.count(request, &streams),

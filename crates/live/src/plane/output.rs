@@ -8,18 +8,19 @@ use crate::outbox::Delivery;
 use crate::registry::SessionKey;
 use crate::stream::ShardIndex;
 
-/// The effects of a step, to be carried out in this order: what sessions are sent, which of them close, what other
-/// shards are told, which questions were answered.
+/// The effects of a step, to be carried out in this order: which questions were answered, what sessions are sent, which
+/// of them close, what other shards are told. Who learns from an answer who is on a stream must learn it before the
+/// events that follow: events once more, from before, change nothing, but an answer behind its events would undo them.
 #[derive(Debug, Default)]
 pub struct Output {
+    /// Answers to questions of this shard.
+    pub replies: Vec<(u64, Reply)>,
     /// Frames for sessions of this shard.
     pub deliveries: Vec<(SessionKey, Bytes, Delivery)>,
     /// Sessions of this shard to be closed, after what they were sent.
     pub closes: Vec<(SessionKey, CloseReason)>,
     /// Messages for other shards, in order for each.
     pub sends: Vec<(ShardIndex, Message)>,
-    /// Answers to questions of this shard.
-    pub replies: Vec<(u64, Reply)>,
 }
 
 impl Output {

@@ -1,36 +1,38 @@
 //! Streams as their owner keeps them: who is there, which shards hear them, and the order of what happens on them.
 
 use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
 
 use super::local::Local;
 use super::message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, Listener, LocalAudience, Publish, Reply, RequestRef,
 };
 use super::output::Output;
+use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
 use crate::session::Millis;
-use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, ShardIndex, SharedPayload, StreamKey, mode};
+use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey, mode};
 use crate::wheel::Wheel;
 
-type Presences = IndexMap<SessionRef, Presence, foldhash::fast::RandomState>;
-
-#[derive(Debug, Default)]
-struct Stream {
-    presences: Presences,
-    /// Presences that are not hidden.
-    visible: usize,
-    /// Which shards hear it, by how many sessions of each encoding.
-    listeners: Vec<(ShardIndex, [u32; 2])>,
-    /// Joins and leaves that wait to be told together.
-    untold: Option<Untold>,
+/// A session on a stream.
+#[derive(Debug)]
+struct Here {
+    presence: Presence,
+    /// In which encoding it hears the stream by its join. What it hears by listening is counted apart.
+    heard: Option<Encoding>,
 }
 
 #[derive(Debug, Default)]
-struct Untold {
-    joins: Presences,
-    leaves: Vec<Presence>,
+pub(super) struct Stream {
+    presences: IndexMap<SessionRef, Here, foldhash::fast::RandomState>,
+    /// Presences that are not hidden.
+    pub visible: usize,
+    /// Which shards hear it, by how many sessions of each encoding.
+    listeners: Vec<(ShardIndex, [u32; 2])>,
+    /// Joins and leaves that wait to be told together.
+    pub news: News,
 }
 
 impl Stream {
@@ -54,9 +56,17 @@ impl Stream {
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
+        if self.listeners.is_empty() {
+            // Whoever hears it next begins with a snapshot.
+            self.news = News::default();
+        }
     }
 
-    fn is_heard_in(&self, encoding: Encoding) -> bool {
+    pub(super) fn is_heard(&self) -> bool {
+        !self.listeners.is_empty()
+    }
+
+    pub(super) fn is_heard_in(&self, encoding: Encoding) -> bool {
         self.listeners.iter().any(|(_, counts)| counts[encoding as usize] > 0)
     }
 
@@ -68,7 +78,7 @@ impl Stream {
 /// The streams that a shard owns.
 #[derive(Default)]
 pub(super) struct Streams {
-    map: Map<StreamKey, Stream>,
+    pub map: Map<StreamKey, Stream>,
     /// Those among them that are relayed matches, for listings, in a stable order.
     matches: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
     /// Presences on them all.
@@ -90,13 +100,13 @@ pub(super) struct Owning<'a> {
 
 impl Owning<'_> {
     pub(super) fn join(&mut self, join: Join) {
-        let Join { stream: key, presence, listener, condition, request } = join;
+        let Join { stream: key, presence, listener, serial, condition, request } = join;
         let session = presence.session;
         let occupied = self.streams.map.get(&key).is_some_and(|stream| !stream.presences.is_empty());
         if matches!(condition, Condition::Occupied) && !occupied {
             let request = request.map(|request| request.id);
-            let (listener, refusal) = (listener.is_some(), JoinRefusal::Empty);
-            let refused = Down::Refused { stream: key, session: session.key, listener, request, refusal };
+            let refusal = JoinRefusal::Empty;
+            let refused = Down::Refused { stream: key, session: session.key, serial, request, refusal };
             self.local.down(session.shard, refused, self.out);
             return;
         }
@@ -104,7 +114,10 @@ impl Owning<'_> {
             self.close_others(&key, session, payload, *reason);
         }
         let stream = self.streams.map.entry(key.clone()).or_default();
-        let old = stream.presences.get(&session).cloned();
+        let (old, heard) = match stream.presences.get(&session) {
+            Some(here) => (Some(here.presence.clone()), here.heard),
+            None => (None, None),
+        };
         let is_new = old.is_none();
         if is_new && key.mode == mode::MATCH_RELAYED {
             self.streams.matches.insert(key.clone());
@@ -118,9 +131,12 @@ impl Owning<'_> {
             stream.visible += usize::from(!presence.hidden);
             stream.visible -= usize::from(old.as_ref().is_some_and(|old| !old.hidden));
             self.streams.presences += usize::from(is_new);
-            stream.presences.insert(session, presence.clone());
+            stream.presences.insert(session, Here { presence: presence.clone(), heard });
         }
-        if let Some(listener) = listener {
+        if let Some(listener) = listener.filter(|_| heard.is_none()) {
+            if let Some(here) = stream.presences.get_mut(&session) {
+                here.heard = Some(listener.encoding);
+            }
             self.begin_listening(key.clone(), listener);
         }
         if is_new || replaces {
@@ -149,17 +165,20 @@ impl Owning<'_> {
     }
 
     pub(super) fn leave(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) {
-        if let Some(presence) = self.remove(key, session, heard) {
+        if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
+            stream.discount_listener(session.shard, encoding);
+        }
+        if let Some(presence) = self.remove(key, session) {
             self.announce(key, None, Some(presence));
         }
         self.drop_if_unused(key);
     }
 
-    /// Takes a presence off a stream, and that it was heard. Nothing is left to do if the owner has done so before, and
-    /// the session's shard did not know yet.
-    fn remove(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) -> Option<Presence> {
+    /// Takes a presence off a stream, and that it heard by its join. There is nothing to do if it was refused, or if the
+    /// owner has taken it off before and the session's shard did not know yet.
+    fn remove(&mut self, key: &StreamKey, session: SessionRef) -> Option<Presence> {
         let stream = self.streams.map.get_mut(key)?;
-        let presence = stream.presences.swap_remove(&session)?;
+        let Here { presence, heard } = stream.presences.swap_remove(&session)?;
         if let Some(encoding) = heard {
             stream.discount_listener(session.shard, encoding);
         }
@@ -173,9 +192,10 @@ impl Owning<'_> {
         let Member { presence, listener } = member;
         let session = presence.session;
         let stream = self.streams.map.entry(key.clone()).or_default();
-        if stream.presences.insert(session, presence.clone()).is_some() {
+        if stream.presences.contains_key(&session) {
             return;
         }
+        stream.presences.insert(session, Here { presence: presence.clone(), heard: Some(listener.encoding) });
         stream.visible += usize::from(!presence.hidden);
         self.streams.presences += 1;
         self.begin_listening(key.clone(), listener);
@@ -188,7 +208,7 @@ impl Owning<'_> {
     /// Takes a session off a stream, and tells its shard. `seen` tells the others too.
     pub(super) fn expel(&mut self, key: &StreamKey, listener: Listener, seen: bool) {
         let session = listener.session;
-        let presence = self.remove(key, session, Some(listener.encoding));
+        let presence = self.remove(key, session);
         self.local.down(session.shard, Down::Removed { stream: key.clone(), listener }, self.out);
         if let Some(presence) = presence.filter(|_| seen) {
             self.announce(key, None, Some(presence));
@@ -204,15 +224,21 @@ impl Owning<'_> {
 
     pub(super) fn listen(&mut self, key: StreamKey, listener: Listener, request: Option<RequestRef>) {
         if let Some(request) = request {
-            let presences = self.streams.map.get(&key).map(|stream| snapshot(stream, self.config.snapshot_max));
+            let presences = self.streams.map.get_mut(&key).map(|stream| snapshot(stream, self.config.snapshot_max));
             let (presences, total) = presences.unwrap_or_default();
             self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
         }
-        self.begin_listening(key, listener);
+        // Who hears by its join already goes on to hear by itself, and was counted.
+        let here = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.get_mut(&listener.session));
+        if here.and_then(|here| here.heard.take()).is_none() {
+            self.begin_listening(key, listener);
+        }
     }
 
-    pub(super) fn unlisten(&mut self, key: &StreamKey, listener: Listener) {
-        if let Some(stream) = self.streams.map.get_mut(key) {
+    pub(super) fn unlisten(&mut self, key: &StreamKey, listener: Listener, by_join: bool) {
+        let Some(stream) = self.streams.map.get_mut(key) else { return };
+        let here = stream.presences.get_mut(&listener.session);
+        if !by_join || here.and_then(|here| here.heard.take()).is_some() {
             stream.discount_listener(listener.session.shard, listener.encoding);
         }
         self.drop_if_unused(key);
@@ -226,58 +252,6 @@ impl Owning<'_> {
         if stream.is_unused() {
             self.streams.map.remove(key);
         }
-    }
-
-    /// Tells who came and who went, at once or, on a large stream, with what else happens within a while.
-    fn announce(&mut self, key: &StreamKey, join: Option<Presence>, leave: Option<Presence>) {
-        let join = join.filter(|presence| !presence.hidden);
-        let leave = leave.filter(|presence| !presence.hidden);
-        let Some(stream) = self.streams.map.get_mut(key) else { return };
-        if stream.listeners.is_empty() || (join.is_none() && leave.is_none()) {
-            return;
-        }
-        if stream.untold.is_none() && stream.visible <= self.config.merge_above {
-            self.tell(key, join.as_slice(), leave.as_slice());
-            return;
-        }
-        let untold = stream.untold.get_or_insert_with(|| {
-            self.wheel.set(self.now + self.config.merge_ms, Timer::Tell(key.clone()));
-            Untold::default()
-        });
-        if let Some(leave) = leave {
-            // Whose coming nobody was told of goes unnoticed.
-            if untold.joins.swap_remove(&leave.session).is_none() {
-                untold.leaves.push(leave);
-            }
-        }
-        if let Some(join) = join {
-            untold.joins.insert(join.session, join);
-        }
-    }
-
-    /// The time of joins and leaves that were kept back.
-    pub(super) fn tell_kept(&mut self, key: &StreamKey) {
-        let Some(untold) = self.streams.map.get_mut(key).and_then(|stream| stream.untold.take()) else { return };
-        let joins: Vec<Presence> = untold.joins.into_values().collect();
-        let mut leaves = untold.leaves.chunks(self.config.snapshot_max);
-        let mut joins = joins.chunks(self.config.snapshot_max);
-        loop {
-            match (joins.next(), leaves.next()) {
-                (None, None) => return,
-                (joins, leaves) => self.tell(key, joins.unwrap_or_default(), leaves.unwrap_or_default()),
-            }
-        }
-    }
-
-    fn tell(&mut self, key: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
-        let Some(stream) = self.streams.map.get(key) else { return };
-        let event = PresenceEvent { stream: key, joins, leaves };
-        let mut frames = Frames::default();
-        for encoding in Encoding::ALL.into_iter().filter(|encoding| stream.is_heard_in(*encoding)) {
-            let Some(frame) = self.local.encode.presence_event(&event, encoding) else { return };
-            frames.set(encoding, frame);
-        }
-        fan_out(stream, key, &frames, &Audience::All, Delivery::Reliable, self.local, self.out);
     }
 
     pub(super) fn publish(&mut self, publish: &Publish) {
@@ -310,16 +284,22 @@ impl Owning<'_> {
         with_hidden: bool,
         (skip, limit): (usize, usize),
     ) {
-        let (presences, total) = self.streams.map.get(key).map_or_else(Default::default, |stream| {
+        let limit = limit.min(self.config.snapshot_max);
+        let (presences, total) = self.streams.map.get_mut(key).map_or_else(Default::default, |stream| {
+            stream.news.shown();
             let total = if with_hidden { stream.presences.len() } else { stream.visible };
             if stream.visible == stream.presences.len() {
                 // By place: the pages of a large stream must not cost what lies before them.
                 let end = total.min(skip.saturating_add(limit));
                 let page = stream.presences.as_slice().get_range(skip.min(end)..end);
-                return (page.map_or_else(Vec::new, |page| page.values().cloned().collect()), total);
+                return (
+                    page.map_or_else(Vec::new, |page| page.values().map(|here| here.presence.clone()).collect()),
+                    total,
+                );
             }
-            let shown = stream.presences.values().filter(|presence| with_hidden || !presence.hidden);
-            (shown.skip(skip).take(limit.min(self.config.snapshot_max)).cloned().collect(), total)
+            let presences = stream.presences.values().map(|here| &here.presence);
+            let shown = presences.filter(|presence| with_hidden || !presence.hidden);
+            (shown.skip(skip).take(limit).cloned().collect(), total)
         });
         self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
     }
@@ -341,22 +321,23 @@ impl Streams {
 
     /// Everybody on a stream, hidden ones included.
     pub(super) fn presences(&self, key: &StreamKey) -> impl Iterator<Item = &Presence> {
-        self.map.get(key).into_iter().flat_map(|stream| stream.presences.values())
+        self.map.get(key).into_iter().flat_map(|stream| stream.presences.values().map(|here| &here.presence))
     }
 }
 
-fn joined(stream: &Stream, is_new: bool, snapshot_max: usize) -> Joined {
+fn joined(stream: &mut Stream, is_new: bool, snapshot_max: usize) -> Joined {
     let (presences, total) = snapshot(stream, snapshot_max);
     Joined { is_new, presences, total }
 }
 
-fn snapshot(stream: &Stream, limit: usize) -> (Vec<Presence>, usize) {
-    let shown = stream.presences.values().filter(|presence| !presence.hidden);
+fn snapshot(stream: &mut Stream, limit: usize) -> (Vec<Presence>, usize) {
+    stream.news.shown();
+    let shown = stream.presences.values().map(|here| &here.presence).filter(|presence| !presence.hidden);
     (shown.take(limit).cloned().collect(), stream.visible)
 }
 
 /// One message to each shard that hears the stream and has receivers.
-fn fan_out(
+pub(super) fn fan_out(
     stream: &Stream,
     key: &StreamKey,
     frames: &Frames,
@@ -366,18 +347,10 @@ fn fan_out(
     out: &mut Output,
 ) {
     let chosen = match audience {
-        Audience::Only(ids) => {
-            let found: Vec<SessionRef> = stream
-                .presences
-                .values()
-                .filter(|presence| ids.contains(&presence.session_id))
-                .map(|p| p.session)
-                .collect();
-            if found.len() < ids.len() {
-                return;
-            }
-            found
-        }
+        Audience::Only(ids) => match chosen(stream, ids) {
+            Some(chosen) => chosen,
+            None => return,
+        },
         Audience::All | Audience::AllBut(_) => Vec::new(),
     };
     for (shard, _) in &stream.listeners {
@@ -396,4 +369,15 @@ fn fan_out(
         let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
         local.down(*shard, message, out);
     }
+}
+
+/// The presences of these sessions, each once; `None` if one of them is not there.
+fn chosen(stream: &Stream, ids: &[SessionId]) -> Option<Vec<SessionRef>> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    let presences = stream.presences.values().map(|here| &here.presence);
+    let found = presences.filter(|presence| ids.binary_search(&presence.session_id).is_ok());
+    let found: Vec<SessionRef> = found.map(|presence| presence.session).collect();
+    (found.len() == ids.len()).then_some(found)
 }

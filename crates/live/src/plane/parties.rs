@@ -3,6 +3,7 @@
 //! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when it
 //! is gone; until it is let in it is in no event and hears nothing.
 
+use super::local::Coming;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::Output;
 use super::owner::Owning;
@@ -25,9 +26,15 @@ impl Plane {
         request: RequestRef,
         out: &mut Output,
     ) {
-        let noted = self.local.note(key, &stream, true, true, self.config.session_streams_max);
-        let listener = self.local.listener(key, &stream);
-        let (Ok(_), Some(listener), Some(presence)) = (&noted, listener, self.local.presence(key)) else {
+        // Who is there already, or on its way, asks again as the same: its owner may take it off as that.
+        let noted = match self.local.listener(key, &stream) {
+            Some(listener) => Ok(Some(listener)),
+            None => {
+                let coming = Coming { listens: true, ..Coming::default() };
+                self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new)
+            }
+        };
+        let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
             let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
             out.replies.push((request.id, Reply::Joined(Err(refusal))));
             return;
