@@ -2,7 +2,7 @@
 //!
 //! What a step wants done is carried out by the [`Rim`] right behind it, so that handlers never see it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -40,16 +40,27 @@ pub struct Live {
     output: RefCell<Output>,
     /// Who waits for which answer. Every question is answered, so this is bounded by the handlers that run.
     waiting: RefCell<HashMap<u64, oneshot::Sender<Reply>>>,
+    is_broken: Cell<bool>,
+}
+
+/// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
+struct Unfinished<'a>(&'a Cell<bool>);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.set(true);
+    }
 }
 
 impl Live {
     /// A plane and what carries out its effects.
     pub fn new(plane: Plane, rim: Rc<dyn Rim>) -> Self {
-        Self { plane: RefCell::new(plane), rim, output: RefCell::default(), waiting: RefCell::default() }
+        Self { plane: RefCell::new(plane), rim, output: RefCell::default(), waiting: RefCell::default(), is_broken: Cell::new(false) }
     }
 
     /// Runs one step and carries out what it wants done.
     pub fn step<R>(&self, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> R {
+        let unfinished = Unfinished(&self.is_broken);
         let mut output = self.output.take();
         let mut plane = self.plane.borrow_mut();
         let result = step(&mut plane, self.rim.now(), &mut output);
@@ -58,7 +69,13 @@ impl Live {
         self.carry_out(&mut output);
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
+        std::mem::forget(unfinished);
         result
+    }
+
+    /// Whether a step panicked: the shard has to end.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken.get()
     }
 
     /// Which shard it is.

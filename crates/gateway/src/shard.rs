@@ -337,6 +337,10 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             else => return,
         }
         rim.flush();
+        if live.is_broken() {
+            tracing::error!("the live plane of a shard panicked: the shard ends");
+            return;
+        }
     }
 }
 

@@ -181,7 +181,7 @@ pub enum Audience {
     All,
     /// Everybody but one session.
     AllBut(SessionRef),
-    /// Presences of these sessions; nobody if one of them is not on the stream.
+    /// Those of these sessions that are on the stream.
     Only(Vec<SessionId>),
 }
 

@@ -347,10 +347,7 @@ pub(super) fn fan_out(
     out: &mut Output,
 ) {
     let chosen = match audience {
-        Audience::Only(ids) => match chosen(stream, ids) {
-            Some(chosen) => chosen,
-            None => return,
-        },
+        Audience::Only(ids) => chosen(stream, ids),
         Audience::All | Audience::AllBut(_) => Vec::new(),
     };
     for (shard, _) in &stream.listeners {
@@ -371,13 +368,8 @@ pub(super) fn fan_out(
     }
 }
 
-/// The presences of these sessions, each once; `None` if one of them is not there.
-fn chosen(stream: &Stream, ids: &[SessionId]) -> Option<Vec<SessionRef>> {
-    let mut ids = ids.to_vec();
-    ids.sort_unstable();
-    ids.dedup();
+/// The presences of these sessions. Who is not there keeps nobody else from receiving.
+fn chosen(stream: &Stream, ids: &[SessionId]) -> Vec<SessionRef> {
     let presences = stream.presences.values().map(|here| &here.presence);
-    let found = presences.filter(|presence| ids.binary_search(&presence.session_id).is_ok());
-    let found: Vec<SessionRef> = found.map(|presence| presence.session).collect();
-    (found.len() == ids.len()).then_some(found)
+    presences.filter(|presence| ids.contains(&presence.session_id)).map(|presence| presence.session).collect()
 }

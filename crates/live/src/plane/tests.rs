@@ -202,11 +202,11 @@ fn what_is_meant_for_some_reaches_those_and_a_stranger_reaches_nobody() {
     let id = |n| SessionId(Uuid::from_u128(n));
     world.publish(one, &stream, "for two", Audience::Only(vec![id(2)]));
     world.publish(one, &stream, "for both", Audience::Only(vec![id(1), id(2)]));
-    world.publish(one, &stream, "for one who is not there", Audience::Only(vec![id(2), id(3)]));
+    world.publish(one, &stream, "for two and one who is not there", Audience::Only(vec![id(2), id(3)]));
     world.publish(three, &stream, "from outside", Audience::All);
     world.settle();
     assert_eq!(world.take_heard(one), ["for both"]);
-    assert_eq!(world.take_heard(two), ["for two", "for both"]);
+    assert_eq!(world.take_heard(two), ["for two", "for both", "for two and one who is not there"]);
     assert_eq!(world.planes.iter().map(|plane| plane.stats().strangers).sum::<u64>(), 1);
 }
 
