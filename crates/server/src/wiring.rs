@@ -257,6 +257,7 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
             merge_ms: config.live.presence_merge_ms,
             snapshot_max: config.live.presence_snapshot_size,
             session_streams_max: config.live.session_streams_max,
+            ..PlaneConfig::default()
         },
         node: config.general.name.as_str().into(),
         http: HttpLimits {
