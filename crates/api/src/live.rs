@@ -55,7 +55,13 @@ impl Drop for Unfinished<'_> {
 impl Live {
     /// A plane and what carries out its effects.
     pub fn new(plane: Plane, rim: Rc<dyn Rim>) -> Self {
-        Self { plane: RefCell::new(plane), rim, output: RefCell::default(), waiting: RefCell::default(), is_broken: Cell::new(false) }
+        Self {
+            plane: RefCell::new(plane),
+            rim,
+            output: RefCell::default(),
+            waiting: RefCell::default(),
+            is_broken: Cell::new(false),
+        }
     }
 
     /// Runs one step and carries out what it wants done.

@@ -31,6 +31,7 @@ const RINGS: &[Ring] = &[
     ring("server", &["wire", "domain", "live", "store", "api", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),
     ring("bench", &["client", "wire"], &[]),
+    ring("sim", &["live", "domain"], &[]),
     ring("testenv", &[], &[]),
     ring("xtask", &["testenv", "wire"], &[]),
     ring("e2e", &["server", "client"], &["testenv"]),
@@ -45,11 +46,11 @@ const NAMED_BY: &[(&str, &[&str])] = &[
     ("hyper", &["gateway", "bench", "client"]),
     ("hyper-util", &["gateway", "bench", "client"]),
     ("prost", &["wire", "xtask"]),
-    ("clap", &["server", "bench", "xtask"]),
+    ("clap", &["server", "bench", "sim", "xtask"]),
     // The rules are pure: no runtime, no sockets.
     ("tokio", &["store", "api", "gateway", "server", "client", "bench", "e2e"]),
     ("serde_json", &["wire", "domain", "api", "store", "gateway", "server", "client", "bench", "xtask", "e2e"]),
-    ("anyhow", &["server", "client", "bench", "testenv", "xtask", "e2e"]),
+    ("anyhow", &["server", "client", "bench", "sim", "testenv", "xtask", "e2e"]),
 ];
 
 /// Checks both tables.

@@ -58,6 +58,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
         summary.count_tests(counted.passed, counted.failed);
+        summary.part("simulation", simulation);
     }
     if parts != Parts::Rust {
         let files = if parts == Parts::EndToEnd { rest } else { &[] };
@@ -95,6 +96,20 @@ fn cargo_test(server: &Postgres, rest: &[String], counted: &mut Counts) -> Resul
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(rest).env(URL_VARIABLE, server.url());
     let succeeded = run::watch(&mut cargo, |line| counted.read_cargo(line))?;
     counted.verdict(succeeded)
+}
+
+/// Seeds that every run has in common, and some that nobody ran before: those that fail are printed.
+fn simulation() -> Result<Outcome> {
+    let mut cargo = run::cargo();
+    cargo.args(["run", "--quiet", "--locked", "--package", "muster-sim", "--", "--seeds", "200", "--fresh", "50"]);
+    let mut seeds = Vec::new();
+    let is_clean = run::watch(&mut cargo, |line| {
+        seeds.extend(
+            line.strip_prefix("seeds ").and_then(|line| line.split_once(':')).map(|(range, _)| range.to_owned()),
+        );
+    })?;
+    ensure!(is_clean, "a seed failed: replay it with the command above");
+    Ok(Outcome::Passed(format!("seeds {}", seeds.join(" and "))))
 }
 
 fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Result<Outcome> {

@@ -1,0 +1,220 @@
+//! Planted bugs: what goes wrong on purpose, so that tests can show that checkers find it.
+//!
+//! They sit between planes, in what these send and deliver; the planes are the product's, untouched.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use muster_domain::ids::Uuid;
+use muster_live::plane::{Down, Frames, Join, LocalAudience, Message, Reply, Up};
+use muster_live::{Delivery, SessionKey, SessionRef, ShardIndex, StreamKey};
+
+use crate::scenario::Who;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// An owner never hears that a session left.
+    LoseLeave,
+    /// A join arrives once more, behind the leave.
+    LateJoin,
+    /// Two broadcasts to one shard arrive in the wrong order.
+    SwapFanouts,
+    /// A broadcast does not reach one shard.
+    LoseFanout,
+    /// A broadcast reaches one shard twice.
+    DoubleFanout,
+    /// A broadcast for some reaches all.
+    WidenAudience,
+    /// A session receives what is for another.
+    DeliverToLeaver,
+    /// Frames to two sessions are exchanged.
+    SwapDeliveries,
+    /// A shard gets a credit less than it should.
+    LoseCredit,
+    /// A shard gets more credits than it should.
+    InventCredit,
+    /// Everything is encoded twice.
+    EncodeTwice,
+    /// What one shard sends another stays under way.
+    WithholdDown,
+    /// A question is never answered.
+    LoseReply,
+    /// A question is answered twice.
+    DoubleReply,
+    /// A snapshot lacks somebody.
+    CutSnapshot,
+    /// A hidden presence is not hidden.
+    ShowHidden,
+    /// A session is not told to close.
+    LoseClose,
+    /// What is for one session is lost.
+    LosePush,
+    /// A shard's timers do not run in a turn.
+    SkipTurn,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::LoseLeave,
+        Self::LateJoin,
+        Self::SwapFanouts,
+        Self::LoseFanout,
+        Self::DoubleFanout,
+        Self::WidenAudience,
+        Self::DeliverToLeaver,
+        Self::SwapDeliveries,
+        Self::LoseCredit,
+        Self::InventCredit,
+        Self::EncodeTwice,
+        Self::WithholdDown,
+        Self::LoseReply,
+        Self::DoubleReply,
+        Self::CutSnapshot,
+        Self::ShowHidden,
+        Self::LoseClose,
+        Self::LosePush,
+        Self::SkipTurn,
+    ];
+}
+
+/// A fault that strikes once, at one of its first occasions.
+pub struct Faults {
+    fault: Option<Fault>,
+    occasions: u32,
+    kept: Option<(StreamKey, SessionRef, Message)>,
+    withheld: Option<(ShardIndex, ShardIndex)>,
+}
+
+impl Faults {
+    /// With this fault, or none.
+    pub fn new(fault: Option<Fault>, seed: u64) -> Self {
+        let occasions = Rng::with_seed(seed).u32(1..=6);
+        Self { fault, occasions, kept: None, withheld: None }
+    }
+
+    /// Whether the fault is this one and strikes now.
+    fn strikes(&mut self, fault: Fault) -> bool {
+        if self.fault != Some(fault) || self.occasions == 0 {
+            return false;
+        }
+        self.occasions -= 1;
+        self.occasions == 0
+    }
+
+    /// Puts a message on its way.
+    pub fn put(&mut self, queue: &mut VecDeque<Message>, message: Message) {
+        let message = match message {
+            Message::Up(up) => self.up(queue, up),
+            Message::Down(down) => self.down(queue, down),
+            Message::Credit(..) if self.strikes(Fault::LoseCredit) => None,
+            Message::Credit(kind, count) if self.strikes(Fault::InventCredit) => Some(Message::Credit(kind, count * 4)),
+            credit => Some(credit),
+        };
+        queue.extend(message);
+    }
+
+    fn up(&mut self, queue: &mut VecDeque<Message>, mut up: Up) -> Option<Message> {
+        match &mut up {
+            Up::Leave { .. } if self.strikes(Fault::LoseLeave) => return None,
+            Up::Leave { stream, session, .. } => {
+                let is_its = |kept: &mut (StreamKey, SessionRef, Message)| kept.0 == *stream && kept.1 == *session;
+                if let Some((_, _, join)) = self.kept.take_if(is_its) {
+                    queue.push_back(Message::Up(up));
+                    return Some(join);
+                }
+            }
+            Up::Join(join) if self.fault == Some(Fault::LateJoin) && self.kept.is_none() => {
+                let again = Join {
+                    stream: join.stream.clone(),
+                    presence: join.presence.clone(),
+                    condition: join.condition.clone(),
+                    request: None,
+                    ..**join
+                };
+                let session = join.presence.session;
+                self.kept = Some((join.stream.clone(), session, Message::Up(Up::Join(Box::new(again)))));
+            }
+            Up::Join(join) if join.presence.hidden && self.strikes(Fault::ShowHidden) => join.presence.hidden = false,
+            _ => {}
+        }
+        Some(Message::Up(up))
+    }
+
+    fn down(&mut self, queue: &mut VecDeque<Message>, mut down: Down) -> Option<Message> {
+        match &mut down {
+            Down::Fanout { stream, frames, audience, delivery } => {
+                if self.strikes(Fault::LoseFanout) {
+                    // What it was for is lost; its credit comes back.
+                    *frames = Frames::default();
+                }
+                if self.strikes(Fault::DoubleFanout) {
+                    let (stream, frames, audience) = (stream.clone(), frames.clone(), audience.clone());
+                    queue.push_back(Message::Down(Down::Fanout { stream, frames, audience, delivery: *delivery }));
+                }
+                if *audience != LocalAudience::All && self.strikes(Fault::WidenAudience) {
+                    *audience = LocalAudience::All;
+                }
+                let is_same = |before: &mut Message| matches!(before, Message::Down(Down::Fanout { stream: other, .. }) if other == stream);
+                if queue.back_mut().is_some_and(is_same) && self.strikes(Fault::SwapFanouts) {
+                    queue.insert(queue.len() - 1, Message::Down(down));
+                    return None;
+                }
+            }
+            Down::Reply(..) if self.strikes(Fault::LoseReply) => return None,
+            Down::Reply(request, reply) => {
+                if self.strikes(Fault::DoubleReply) {
+                    queue.push_back(Message::Down(Down::Reply(*request, reply.clone())));
+                }
+                if let Reply::Presences(presences, _) = reply
+                    && !presences.is_empty()
+                    && self.strikes(Fault::CutSnapshot)
+                {
+                    presences.pop();
+                }
+            }
+            Down::Close { .. } if self.strikes(Fault::LoseClose) => return None,
+            Down::Push { session, delivery, .. } if self.strikes(Fault::LosePush) => {
+                let (stream, frames) = (StreamKey::about(u8::MAX, Uuid::nil()), Frames::default());
+                let (audience, delivery) = (LocalAudience::AllBut(*session), *delivery);
+                return Some(Message::Down(Down::Fanout { stream, frames, audience, delivery }));
+            }
+            _ => {}
+        }
+        Some(Message::Down(down))
+    }
+
+    /// Changes what sessions of one shard are delivered.
+    pub fn alter_deliveries(&mut self, deliveries: &mut [(SessionKey, Bytes, Delivery)]) {
+        if let [(_, one, _), (_, other, _), ..] = deliveries
+            && one != other
+            && self.strikes(Fault::SwapDeliveries)
+        {
+            std::mem::swap(one, other);
+        }
+    }
+
+    /// Someone who has left and shall receive what is not for him.
+    pub fn leaver(&mut self, mut leavers: impl Iterator<Item = Who>) -> Option<Who> {
+        if self.fault != Some(Fault::DeliverToLeaver) {
+            return None;
+        }
+        let leaver = leavers.next()?;
+        self.strikes(Fault::DeliverToLeaver).then_some(leaver)
+    }
+
+    /// Whether messages of these shards stay under way.
+    pub fn withholds(&mut self, from: ShardIndex, to: ShardIndex) -> bool {
+        if self.withheld.is_none() && self.strikes(Fault::WithholdDown) {
+            self.withheld = Some((from, to));
+        }
+        self.withheld == Some((from, to))
+    }
+
+    /// Whether timers are forgotten this once.
+    pub fn skips_turn(&mut self) -> bool {
+        self.strikes(Fault::SkipTurn)
+    }
+}

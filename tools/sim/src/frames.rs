@@ -1,0 +1,164 @@
+//! Frames as the simulation makes them: short, and each different from every other, so that checkers can tell who
+//! received what and how often it was encoded.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytes::Bytes;
+use muster_live::party;
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::{Encoding, Presence, StreamKey};
+
+/// A stream's number in a world.
+pub type StreamId = u16;
+/// The number of one appearance of a session on a stream: every join has its own, kept in the presence's status.
+pub type Version = u32;
+
+/// Something published or pushed, by its number.
+#[derive(Debug)]
+pub struct Say {
+    kind: u8,
+    stream: StreamId,
+    id: u32,
+    /// How often it was encoded in each encoding.
+    written: [AtomicU32; 2],
+}
+
+impl Say {
+    /// A message on a stream.
+    pub fn message(stream: StreamId, id: u32) -> Self {
+        Self { kind: b'm', stream, id, written: Default::default() }
+    }
+
+    /// Something for one session.
+    pub fn push(id: u32) -> Self {
+        Self { kind: b'p', stream: 0, id, written: Default::default() }
+    }
+
+    /// How often it was encoded at most, in one encoding.
+    pub fn written_max(&self) -> u32 {
+        self.written.iter().map(|count| count.load(Ordering::Relaxed)).max().unwrap_or_default()
+    }
+}
+
+impl Payload for Say {
+    fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
+        self.written[encoding as usize].fetch_add(1, Ordering::Relaxed);
+        out.extend([encoding as u8, self.kind]);
+        out.extend(self.stream.to_le_bytes());
+        out.extend(self.id.to_le_bytes());
+    }
+}
+
+/// What a frame says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A message on a stream.
+    Message(StreamId, u32),
+    /// Who came and who went.
+    Event { stream: StreamId, joins: Vec<Version>, leaves: Vec<Version> },
+    /// Something for one session.
+    Push(u32),
+}
+
+/// The port by which planes make frames.
+pub struct Encoder {
+    streams: BTreeMap<StreamKey, StreamId>,
+    /// How often each event was encoded, by its frame.
+    events: RefCell<BTreeMap<Bytes, u32>>,
+    /// A planted bug: everything is encoded twice.
+    pub is_wasteful: Cell<bool>,
+}
+
+impl Encoder {
+    /// For these streams, numbered in their order.
+    pub fn new(streams: &[StreamKey]) -> Self {
+        let streams = streams.iter().cloned().zip(0..).collect();
+        Self { streams, events: RefCell::default(), is_wasteful: Cell::new(false) }
+    }
+
+    /// An event that was encoded more than once in the same encoding.
+    pub fn event_encoded_again(&self) -> Option<Said> {
+        let events = self.events.borrow();
+        let (frame, _) = events.iter().find(|(_, count)| **count > 1)?;
+        decode(frame).map(|(_, said)| said)
+    }
+
+    fn event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Bytes {
+        let mut out = vec![encoding as u8, b'e'];
+        let stream = self.streams.get(event.stream).copied().unwrap_or(StreamId::MAX);
+        out.extend(stream.to_le_bytes());
+        out.extend((event.joins.len() as u32).to_le_bytes());
+        for presence in event.joins.iter().chain(event.leaves) {
+            out.extend(version_of(presence).to_le_bytes());
+        }
+        let frame = Bytes::from(out);
+        *self.events.borrow_mut().entry(frame.clone()).or_default() += 1;
+        frame
+    }
+}
+
+impl Encode for Encoder {
+    fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes {
+        let mut out = Vec::new();
+        payload.write(encoding, &mut out);
+        if self.is_wasteful.get() {
+            out.clear();
+            payload.write(encoding, &mut out);
+        }
+        out.into()
+    }
+
+    fn party_event(&self, _party: &StreamKey, _event: party::Event) -> SharedPayload {
+        Arc::new(Say::push(0))
+    }
+
+    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
+        if self.is_wasteful.get() {
+            self.event(event, encoding);
+        }
+        Some(self.event(event, encoding))
+    }
+}
+
+/// The appearance that a presence shows; 0 is none.
+pub fn version_of(presence: &Presence) -> Version {
+    presence.status.as_deref().and_then(|status| status.parse().ok()).unwrap_or_default()
+}
+
+/// What a frame says, and in which encoding.
+pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
+    let (&[encoding, kind], rest) = frame.split_first_chunk()?;
+    let (stream, rest) = rest.split_first_chunk()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let (stream, number) = (StreamId::from_le_bytes(*stream), u32::from_le_bytes(*number));
+    let said = match kind {
+        b'm' => Said::Message(stream, number),
+        b'p' => Said::Push(number),
+        b'e' => {
+            let versions = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+            let mut joins: Vec<Version> = versions.collect();
+            let leaves = joins.split_off((number as usize).min(joins.len()));
+            Said::Event { stream, joins, leaves }
+        }
+        _ => return None,
+    };
+    Encoding::ALL.into_iter().find(|known| *known as u8 == encoding).map(|encoding| (encoding, said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_what_it_was_given() {
+        let mut frame = Vec::new();
+        let say = Say::message(3, 70_000);
+        say.write(Encoding::Protobuf, &mut frame);
+        assert_eq!(decode(&frame), Some((Encoding::Protobuf, Said::Message(3, 70_000))));
+        assert_eq!(say.written_max(), 1);
+        assert_eq!(decode(&frame[..5]), None);
+    }
+}

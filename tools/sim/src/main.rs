@@ -1,0 +1,91 @@
+//! `muster-sim`: runs seeds, replays one, and measures a crowd.
+#![expect(clippy::print_stdout, reason = "a command line tool talks on standard output")]
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use muster_sim::crowd::{self, Crowd};
+use muster_sim::scenario::{Scenario, generate};
+use muster_sim::shrink::shrink;
+use muster_sim::world;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Parser)]
+#[command(about = "The live plane on several shards, simulated from a seed, with checkers")]
+struct Arguments {
+    /// How many seeds to run
+    #[arg(long, default_value_t = 100)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// So many more that nobody has run before, from the time of day
+    #[arg(long, default_value_t = 0)]
+    fresh: u64,
+    /// Replay this seed and print all that happens
+    #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
+    seed: Option<u64>,
+    /// Replay what remains of it when acts without which it fails too are left out
+    #[arg(long, requires = "seed")]
+    short: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure one very large stream: joining, listing, broadcasts, and the longest step
+    Crowd(Crowd),
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    if let Some(Command::Crowd(crowd)) = arguments.command {
+        return crowd::run(&crowd).map(|within| if within { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    if let Some(seed) = arguments.seed {
+        return Ok(replay(seed, arguments.short));
+    }
+    let end = arguments.from + arguments.seeds;
+    let mut is_clean = run(arguments.from..end);
+    if arguments.fresh > 0 {
+        // Seconds: short enough to type in again.
+        let first = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        is_clean &= run(first..first + arguments.fresh);
+    }
+    Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs seeds. Answers whether nothing was wrong.
+fn run(seeds: Range<u64>) -> bool {
+    let (mut steps, mut failed) = (0, 0);
+    for seed in seeds.clone() {
+        let outcome = world::run(&Rc::new(generate(seed)), None, false);
+        steps += outcome.steps;
+        if let Some(violation) = outcome.violation {
+            failed += 1;
+            println!("seed {seed} violates {violation}");
+            println!("  replay: cargo run -p muster-sim -- --seed {seed} --short");
+        }
+    }
+    println!("seeds {} to {}: {steps} steps, {failed} seeds failed", seeds.start, seeds.end.saturating_sub(1));
+    failed == 0
+}
+
+fn replay(seed: u64, is_short: bool) -> ExitCode {
+    let mut scenario = generate(seed);
+    if is_short && let Some(violation) = world::run(&Rc::new(scenario.clone()), None, false).violation {
+        scenario = shrink(&scenario, violation.check, None);
+    }
+    let Scenario { shards, config, streams, acts, .. } = &scenario;
+    println!("{shards} shards, {} streams, {} acts, {config:?}", streams.len(), acts.len());
+    let outcome = world::run(&Rc::new(scenario), None, true);
+    println!("{} steps, trace {:016x}", outcome.steps, outcome.hash);
+    if outcome.violation.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

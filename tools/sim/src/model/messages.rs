@@ -1,0 +1,102 @@
+//! Messages on streams: who must receive each, who may, who did.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::frames::{Say, StreamId};
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, ensure};
+
+/// Whom a message is meant for, among those who hear its stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Everybody.
+    All,
+    /// Everybody but one.
+    AllBut(Who),
+    /// Those of these that are there.
+    Only(BTreeSet<Who>),
+    /// Nobody: its sender is not on the stream.
+    Nobody,
+}
+
+/// Someone who was hearing when the message was sent, and should receive it if it goes on hearing.
+#[derive(Clone, Copy, Debug)]
+pub struct Receiver {
+    /// Who.
+    pub who: Who,
+    /// Its time of hearing.
+    pub period: u64,
+    /// How often it had done anything about the stream.
+    pub changes: u32,
+}
+
+#[derive(Debug)]
+struct Message {
+    say: Arc<Say>,
+    stream: StreamId,
+    audience: Audience,
+    /// Empty if it may turn out that its sender was not there.
+    due: Vec<Receiver>,
+    received: BTreeSet<Who>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Messages {
+    all: Vec<Message>,
+    /// Those before were checked at rest.
+    checked: usize,
+}
+
+impl Messages {
+    /// A new message, before it is sent.
+    pub fn add(&mut self, stream: StreamId, audience: Audience, due: Vec<Receiver>) -> Arc<Say> {
+        let say = Arc::new(Say::message(stream, self.all.len() as u32));
+        self.all.push(Message { say: say.clone(), stream, audience, due, received: BTreeSet::new() });
+        say
+    }
+
+    /// Someone receives a message. Answers whether it is meant for everybody.
+    pub fn received(&mut self, id: u32, stream: StreamId, who: Who) -> Checked<bool> {
+        let known = self.all.get_mut(id as usize).filter(|message| message.stream == stream);
+        ensure(Check::Stray, known.is_some(), || format!("session {who} received message {id}, which nobody sent"))?;
+        let Some(message) = known else { return Ok(false) };
+        let is_meant = match &message.audience {
+            Audience::All => true,
+            Audience::AllBut(but) => *but != who,
+            Audience::Only(whom) => whom.contains(&who),
+            Audience::Nobody => false,
+        };
+        ensure(Check::Stray, is_meant, || {
+            format!("session {who} received message {id}, which is for {:?}", message.audience)
+        })?;
+        let is_first = message.received.insert(who);
+        ensure(Check::Twice, is_first, || format!("session {who} received message {id} again"))?;
+        Ok(message.audience == Audience::All)
+    }
+
+    /// At rest: everyone who should have received something has. `hears` answers whether that time of hearing goes on,
+    /// `stays` whether the receiver has done nothing about the stream since.
+    pub fn check(
+        &mut self,
+        hears: impl Fn(StreamId, Receiver) -> bool,
+        stays: impl Fn(StreamId, Receiver) -> bool,
+    ) -> Checked {
+        for (message, id) in self.all.iter().zip(0u32..).skip(self.checked) {
+            let must_stay = matches!(message.audience, Audience::Only(_));
+            let is_due = |receiver: &&Receiver| {
+                hears(message.stream, **receiver) && (!must_stay || stays(message.stream, **receiver))
+            };
+            for receiver in message.due.iter().filter(is_due) {
+                ensure(Check::Lost, message.received.contains(&receiver.who), || {
+                    format!("session {} never received message {id} on stream {}", receiver.who, message.stream)
+                })?;
+            }
+            let times = message.say.written_max();
+            ensure(Check::Encoding, times <= 1, || format!("message {id} was encoded {times} times"))?;
+        }
+        self.checked = self.all.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! The order of what happens on one stream: one line for all who hear it.
+//!
+//! What is meant for everybody must be the same unbroken row for each, from wherever it began to hear. What is meant for
+//! some may stand in between, but never before for one and behind for another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::frames::Version;
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// Something heard, by number.
+type Token = u32;
+
+/// How far a session has heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    last: Option<Token>,
+    last_for_all: Option<Token>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Order {
+    tokens: BTreeMap<Vec<u8>, Token>,
+    /// What followed what among things meant for everybody, and who heard it so first.
+    next: BTreeMap<Token, (Token, Who)>,
+    previous: BTreeMap<Token, (Token, Who)>,
+    /// What was heard directly before what.
+    before: BTreeMap<Token, BTreeSet<Token>>,
+    came: BTreeMap<Version, Token>,
+    went: BTreeMap<Version, Token>,
+}
+
+impl Order {
+    /// A session hears something. `content` is the same for all who hear it.
+    pub fn heard(&mut self, who: Who, place: &mut Place, content: &[u8], is_for_all: bool) -> Checked<()> {
+        let fresh = self.tokens.len() as Token;
+        let token = *self.tokens.entry(content.to_vec()).or_insert(fresh);
+        if let Some(last) = place.last.replace(token) {
+            self.before.entry(token).or_default().insert(last);
+        }
+        if !is_for_all {
+            return Ok(());
+        }
+        if let Some(last) = place.last_for_all.replace(token) {
+            let (next, other) = *self.next.entry(last).or_insert((token, who));
+            self.agree(who, other, token, next, "behind", last)?;
+            let (previous, other) = *self.previous.entry(token).or_insert((last, who));
+            self.agree(who, other, last, previous, "before", token)?;
+        }
+        Ok(())
+    }
+
+    fn agree(&self, who: Who, other: Who, mine: Token, theirs: Token, side: &str, token: Token) -> Checked {
+        ensure(Check::Order, mine == theirs, || {
+            let [mine, theirs, token] = [mine, theirs, token].map(|token| self.describe(token));
+            format!("session {who} heard {mine} {side} {token}, session {other} heard {theirs} there")
+        })
+    }
+
+    fn describe(&self, token: Token) -> String {
+        let found = self.tokens.iter().find(|(_, other)| **other == token);
+        found.map_or_else(String::new, |(content, _)| describe(content))
+    }
+
+    /// An event told who came and went: each appearance does so in one event only.
+    pub fn told(&mut self, content: &[u8], joins: &[Version], leaves: &[Version]) -> Checked {
+        let Some(token) = self.tokens.get(content) else { return Ok(()) };
+        for (versions, known, what) in [(joins, &mut self.came, "came"), (leaves, &mut self.went, "went")] {
+            for version in versions {
+                let first = *known.entry(*version).or_insert(*token);
+                ensure(Check::Twice, first == *token, || format!("appearance {version} {what} in two events"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is one line in which everybody's hearing fits.
+    pub fn check(&self) -> Checked {
+        let mut behind: BTreeMap<Token, Vec<Token>> = BTreeMap::new();
+        let mut open: BTreeMap<Token, usize> = self.tokens.values().map(|token| (*token, 0)).collect();
+        for (token, before) in &self.before {
+            open.insert(*token, before.len());
+            for other in before {
+                behind.entry(*other).or_default().push(*token);
+            }
+        }
+        let mut ready: Vec<Token> = open.iter().filter(|(_, count)| **count == 0).map(|(token, _)| *token).collect();
+        while let Some(token) = ready.pop() {
+            open.remove(&token);
+            for other in behind.remove(&token).unwrap_or_default() {
+                if let Some(count) = open.get_mut(&other) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(other);
+                    }
+                }
+            }
+        }
+        match open.keys().next() {
+            None => Ok(()),
+            Some(token) => {
+                let detail = format!("around {} sessions heard things in different orders", self.describe(*token));
+                Err(Violation { check: Check::Order, detail })
+            }
+        }
+    }
+}
+
+/// A frame's content in words.
+fn describe(content: &[u8]) -> String {
+    let mut frame = vec![0];
+    frame.extend(content);
+    crate::frames::decode(&frame).map_or_else(|| format!("{content:?}"), |(_, said)| format!("{said:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(heard: &[(Who, &str)], expect: bool) {
+        let mut order = Order::default();
+        let mut places = BTreeMap::<Who, Place>::new();
+        let outcome: Checked = heard.iter().try_for_each(|(who, content)| {
+            let is_for_all = content.chars().all(char::is_uppercase);
+            order.heard(*who, places.entry(*who).or_default(), content.as_bytes(), is_for_all)
+        });
+        assert_eq!(outcome.and_then(|()| order.check()).is_ok(), expect, "{heard:?}");
+    }
+
+    #[test]
+    fn there_is_one_line_for_all() {
+        check(&[(1, "A"), (1, "B"), (1, "C"), (2, "B"), (2, "C")], true);
+        check(&[(1, "A"), (1, "B"), (1, "C"), (2, "A"), (2, "C")], false);
+        check(&[(1, "A"), (1, "B"), (2, "B"), (2, "A")], false);
+        check(&[(1, "A"), (1, "x"), (1, "B"), (2, "A"), (2, "B")], true);
+        check(&[(1, "x"), (1, "y"), (2, "y"), (2, "x")], false);
+        check(&[(1, "x"), (1, "y"), (2, "y"), (2, "z"), (3, "z"), (3, "x")], false);
+    }
+}

@@ -1,0 +1,36 @@
+//! Makes a failing scenario shorter while it goes on failing in the same way.
+
+use std::rc::Rc;
+
+use crate::faults::Fault;
+use crate::scenario::Scenario;
+use crate::violation::Check;
+use crate::world;
+
+/// The shortest scenario found that still violates the same check: acts are left out in ever smaller pieces.
+pub fn shrink(scenario: &Scenario, check: Check, fault: Option<Fault>) -> Scenario {
+    let mut best = scenario.clone();
+    let fails = |scenario: Scenario| {
+        let scenario = Rc::new(scenario);
+        let outcome = world::run(&scenario, fault, false);
+        outcome.violation.is_some_and(|violation| violation.check == check).then(|| Rc::unwrap_or_clone(scenario))
+    };
+    let mut piece = best.acts.len().div_ceil(2);
+    while piece > 0 {
+        let before = best.acts.len();
+        let mut at = 0;
+        while at < best.acts.len() {
+            let mut shorter = best.clone();
+            shorter.acts.drain(at..(at + piece).min(best.acts.len()));
+            match fails(shorter) {
+                Some(shorter) => best = shorter,
+                None => at += piece,
+            }
+        }
+        // Single acts are tried again as long as that helps: leaving out one may free another.
+        if piece > 1 || best.acts.len() == before {
+            piece /= 2;
+        }
+    }
+    best
+}

@@ -1,0 +1,76 @@
+//! What checkers find.
+
+use std::fmt;
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Check {
+    /// An owner's list is what sessions did; nothing remains when all have gone.
+    Presences,
+    /// What a listener concludes from its snapshot and the events since is what the owner's list shows.
+    Conclusions,
+    /// All who hear a stream hear the same in the same order.
+    Order,
+    /// Nobody receives anything twice.
+    Twice,
+    /// Who hears a stream and stays receives what is meant for it.
+    Lost,
+    /// Nobody receives what is not meant for it: left, closed, left out, of another encoding, from a stranger.
+    Stray,
+    /// Hidden presences show nowhere.
+    Hidden,
+    /// Every question is answered, once, and truly.
+    Answers,
+    /// No more is under way or kept than there are credits and limits for.
+    Limits,
+    /// Once nothing is put in, everything comes to rest: no shard waits for another forever.
+    Rest,
+    /// Timers run at the first turn after they are due.
+    Timers,
+    /// A broadcast is encoded once per encoding.
+    Encoding,
+    /// Who is closed from elsewhere is told so.
+    Closes,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Presences,
+        Self::Conclusions,
+        Self::Order,
+        Self::Twice,
+        Self::Lost,
+        Self::Stray,
+        Self::Hidden,
+        Self::Answers,
+        Self::Limits,
+        Self::Rest,
+        Self::Timers,
+        Self::Encoding,
+        Self::Closes,
+    ];
+}
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which promise.
+    pub check: Check,
+    /// What happened.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}: {}", self.check, self.detail)
+    }
+}
+
+/// What checked work comes to.
+pub type Checked<T = ()> = Result<T, Violation>;
+
+/// A violation unless the condition holds. The sentence is only made when it is needed.
+pub fn ensure(check: Check, holds: bool, detail: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(Violation { check, detail: detail() }) }
+}

@@ -1,0 +1,337 @@
+//! Several planes on one thread: shards that take turns, messages on their way, sockets, and virtual time.
+//!
+//! A world does what the rim does around a plane: carries effects out in order, keeps the order of messages of each
+//! pair of shards (and of no more than that), closes sessions, obeys congestion. What comes out goes to the checkers.
+
+mod act;
+mod hear;
+mod rest;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use muster_live::plane::{LaneKind, Message, Output};
+use muster_live::{Encoding, Millis, Plane, SessionRef, ShardIndex};
+
+use crate::faults::{Fault, Faults};
+use crate::frames::{Encoder, Say, StreamId, Version};
+use crate::model::{Messages, Order, Tie};
+use crate::scenario::{Scenario, Who};
+use crate::trace::Trace;
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// A session and its socket.
+struct Client {
+    at: SessionRef,
+    encoding: Encoding,
+    is_open: bool,
+    reads: bool,
+    /// Frames that wait because it does not read.
+    backlog: usize,
+    ties: BTreeMap<StreamId, Tie>,
+}
+
+/// One join's presence.
+#[derive(Clone, Copy, Debug)]
+struct Appearance {
+    who: Who,
+    stream: StreamId,
+    hidden: bool,
+    persistence: bool,
+}
+
+/// Something for one session, or for each that is closed by it.
+struct Push {
+    say: Arc<Say>,
+    to: Option<Who>,
+    is_received: bool,
+}
+
+/// What was asked, and of which state of things.
+#[derive(Clone, Debug)]
+enum Asked {
+    Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
+    Listen { who: Who, stream: StreamId, epoch: u32 },
+    List { stream: StreamId, with_hidden: bool, limit: usize },
+    Count,
+    Matches,
+}
+
+/// The answers of the last questions of a kind, for who compares them at rest.
+#[derive(Default)]
+struct Answers {
+    listed: Vec<Version>,
+    total: usize,
+    counts: Vec<(ShardIndex, Vec<usize>)>,
+    matches: Vec<(StreamId, usize)>,
+}
+
+/// See the module.
+pub struct World {
+    scenario: Rc<Scenario>,
+    now: Millis,
+    planes: Vec<Plane>,
+    queues: BTreeMap<(ShardIndex, ShardIndex), VecDeque<Message>>,
+    /// Messages with credit that a shard sent another, less those that the other gave back.
+    under_way: BTreeMap<(ShardIndex, ShardIndex, Lane), u32>,
+    paused_until: Vec<Millis>,
+    /// When a shard could last run timers.
+    turned_at: Vec<Millis>,
+    encoder: Rc<Encoder>,
+    clients: BTreeMap<Who, Client>,
+    by_ref: BTreeMap<SessionRef, Who>,
+    closing: Vec<Who>,
+    asked: BTreeMap<(ShardIndex, u64), Asked>,
+    answers: Answers,
+    appearances: Vec<Appearance>,
+    periods: u64,
+    messages: Messages,
+    pushes: Vec<Push>,
+    orders: Vec<Order>,
+    /// Messages that cost no credit, since the last rest: what may wait beyond the credits.
+    control: usize,
+    steps: u64,
+    rng: Rng,
+    faults: Faults,
+    trace: Trace,
+}
+
+/// [`LaneKind`] with an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    Up,
+    Down,
+}
+
+impl From<LaneKind> for Lane {
+    fn from(kind: LaneKind) -> Self {
+        match kind {
+            LaneKind::Up => Self::Up,
+            LaneKind::Down => Self::Down,
+        }
+    }
+}
+
+/// Something that may happen next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Deliver(ShardIndex, ShardIndex),
+    Slice(ShardIndex),
+    Close(Who),
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// A number that two runs share only if the same happened in them.
+    pub hash: u64,
+    /// How many steps planes made.
+    pub steps: u64,
+    /// What was wrong, if anything.
+    pub violation: Option<Violation>,
+}
+
+/// Steps after which a world that is given nothing more must have come to rest.
+const REST_STEPS_MAX: u64 = 1_000_000;
+
+/// Runs a scenario to its end or to the first violation.
+pub fn run(scenario: &Rc<Scenario>, fault: Option<Fault>, prints: bool) -> Outcome {
+    let mut world = World::new(scenario.clone(), fault, prints);
+    let violation = world.run().err();
+    if let Some(violation) = &violation {
+        world.trace.line(|| format!("VIOLATION {violation}"));
+    }
+    Outcome { hash: world.trace.hash(), steps: world.steps, violation }
+}
+
+impl World {
+    fn new(scenario: Rc<Scenario>, fault: Option<Fault>, prints: bool) -> Self {
+        let encoder = Rc::new(Encoder::new(&scenario.streams));
+        encoder.is_wasteful.set(fault == Some(Fault::EncodeTwice));
+        let plane = |me| Plane::new(me, scenario.shards, scenario.config.clone(), encoder.clone());
+        Self {
+            now: 1_000,
+            planes: (0..scenario.shards).map(plane).collect(),
+            queues: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            paused_until: vec![0; usize::from(scenario.shards)],
+            turned_at: vec![0; usize::from(scenario.shards)],
+            encoder,
+            clients: BTreeMap::new(),
+            by_ref: BTreeMap::new(),
+            closing: Vec::new(),
+            asked: BTreeMap::new(),
+            answers: Answers::default(),
+            appearances: Vec::new(),
+            periods: 0,
+            messages: Messages::default(),
+            pushes: Vec::new(),
+            orders: scenario.streams.iter().map(|_| Order::default()).collect(),
+            control: 0,
+            steps: 0,
+            rng: Rng::with_seed(scenario.seed),
+            faults: Faults::new(fault, scenario.seed),
+            trace: Trace::new(prints),
+            scenario,
+        }
+    }
+
+    fn run(&mut self) -> Checked {
+        for (number, act) in self.scenario.clone().acts.iter().enumerate() {
+            self.trace.line(|| format!("#{number} at {} {:?}", self.now, act.action));
+            self.rng = Rng::with_seed(act.salt);
+            self.act(&act.action)?;
+            for _ in 0..act.turns {
+                if self.rng.u8(0..8) == 0 {
+                    let ms = self.rng.u64(0..=self.scenario.advance_ms_max);
+                    self.advance(ms)?;
+                }
+                self.happen()?;
+            }
+        }
+        self.end()
+    }
+
+    fn is_paused(&self, shard: ShardIndex) -> bool {
+        self.paused_until[usize::from(shard)] > self.now
+    }
+
+    /// One step of a shard, its effects carried out and checked.
+    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> Checked<R> {
+        self.steps += 1;
+        let mut out = Output::default();
+        let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
+        // A snapshot stands before the events that follow it. Carried out late it would undo them.
+        for (request, reply) in out.replies {
+            self.answer(shard, request, reply)?;
+        }
+        self.faults.alter_deliveries(&mut out.deliveries);
+        for (key, frame, delivery) in out.deliveries {
+            self.deliver(SessionRef { shard, key }, &frame, delivery)?;
+        }
+        for (key, reason) in out.closes {
+            self.told_to_close(SessionRef { shard, key }, reason);
+        }
+        for (to, message) in out.sends {
+            self.send(shard, to, message)?;
+        }
+        self.check_limits(shard)?;
+        Ok(result)
+    }
+
+    fn send(&mut self, from: ShardIndex, to: ShardIndex, message: Message) -> Checked {
+        self.trace.step(|| format!("  {from} -> {to} {}", name(&message)), &[u64::from(from), u64::from(to)]);
+        match &message {
+            Message::Credit(kind, count) => {
+                let under_way = self.under_way.entry((to, from, Lane::from(*kind))).or_default();
+                *under_way = under_way.saturating_sub(*count);
+            }
+            message => match paid_on(message) {
+                Some(lane) => self.spend(from, to, lane)?,
+                None => self.control += 1,
+            },
+        }
+        let queue = self.queues.entry((from, to)).or_default();
+        self.faults.put(queue, message);
+        Ok(())
+    }
+
+    fn spend(&mut self, from: ShardIndex, to: ShardIndex, lane: Lane) -> Checked {
+        let config = &self.scenario.config;
+        let limit = if lane == Lane::Up { config.up_credits } else { config.down_credits };
+        let under_way = self.under_way.entry((from, to, lane)).or_default();
+        *under_way += 1;
+        let count = *under_way;
+        ensure(Check::Limits, count <= limit, || format!("{count} messages {lane:?} from {from} to {to}, of {limit}"))
+    }
+
+    /// What waits in a plane is bounded: by credits, by what costs none, and by what one flood adds before it is noticed.
+    fn check_limits(&self, shard: ShardIndex) -> Checked {
+        let stats = self.planes[usize::from(shard)].stats();
+        let credits = self.scenario.config.up_credits as usize * usize::from(self.scenario.shards);
+        let bound = credits + self.control + self.pushes.len();
+        ensure(Check::Limits, stats.held <= bound, || format!("shard {shard} holds {} of {bound}", stats.held))?;
+        ensure(Check::Limits, stats.up_waiting <= bound, || {
+            format!("{} wait on shard {shard} for owners, of {bound}", stats.up_waiting)
+        })
+    }
+
+    /// One thing that may happen, if there is any.
+    fn happen(&mut self) -> Checked<bool> {
+        let mut next: Vec<Next> = Vec::new();
+        for (&(from, to), queue) in &self.queues {
+            if !queue.is_empty() && !self.is_paused(to) && !self.faults.withholds(from, to) {
+                next.push(Next::Deliver(from, to));
+            }
+        }
+        let shards = 0..self.scenario.shards;
+        let busy = shards.filter(|shard| self.planes[usize::from(*shard)].is_busy() && !self.is_paused(*shard));
+        next.extend(busy.map(Next::Slice));
+        next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        if next.is_empty() {
+            return Ok(false);
+        }
+        match next[self.rng.usize(0..next.len())] {
+            Next::Deliver(from, to) => {
+                let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front);
+                if let Some(message) = message {
+                    self.trace.step(|| format!("  {to} takes {}", name(&message)), &[u64::from(to)]);
+                    self.step(to, |plane, now, out| plane.receive(now, from, message, out))?;
+                }
+            }
+            Next::Slice(shard) => {
+                self.step(shard, |plane, _, out| plane.run_slice(out))?;
+            }
+            Next::Close(who) => {
+                self.closing.retain(|other| *other != who);
+                self.close(who)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Time passes; timers run where they can.
+    fn advance(&mut self, ms: Millis) -> Checked {
+        self.now += ms;
+        for shard in 0..self.scenario.shards {
+            if !self.is_paused(shard) {
+                self.turn(shard)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, shard: ShardIndex) -> Checked {
+        let at = usize::from(shard);
+        let due = self.planes[at].next_due();
+        let missed = due.filter(|due| *due <= self.turned_at[at]);
+        ensure(Check::Timers, missed.is_none(), || {
+            format!("what was due at {missed:?} on shard {shard} did not run when it could, at {}", self.turned_at[at])
+        })?;
+        self.turned_at[at] = self.now;
+        if due.is_some_and(|due| due <= self.now) && self.faults.skips_turn() {
+            return Ok(());
+        }
+        let before = self.planes[at].stats().lateness.sum_ms;
+        self.step(shard, |plane, now, out| plane.turn(now, out))?;
+        let late_ms = self.planes[at].stats().lateness.sum_ms - before;
+        let expect_ms = due.map_or(0, |due| self.now.saturating_sub(due));
+        ensure(Check::Timers, late_ms >= expect_ms, || format!("{expect_ms} ms late, and {late_ms} ms were counted"))
+    }
+}
+
+/// The lane on which a message costs credit.
+fn paid_on(message: &Message) -> Option<Lane> {
+    use muster_live::plane::{Down, Up};
+    match message {
+        Message::Up(Up::Publish(_)) => Some(Lane::Up),
+        Message::Down(Down::Fanout { .. } | Down::Push { .. }) => Some(Lane::Down),
+        Message::Up(_) | Message::Down(_) | Message::Credit(..) => None,
+    }
+}
+
+fn name(message: &Message) -> String {
+    format!("{message:?}").chars().take(160).collect()
+}

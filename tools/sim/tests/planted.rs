@@ -1,0 +1,73 @@
+//! Every kind of check finds the bug that is planted for it.
+
+use std::rc::Rc;
+
+use muster_sim::faults::Fault;
+use muster_sim::scenario::generate;
+use muster_sim::shrink::shrink;
+use muster_sim::violation::{Check, Violation};
+use muster_sim::world::run;
+
+/// Seeds that are tried until a fault has an occasion that matters.
+const SEEDS: u64 = 300;
+
+/// By what a fault may show. Which comes first depends on what else happens.
+fn shows_as(fault: Fault) -> &'static [Check] {
+    match fault {
+        Fault::LoseLeave => &[Check::Presences, Check::Conclusions, Check::Answers],
+        Fault::LateJoin => &[Check::Presences, Check::Twice, Check::Order],
+        Fault::SwapFanouts => &[Check::Order],
+        Fault::LoseFanout => &[Check::Lost, Check::Order, Check::Conclusions],
+        Fault::DoubleFanout => &[Check::Twice, Check::Order],
+        Fault::WidenAudience | Fault::DeliverToLeaver => &[Check::Stray],
+        Fault::SwapDeliveries => &[Check::Stray, Check::Order, Check::Conclusions, Check::Lost],
+        Fault::LoseCredit | Fault::WithholdDown => &[Check::Rest],
+        Fault::InventCredit => &[Check::Limits],
+        Fault::EncodeTwice => &[Check::Encoding],
+        Fault::LoseReply | Fault::DoubleReply => &[Check::Answers],
+        Fault::CutSnapshot => &[Check::Answers, Check::Conclusions],
+        Fault::ShowHidden => &[Check::Hidden],
+        Fault::LoseClose => &[Check::Closes],
+        Fault::LosePush => &[Check::Lost],
+        Fault::SkipTurn => &[Check::Timers],
+    }
+}
+
+/// The first seed in which a fault shows, and as what.
+fn find(fault: Fault) -> (u64, Violation) {
+    let found = (0..SEEDS).find_map(|seed| Some((seed, run(&Rc::new(generate(seed)), Some(fault), false).violation?)));
+    found.unwrap_or_else(|| panic!("{fault:?} was not found in {SEEDS} seeds"))
+}
+
+#[test]
+fn each_planted_bug_is_found_for_what_it_is() {
+    for fault in Fault::ALL {
+        let (seed, violation) = find(fault);
+        assert!(shows_as(fault).contains(&violation.check), "{fault:?} showed in seed {seed} as {violation}");
+    }
+}
+
+#[test]
+fn every_check_finds_some_planted_bug() {
+    for check in Check::ALL {
+        let planted: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| shows_as(*fault).contains(&check)).collect();
+        let is_found = (0..SEEDS).any(|seed| {
+            let scenario = Rc::new(generate(seed));
+            planted.iter().any(|fault| {
+                run(&scenario, Some(*fault), false).violation.is_some_and(|violation| violation.check == check)
+            })
+        });
+        assert!(is_found, "none of {planted:?} violates {check:?} in {SEEDS} seeds");
+    }
+}
+
+#[test]
+fn a_failing_scenario_is_made_shorter_and_fails_in_the_same_way() {
+    let fault = Fault::LoseLeave;
+    let (seed, Violation { check, .. }) = find(fault);
+    let scenario = generate(seed);
+    let short = shrink(&scenario, check, Some(fault));
+    assert!(short.acts.len() <= 30 && short.acts.len() < scenario.acts.len(), "{} acts remain", short.acts.len());
+    let outcome = run(&Rc::new(short), Some(fault), false);
+    assert_eq!(outcome.violation.map(|violation| violation.check), Some(check));
+}
