@@ -65,10 +65,6 @@ pub struct LiveRules {
     pub node: Arc<str>,
     /// `session.single_socket`: a user's new socket closes the others.
     pub single_socket: bool,
-    /// `session.single_match`: joining a match leaves others. Needs `single_socket`.
-    pub single_match: bool,
-    /// `session.single_party`: joining a party leaves others. Needs `single_socket`.
-    pub single_party: bool,
 }
 
 /// On whose behalf a request runs.

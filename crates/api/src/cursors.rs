@@ -2,10 +2,12 @@
 
 use muster_domain::account::parse_user_id;
 use muster_domain::chat::HistoryPlace;
+use muster_domain::ids::Uuid;
 use muster_domain::ports::chat::MessagePosition;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
 use muster_domain::{Error, MessageId, NotificationId, Result, Timestamp};
+use muster_live::party::{PartyId, Place};
 use muster_wire::cursor::{CursorError, CursorKind, CursorReader, CursorWriter};
 
 /// The end of the year 9999.
@@ -68,6 +70,22 @@ pub(crate) fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option
         let create_time = moment(reader)?;
         let id: NotificationId = reader.text()?.parse().map_err(|_| CursorError)?;
         Ok(NotificationPosition { create_time, id })
+    })
+}
+
+/// The cursor of a place in a listing of parties; `filter` is what was asked for.
+pub(crate) fn write_parties(place: &Place, filter: &[&str]) -> String {
+    let cursor = CursorWriter::new(CursorKind::Parties).number(place.score.to_bits().cast_signed());
+    cursor.number(place.created_at.0).text(&place.party.0.to_string()).finish(filter)
+}
+
+/// See [`read`].
+pub(crate) fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<Place>> {
+    read(cursor, CursorKind::Parties, filter, |reader| {
+        let score = f64::from_bits(reader.number()?.cast_unsigned());
+        let created_at = Timestamp(reader.number()?);
+        let party = PartyId(Uuid::try_parse(&reader.text()?).map_err(|_| CursorError)?);
+        Ok(Place { score, created_at, party })
     })
 }
 

@@ -5,7 +5,7 @@ use muster_wire::operations::{Operation, typed};
 
 use crate::context::{App, Context};
 use crate::pipeline::{Call, Codec, run, unbuilt};
-use crate::{account, authenticate, chat, link, matches, notifications, session, storage, users};
+use crate::{account, authenticate, chat, link, matches, notifications, parties, session, storage, users};
 
 /// Runs the operation of a call; answers its encoded response.
 ///
@@ -37,6 +37,7 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         Operation::DeleteStorageObjects => run::<t::DeleteStorageObjects, C>(app, call, storage::delete).await,
         Operation::ListStorageObjects => run::<t::ListStorageObjects, C>(app, call, storage::list).await,
         Operation::ListMatches => run::<t::ListMatches, C>(app, call, matches::list).await,
+        Operation::ListParties => run::<t::ListParties, C>(app, call, parties::list).await,
         Operation::AuthenticateApple
         | Operation::AuthenticateFacebook
         | Operation::AuthenticateFacebookInstantGame
@@ -86,7 +87,6 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         | Operation::WriteTournamentRecord
         | Operation::DeleteTournamentRecord
         | Operation::GetMatchmakerStats
-        | Operation::ListParties
         | Operation::RpcFunc
         | Operation::Event
         | Operation::ValidatePurchaseApple

@@ -18,6 +18,7 @@ pub mod live;
 pub mod matches;
 pub mod metrics;
 pub mod notifications;
+pub mod parties;
 pub mod pipeline;
 pub mod realtime;
 mod rpc;

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_api::live::Rim;
-use muster_api::realtime::events;
+use muster_api::realtime::{events, parties};
+use muster_live::party::Event;
 use muster_live::plane::Message;
-use muster_live::stream::{Encode, Payload, PresenceEvent};
-use muster_live::{CloseReason, Delivery, Encoding, Millis, SessionKey, ShardIndex};
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::{CloseReason, Delivery, Encoding, Millis, SessionKey, ShardIndex, StreamKey};
 use muster_wire::frame;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -190,5 +191,9 @@ impl Encode for Framer {
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
         Some(self.frame(&events::presence_event(event, &self.node)?, encoding))
+    }
+
+    fn party_event(&self, party: &StreamKey, event: Event) -> SharedPayload {
+        Arc::new(parties::event(party, &self.node, event))
     }
 }

@@ -257,6 +257,8 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
             merge_ms: config.live.presence_merge_ms,
             snapshot_max: config.live.presence_snapshot_size,
             session_streams_max: config.live.session_streams_max,
+            single_match: config.session.single_match,
+            single_party: config.session.single_party,
             ..PlaneConfig::default()
         },
         node: config.general.name.as_str().into(),
@@ -338,12 +340,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
 
 fn live_rules(config: &Config) -> LiveRules {
     let session = &config.session;
-    LiveRules {
-        node: config.general.name.as_str().into(),
-        single_socket: session.single_socket,
-        single_match: session.single_socket && session.single_match,
-        single_party: session.single_socket && session.single_party,
-    }
+    LiveRules { node: config.general.name.as_str().into(), single_socket: session.single_socket }
 }
 
 async fn listen(config: &Config) -> Result<TcpListener, StartError> {

@@ -128,6 +128,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
         slice_deliveries: pick(rng, &[1, 2, 3, 2_048]),
         up_credits: pick(rng, &[1, 3, 8, 64, 1_024]),
         down_credits: pick(rng, &[1, 4, 16, 64, 8_192]),
+        ..PlaneConfig::default()
     }
 }
 

@@ -40,7 +40,6 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: &MatchCr
     let session = session.clone();
     Handled::later(async move {
         let stream = relayed(id);
-        leave_others(&session, &stream);
         match session.app.live.join(session.key, stream.clone(), JoinOptions::default()).await {
             // Unlike after a join, the size counts whoever asked.
             Ok(joined) => {
@@ -72,25 +71,11 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin)
     Handled::later(async move {
         let options = JoinOptions { condition, ..JoinOptions::default() };
         match session.app.live.join(session.key, stream.clone(), options).await {
-            Ok(joined) => {
-                leave_others(&session, &stream);
-                joined_match(&session, cid, &stream, &joined, joined.total)
-            }
+            Ok(joined) => joined_match(&session, cid, &stream, &joined, joined.total),
             Err(JoinRefusal::Empty) => not_found(cid),
             Err(refusal) => refuse_join(cid, refusal),
         }
     })
-}
-
-/// With `session.single_match` a player who enters a match leaves the others.
-fn leave_others(session: &SocketSession, entered: &StreamKey) {
-    if !session.app.live_rules.single_match {
-        return;
-    }
-    let matches = session.app.live.look(|plane| plane.streams_of(session.key, mode::MATCH_RELAYED));
-    for other in matches.into_iter().filter(|other| other != entered) {
-        session.app.live.leave(session.key, other);
-    }
 }
 
 fn not_found(cid: String) -> Answer {

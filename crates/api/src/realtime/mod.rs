@@ -4,6 +4,7 @@ pub mod channels;
 pub mod events;
 pub mod matches;
 pub mod notifications;
+pub mod parties;
 pub mod status;
 
 use std::future::Future;
@@ -233,20 +234,20 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
         Message::ChannelMessageSend(request) => return channels::send(session, cid, request),
         Message::ChannelMessageUpdate(request) => return channels::update(session, cid, request),
         Message::ChannelMessageRemove(request) => return channels::remove(session, cid, request),
+        Message::PartyCreate(request) => return parties::create(session, cid, request),
+        Message::PartyJoin(request) => return parties::join(session, cid, &request),
+        Message::PartyLeave(request) => parties::leave(session, cid, &request),
+        Message::PartyPromote(request) => return parties::promote(session, cid, request),
+        Message::PartyAccept(request) => return parties::accept(session, cid, request),
+        Message::PartyRemove(request) => return parties::remove(session, cid, request),
+        Message::PartyClose(request) => return parties::close(session, cid, &request),
+        Message::PartyJoinRequestList(request) => return parties::list_requests(session, cid, request),
+        Message::PartyDataSend(request) => parties::send(session, cid, request),
+        Message::PartyUpdate(request) => return parties::update(session, cid, &request),
         Message::MatchmakerAdd(_)
         | Message::MatchmakerRemove(_)
-        | Message::PartyCreate(_)
-        | Message::PartyJoin(_)
-        | Message::PartyLeave(_)
-        | Message::PartyPromote(_)
-        | Message::PartyAccept(_)
-        | Message::PartyRemove(_)
-        | Message::PartyClose(_)
-        | Message::PartyJoinRequestList(_)
         | Message::PartyMatchmakerAdd(_)
-        | Message::PartyMatchmakerRemove(_)
-        | Message::PartyDataSend(_)
-        | Message::PartyUpdate(_) => unbuilt(cid, name),
+        | Message::PartyMatchmakerRemove(_) => unbuilt(cid, name),
         Message::Channel(_)
         | Message::ChannelMessage(_)
         | Message::ChannelMessageAck(_)

@@ -100,6 +100,17 @@ fn every_variant_has_an_answer() {
             (_, Direction::Client) if name.starts_with("channel_") => {
                 (error(3, "The channel ID is not valid.".into()), None)
             }
+            ("party_create", _) => {
+                let id = reply.as_ref().and_then(|reply| reply["party"]["party_id"].as_str()).unwrap_or_default();
+                assert!(id.len() == 43 && id.ends_with(".muster"), "{reply:?}");
+                (reply.clone(), None)
+            }
+            ("party_promote" | "party_accept" | "party_remove", _) => {
+                (error(3, "The presence needs a valid user_id and session_id, and a username.".into()), None)
+            }
+            (_, Direction::Client | Direction::Both) if name.starts_with("party_") && !name.contains("matchmaker") => {
+                (error(3, "There is no such party; it may have ended.".into()), None)
+            }
             (_, Direction::Server) => {
                 (error(1, format!("{name} is not accepted from clients.")), Some(CloseReason::UnexpectedMessage))
             }

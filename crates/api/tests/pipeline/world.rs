@@ -11,6 +11,7 @@ use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
 use muster_api::live::{Live, Rim};
 use muster_api::realtime::events::presence_event;
+use muster_api::realtime::parties;
 use muster_api::{App, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoHooks};
 use muster_domain::account::Ending;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -21,8 +22,10 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
 use muster_live::plane::Message;
-use muster_live::stream::{Encode, Payload, PresenceEvent};
-use muster_live::{CloseReason, Delivery, Encoding, Millis, Plane, PlaneConfig, SessionKey, ShardIndex};
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::{
+    CloseReason, Delivery, Encoding, Millis, Plane, PlaneConfig, SessionKey, ShardIndex, StreamKey, party,
+};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
 use serde_json::Value;
@@ -150,6 +153,10 @@ impl Encode for Frames {
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
         Some(self.frame(&presence_event(event, "muster")?, encoding))
     }
+
+    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
+        Arc::new(parties::event(party, "muster", event))
+    }
 }
 
 /// How a world differs from the usual one.
@@ -166,7 +173,7 @@ impl Default for Setup {
             sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3600, single_session: false },
             guessing: GuessingConfig::default(),
             hooks: Rc::new(NoHooks),
-            live: LiveRules { node: "muster".into(), single_socket: false, single_match: false, single_party: false },
+            live: LiveRules { node: "muster".into(), single_socket: false },
         }
     }
 }

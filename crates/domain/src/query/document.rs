@@ -44,6 +44,17 @@ impl From<TooManyValues> for Error {
     }
 }
 
+/// Why a text is no document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoObject {
+    /// It is not JSON, or no object.
+    #[error("It must be a JSON object.")]
+    NotJson,
+    /// See [`TooManyValues`].
+    #[error(transparent)]
+    TooManyValues(#[from] TooManyValues),
+}
+
 /// Fields, each with one or more values, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
@@ -54,6 +65,20 @@ impl Document {
     /// A document without fields.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The members of a JSON object, as [`Self::push_json`] adds them.
+    ///
+    /// # Errors
+    /// When the text is no JSON object, or holds too much.
+    pub fn of_object(prefix: &str, text: &str) -> Result<Self, NoObject> {
+        let json: Json = serde_json::from_str(text).map_err(|_| NoObject::NotJson)?;
+        if !json.is_object() {
+            return Err(NoObject::NotJson);
+        }
+        let mut document = Self::new();
+        document.push_json(prefix, &json).map_err(NoObject::TooManyValues)?;
+        Ok(document)
     }
 
     /// Adds a value to a field. NaN adds nothing.

@@ -24,7 +24,7 @@ mod tests;
 pub use bitmap::Bitmap;
 pub use candidates::{Candidates, Scan};
 pub use clause::{Clause, Occur, Test};
-pub use document::{Document, TooManyValues, Value};
+pub use document::{Document, NoObject, TooManyValues, Value};
 pub use index::{Hit, Index};
 pub use parser::QueryError;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, UserId, Uuid};
-use muster_domain::json;
+use muster_domain::query::{Document, NoObject};
 use thiserror::Error;
 
 use super::{LABEL_BYTES_MAX, PARTY_SIZE_MAX};
@@ -50,8 +51,12 @@ impl Member {
 }
 
 /// A JSON object by which players find a party, as its leader wrote it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Label(Arc<str>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Label {
+    text: Arc<str>,
+    /// Its members as fields `label.<name>`.
+    document: Arc<Document>,
+}
 
 impl Label {
     /// Takes a label. An empty text stands for an empty object.
@@ -62,30 +67,39 @@ impl Label {
         if text.len() > LABEL_BYTES_MAX {
             return Err(Refusal::LabelTooLong);
         }
-        if !text.is_empty() && json::check_object(text).is_err() {
-            return Err(Refusal::LabelNotObject);
+        if text.is_empty() {
+            return Ok(Self::default());
         }
-        Ok(Self(Arc::from(text)))
+        let document = Document::of_object("label", text).map_err(|fault| match fault {
+            NoObject::NotJson => Refusal::LabelNotObject,
+            NoObject::TooManyValues(_) => Refusal::LabelTooManyValues,
+        })?;
+        Ok(Self { text: Arc::from(text), document: Arc::new(document) })
     }
 
     /// The text that was given.
     pub fn as_given(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// The text as JSON.
     pub fn as_json(&self) -> &str {
-        if self.0.is_empty() { "{}" } else { &self.0 }
+        if self.text.is_empty() { "{}" } else { &self.text }
     }
 
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
         self.as_json() == "{}"
     }
+
+    /// Its members as fields `label.<name>`.
+    pub(super) fn document(&self) -> &Document {
+        &self.document
+    }
 }
 
 /// What a leader may change about a party.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Whether anyone may join, or the leader decides.
     pub open: bool,
@@ -96,7 +110,7 @@ pub struct Settings {
 }
 
 /// What a session asks of a party, or what the kernel reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Make the party, and be its leader.
     Create {
@@ -106,6 +120,8 @@ pub enum Request {
         settings: Settings,
         /// Seats, the leader's included. With 0 as with 1 nobody can join.
         max_size: u16,
+        /// When this is, for the order of listings.
+        created_at: Timestamp,
     },
     /// Join it, or ask the leader to be let in.
     Join(Member),
@@ -230,6 +246,9 @@ pub enum Refusal {
     /// The label is no JSON object.
     #[error("The label must be a JSON object.")]
     LabelNotObject,
+    /// The label holds too much to search for.
+    #[error("The label has too many values: leave out those that nobody searches for.")]
+    LabelTooManyValues,
     /// Nobody could find it by its label.
     #[error("A hidden party cannot have a label.")]
     HiddenWithLabel,
@@ -254,7 +273,7 @@ pub struct Snapshot {
 }
 
 /// What members, or those who ask to be, are told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// To a new member: it is in.
     Admitted(Snapshot),
@@ -280,7 +299,7 @@ pub enum Event {
 }
 
 /// What a step caused, to be carried out in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// A session comes to the party's stream. It is told this first, then everyone that it came.
     Enter(Member, Option<Event>),

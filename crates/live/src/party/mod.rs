@@ -4,12 +4,14 @@
 //! out; who is told what is an effect. The party's stream carries its presence events and broadcasts, and is the
 //! kernel's: it joins and leaves members as the effects say, and reports whoever left it. Nothing here knows of formats.
 
+mod listing;
 mod message;
 mod parties;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use listing::{ListQuery, Listed, Place};
 pub use message::{Effect, Event, Label, Member, PartyId, Person, Refusal, Reply, Request, Settings, Snapshot};
 pub use parties::Parties;
 

@@ -6,8 +6,8 @@ use crate::stream::{Presence, SessionRef};
 /// A party while anyone is in it.
 #[derive(Debug)]
 pub(super) struct Party {
-    settings: Settings,
-    max_size: u16,
+    pub(super) settings: Settings,
+    pub(super) max_size: u16,
     /// Oldest first; never empty while the party lives.
     members: Vec<Member>,
     leader: Presence,

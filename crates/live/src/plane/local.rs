@@ -13,7 +13,7 @@ use super::options::PlaneConfig;
 use super::output::Output;
 use crate::outbox::Delivery;
 use crate::registry::{Registry, SessionKey};
-use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, StreamKey};
+use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, StreamKey, mode};
 
 /// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
 pub const SLICE_DELIVERIES: usize = 2_048;
@@ -105,6 +105,8 @@ pub(super) struct Local {
     listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
     busy: VecDeque<StreamKey>,
+    /// Sessions that have come to a match or a party, which may have to leave others for it.
+    pub arrivals: Vec<(SessionKey, StreamKey)>,
     /// Frames handed to sessions so far.
     pub deliveries: u64,
 }
@@ -119,6 +121,7 @@ impl Local {
             slice_deliveries: config.slice_deliveries.max(1),
             listeners: Map::default(),
             busy: VecDeque::new(),
+            arrivals: Vec::new(),
             deliveries: 0,
         }
     }
@@ -348,6 +351,9 @@ impl Local {
         // Serials count on from there, around the end.
         let is_current = |hearing: Hearing| listener.serial.wrapping_sub(hearing.since) <= u32::MAX / 2;
         if hearing.is_some_and(is_current) {
+            if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
+                self.arrivals.push((key, stream.clone()));
+            }
             let listeners = self.listeners.entry(stream).or_default();
             listeners.sessions.insert(key, (listener.encoding, listener.serial));
             listeners.snapshot = None;

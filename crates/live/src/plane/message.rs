@@ -87,6 +87,13 @@ pub enum Up {
         /// What.
         ask: Box<party::Request>,
     },
+    /// The parties of this owner.
+    Parties {
+        /// Who asks.
+        request: RequestRef,
+        /// Which of them.
+        asked: party::ListQuery,
+    },
     /// How many are on each of these streams, hidden ones included.
     Count {
         /// Who asks.
@@ -299,6 +306,8 @@ pub enum Reply {
     Matches(Vec<(StreamKey, usize)>),
     /// What was asked of a party.
     Party(Result<party::Reply, party::Refusal>),
+    /// Parties of one owner.
+    Parties(Vec<party::Listed>),
 }
 
 /// What a session finds on a stream that it joined.

@@ -240,6 +240,7 @@ impl Plane {
                 if has_credit {
                     self.local.lanes.worked_off(from, LaneKind::Down, out);
                 }
+                self.leave_others(now, out);
             }
             Message::Credit(kind, count) => {
                 self.local.lanes.credit(from, kind, count, out);
@@ -352,6 +353,7 @@ impl Plane {
             Up::Unlisten { stream, listener, by_join } => owning.unlisten(&stream, listener, by_join),
             Up::Publish(publish) => owning.publish(&publish),
             Up::Party { request, stream, ask } => owning.ask_party(request, &stream, *ask),
+            Up::Parties { request, asked } => owning.list_parties(request, &asked),
             Up::Count { request, streams } => owning.count(request, &streams),
             Up::List { request, stream, with_hidden, skip, limit } => {
                 owning.list(request, &stream, with_hidden, (skip, limit));
@@ -360,6 +362,20 @@ impl Plane {
         }
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
+        }
+        self.leave_others(now, out);
+    }
+
+    /// Sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so
+    /// the way down stays free.
+    fn leave_others(&mut self, now: Millis, out: &mut Output) {
+        while let Some((key, stream)) = self.local.arrivals.pop() {
+            for mode in self.config.exclusive(stream.mode) {
+                let others = self.streams_of(key, *mode).into_iter().filter(|other| *other != stream);
+                others.for_each(|other| {
+                    self.leave(now, key, other, out);
+                });
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::lanes::{DOWN_CREDITS, UP_CREDITS};
 use super::local::SLICE_DELIVERIES;
 use super::message::Condition;
 use crate::session::Millis;
-use crate::stream::StreamKey;
+use crate::stream::{StreamKey, mode};
 use crate::wheel::Lateness;
 
 /// Limits of the plane, under their configuration names.
@@ -20,6 +20,10 @@ pub struct PlaneConfig {
     pub snapshot_max: usize,
     /// `live.session_streams_max`: streams that one session may be on or hear.
     pub session_streams_max: usize,
+    /// `session.single_match`: a session that comes to a match leaves the others.
+    pub single_match: bool,
+    /// `session.single_party`: a session that comes to a party leaves the others.
+    pub single_party: bool,
     /// Deliveries of one broadcast made at once, see [`SLICE_DELIVERIES`]. No key: tests make it small.
     pub slice_deliveries: usize,
     /// Published messages on their way to one owner, see [`UP_CREDITS`]. No key: tests make it small.
@@ -35,9 +39,24 @@ impl Default for PlaneConfig {
             merge_ms: 100,
             snapshot_max: 1_000,
             session_streams_max: 4_096,
+            single_match: false,
+            single_party: false,
             slice_deliveries: SLICE_DELIVERIES,
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
+        }
+    }
+}
+
+impl PlaneConfig {
+    /// The modes of streams that a session leaves when it comes to one of `mode`.
+    pub(crate) fn exclusive(&self, mode: u8) -> &'static [u8] {
+        match mode {
+            mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE if self.single_match => {
+                &[mode::MATCH_RELAYED, mode::MATCH_AUTHORITATIVE]
+            }
+            mode::PARTY if self.single_party => &[mode::PARTY],
+            _ => &[],
         }
     }
 }

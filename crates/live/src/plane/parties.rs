@@ -9,7 +9,7 @@ use super::output::Output;
 use super::owner::Owning;
 use super::{JoinRefusal, Plane};
 use crate::outbox::Delivery;
-use crate::party::{Effect, Event, Member, PartyId, Request};
+use crate::party::{Effect, Event, ListQuery, Member, PartyId, Request};
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
@@ -83,6 +83,11 @@ impl Owning<'_> {
         if let Some(request) = request {
             self.local.down(request.shard, Down::Reply(request.id, Reply::Party(reply)), self.out);
         }
+    }
+
+    pub(super) fn list_parties(&mut self, request: RequestRef, asked: &ListQuery) {
+        let found = self.parties.list(asked);
+        self.local.down(request.shard, Down::Reply(request.id, Reply::Parties(found)), self.out);
     }
 
     /// A session leaves a stream, which may be a party's.

@@ -143,6 +143,7 @@ impl Telemetry {
         let planes = self.gateway.planes();
         let sum = |pick: fn(&PlaneStats) -> usize| planes.values().map(pick).sum::<usize>() as f64;
         page.gauge("presences", "Sessions on streams, once for each stream.", sum(|plane| plane.presences));
+        page.gauge("parties", "Parties.", sum(|plane| plane.parties));
         page.gauge("streams", "Streams that somebody is on or hears.", sum(|plane| plane.streams));
         page.gauge("live_timers", "Timers of the live plane.", sum(|plane| plane.timers));
         page.gauge("lane_up_waiting", "Messages that wait for credit towards owners.", sum(|plane| plane.up_waiting));

@@ -84,7 +84,7 @@ fn party_stream() -> StreamKey {
 
 fn create(open: bool) -> impl FnOnce(Member) -> Request {
     let settings = Settings { open, hidden: false, label: Label::default() };
-    move |leader| Request::Create { leader, settings, max_size: 4 }
+    move |leader| Request::Create { leader, settings, max_size: 4, created_at: Timestamp(0) }
 }
 
 /// A party of the first session, and two more sessions; on every number of shards.
@@ -224,4 +224,29 @@ fn leaving_is_as_being_gone() {
         world.leave_party(three);
         assert_eq!(world.take_heard(two), ["-3"]);
     });
+}
+
+#[test]
+fn where_one_party_is_allowed_coming_to_another_leaves_the_first() {
+    for shards in [1, 2, 4] {
+        let config = PlaneConfig { single_party: true, ..PlaneConfig::default() };
+        let mut world = World::new(shards, &config);
+        let [one, two] = [0, 1].map(|n| world.open(n % shards));
+        assert_eq!(world.come(one, create(false)), DONE);
+        // Not by asking to be let in, but by being let in.
+        let other = StreamKey::about(mode::PARTY, Uuid::from_u128(8));
+        world.step(two.shard, |plane, now, out| {
+            let request = plane.request();
+            plane.come_to_party(now, two.key, other.clone(), create(true), request, out);
+        });
+        world.settle();
+        assert_eq!(world.come(two, Request::Join), Ok(party::Reply::Asked));
+        assert!(world.planes[usize::from(two.shard)].hears(two.key, &other));
+        let accept = Request::Accept { by: one, target: world.person(two) };
+        assert_eq!(world.ask(one, accept), DONE);
+        assert_eq!(world.planes[usize::from(two.shard)].streams_of(two.key, mode::PARTY), [party_stream()]);
+        assert_eq!(world.planes.iter().map(|plane| plane.stats().parties).sum::<usize>(), 1);
+        [one, two].iter().for_each(|session| world.close(*session));
+        world.assert_empty();
+    }
 }

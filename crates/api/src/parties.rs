@@ -1,0 +1,70 @@
+//! Listings of parties.
+
+use std::sync::Arc;
+
+use muster_domain::query::Query;
+use muster_domain::{Error, Result};
+use muster_live::Plane;
+use muster_live::party::{ListQuery, Listed};
+use muster_live::plane::{Reply, Up};
+use muster_wire::api;
+
+use crate::context::Context;
+use crate::cursors::{read_parties, write_parties};
+use crate::live::Live;
+use crate::realtime::parties::{party_id, party_stream};
+
+/// Parties in one listing when the request does not say.
+const PAGE_DEFAULT: i32 = 10;
+/// Parties in one listing at most.
+const PAGE_MAX: i32 = 100;
+
+/// Parties that are not hidden, the best match first, among equals the oldest.
+pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Result<api::PartyList> {
+    let limit = match request.limit.unwrap_or(PAGE_DEFAULT) {
+        limit @ 1..=PAGE_MAX => limit.unsigned_abs() as usize,
+        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
+    };
+    let source = request.query.unwrap_or_default();
+    let query = Arc::new(Query::parse(&source)?);
+    let open = request.open;
+    let filter = [&*source, open.map_or("", |open| if open { "open" } else { "closed" })];
+    let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
+    // One more tells whether there is another page.
+    let asked = ListQuery { query, open, after, limit: limit + 1 };
+    let mut found = found(&context.app.live, &asked).await;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let cursor = match found.last() {
+        Some(last) if has_more => write_parties(&last.place, &filter),
+        _ => String::new(),
+    };
+    let node = &context.app.live_rules.node;
+    let parties = found.into_iter().map(|listed| api::Party {
+        party_id: party_id(&party_stream(listed.place.party.0), node),
+        open: listed.open,
+        hidden: false,
+        max_size: listed.max_size.into(),
+        label: listed.label.as_json().to_owned(),
+    });
+    Ok(api::PartyList { parties: parties.collect(), cursor })
+}
+
+/// The first of all shards' parties.
+async fn found(live: &Live, asked: &ListQuery) -> Vec<Listed> {
+    let ask = |shard| {
+        live.begin(|plane, now, request, out| {
+            plane.ask_shard(now, shard, Up::Parties { request, asked: asked.clone() }, out);
+        })
+    };
+    let answers: Vec<_> = (0..live.look(Plane::shards)).map(ask).collect();
+    let mut found = Vec::new();
+    for answer in answers {
+        if let Ok(Reply::Parties(parties)) = answer.await {
+            found.extend(parties);
+        }
+    }
+    found.sort_unstable_by(|one, other| one.place.order(&other.place));
+    found.truncate(asked.limit);
+    found
+}

@@ -1,0 +1,252 @@
+//! Parties: what sockets ask of them, and what their members are told. Tickets of parties are the matchmaker's.
+
+use std::rc::Rc;
+
+use muster_domain::ids::Uuid;
+use muster_live::party::{Event, Label, Member, PARTY_SIZE_MAX, Person, Refusal, Request, Settings, Snapshot};
+use muster_live::plane::Reply;
+use muster_live::stream::mode;
+use muster_live::{Presence, StreamKey, party};
+use muster_wire::code::RealtimeCode;
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{
+    Envelope, Party, PartyAccept, PartyClose, PartyCreate, PartyData, PartyDataSend, PartyJoin, PartyJoinRequest,
+    PartyJoinRequestList, PartyLeader, PartyLeave, PartyMatchmakerTicket, PartyPromote, PartyRemove, PartyUpdate,
+    UserPresence,
+};
+
+use super::events::{Push, user_presence};
+use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
+
+/// The public id of a party.
+pub(crate) fn party_id(stream: &StreamKey, node: &str) -> String {
+    format!("{}.{node}", stream.subject)
+}
+
+/// The stream of a party.
+pub(crate) fn party_stream(id: Uuid) -> StreamKey {
+    StreamKey::about(mode::PARTY, id)
+}
+
+/// The stream of a public party id.
+fn parse(session: &SocketSession, party_id: &str) -> Result<StreamKey, Refusal> {
+    let (id, node) = party_id.split_once('.').ok_or(Refusal::NotFound)?;
+    let id = Uuid::try_parse(id).map_err(|_| Refusal::NotFound)?;
+    if node == &*session.app.live_rules.node { Ok(party_stream(id)) } else { Err(Refusal::NotFound) }
+}
+
+/// A session as requests name it.
+fn person(presence: Option<UserPresence>) -> Option<Person> {
+    let UserPresence { user_id, session_id, username, .. } = presence?;
+    if username.is_empty() {
+        return None;
+    }
+    Some(Person { user_id: user_id.parse().ok()?, session_id: session_id.parse().ok()?, username: username.into() })
+}
+
+pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCreate) -> Handled {
+    let PartyCreate { open, max_size, label, hidden } = request;
+    let Some(seats) = u16::try_from(max_size).ok().filter(|seats| *seats <= PARTY_SIZE_MAX) else {
+        return refusal(cid, Refusal::BadSize).into();
+    };
+    let settings = match Label::new(&label) {
+        Ok(label) => Settings { open, hidden, label },
+        Err(refused) => return refusal(cid, refused).into(),
+    };
+    let stream = party_stream(session.app.random_uuid());
+    let created_at = session.app.clock.now();
+    let session = session.clone();
+    Handled::later(async move {
+        let ask = |leader| Request::Create { leader, settings, max_size: seats, created_at };
+        if let Err(answer) = come(&session, &cid, stream.clone(), ask).await {
+            return answer;
+        }
+        let own = session.user_presence();
+        let created = Party {
+            party_id: party_id(&stream, &session.app.live_rules.node),
+            open,
+            hidden,
+            max_size,
+            self_: Some(own.clone()),
+            leader: Some(own.clone()),
+            presences: vec![own],
+            label,
+        };
+        Answer::Reply(Envelope::reply(cid, Message::Party(created)))
+    })
+}
+
+pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: &PartyJoin) -> Handled {
+    let stream = match parse(session, &request.party_id) {
+        Ok(stream) => stream,
+        Err(refused) => return refusal(cid, refused).into(),
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        match come(&session, &cid, stream, Request::Join).await {
+            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Err(answer) => answer,
+        }
+    })
+}
+
+/// Leaving where one is not is nothing, as long as the id could be a party's.
+pub(super) fn leave(session: &SocketSession, cid: String, request: &PartyLeave) -> Answer {
+    let id = request.party_id.split_once('.').and_then(|(id, node)| Some((Uuid::try_parse(id).ok()?, node)));
+    let Some((id, node)) = id else { return refusal(cid, Refusal::NotFound) };
+    if node == &*session.app.live_rules.node {
+        session.app.live.leave(session.key, party_stream(id));
+    }
+    Answer::Reply(Envelope::acknowledgement(cid))
+}
+
+pub(super) fn promote(session: &Rc<SocketSession>, cid: String, request: PartyPromote) -> Handled {
+    about_somebody(session, cid, &request.party_id, request.presence, |by, target| Request::Promote { by, target })
+}
+
+pub(super) fn accept(session: &Rc<SocketSession>, cid: String, request: PartyAccept) -> Handled {
+    about_somebody(session, cid, &request.party_id, request.presence, |by, target| Request::Accept { by, target })
+}
+
+pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: PartyRemove) -> Handled {
+    about_somebody(session, cid, &request.party_id, request.presence, |by, target| Request::Remove { by, target })
+}
+
+fn about_somebody(
+    session: &Rc<SocketSession>,
+    cid: String,
+    party_id: &str,
+    presence: Option<UserPresence>,
+    ask: impl FnOnce(muster_live::SessionRef, Person) -> Request,
+) -> Handled {
+    let Some(target) = person(presence) else {
+        return refuse_input(cid, "The presence needs a valid user_id and session_id, and a username.").into();
+    };
+    done(session, cid, party_id, ask(session.session_ref(), target))
+}
+
+pub(super) fn close(session: &Rc<SocketSession>, cid: String, request: &PartyClose) -> Handled {
+    done(session, cid, &request.party_id, Request::Close(session.session_ref()))
+}
+
+pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: &PartyUpdate) -> Handled {
+    let label = match Label::new(&request.label) {
+        Ok(label) => label,
+        Err(refused) => return refusal(cid, refused).into(),
+    };
+    let settings = Settings { open: request.open, hidden: request.hidden, label };
+    done(session, cid, &request.party_id, Request::Update { by: session.session_ref(), settings })
+}
+
+pub(super) fn list_requests(session: &Rc<SocketSession>, cid: String, request: PartyJoinRequestList) -> Handled {
+    let stream = match parse(session, &request.party_id) {
+        Ok(stream) => stream,
+        Err(refused) => return refusal(cid, refused).into(),
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        let waiting = match ask(&session, &cid, stream, Request::ListRequests(session.session_ref())).await {
+            Ok(party::Reply::Requests(waiting)) => waiting,
+            Ok(_) => Vec::new(),
+            Err(answer) => return answer,
+        };
+        let presences = waiting.iter().map(user_presence).collect();
+        let listed = PartyJoinRequest { party_id: request.party_id, presences };
+        Answer::Reply(Envelope::reply(cid, Message::PartyJoinRequest(listed)))
+    })
+}
+
+/// Passes data on to the other members, without waiting for the party's owner: the session's shard knows who is in.
+pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend) -> Answer {
+    let stream = match parse(session, &request.party_id) {
+        Ok(stream) => stream,
+        Err(refused) => return refusal(cid, refused),
+    };
+    let live = &session.app.live;
+    if !live.look(|plane| plane.hears(session.key, &stream)) {
+        return refusal(cid, Refusal::SenderNotMember);
+    }
+    let by = session.session_ref();
+    let data = Request::SendData { by, op_code: request.op_code, data: request.data };
+    live.step(|plane, now, out| plane.ask_party(now, stream, data, None, out));
+    Answer::Reply(Envelope::acknowledgement(cid))
+}
+
+/// Asks something of which only is told that it is done.
+fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: Request) -> Handled {
+    let stream = match parse(session, party_id) {
+        Ok(stream) => stream,
+        Err(refused) => return refusal(cid, refused).into(),
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        match ask(&session, &cid, stream, request).await {
+            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Err(answer) => answer,
+        }
+    })
+}
+
+async fn come(
+    session: &SocketSession,
+    cid: &str,
+    stream: StreamKey,
+    ask: impl FnOnce(Member) -> Request,
+) -> Result<party::Reply, Answer> {
+    let key = session.key;
+    let reply = session.app.live.ask(|plane, now, request, out| {
+        plane.come_to_party(now, key, stream, ask, request, out);
+    });
+    outcome(cid, reply.await)
+}
+
+async fn ask(session: &SocketSession, cid: &str, stream: StreamKey, ask: Request) -> Result<party::Reply, Answer> {
+    let reply = session.app.live.ask(|plane, now, request, out| {
+        plane.ask_party(now, stream, ask, Some(request), out);
+    });
+    outcome(cid, reply.await)
+}
+
+fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Answer> {
+    match reply {
+        Some(Reply::Party(outcome)) => outcome.map_err(|refused| refusal(cid.to_owned(), refused)),
+        Some(Reply::Joined(Err(refused))) => Err(refuse_join(cid.to_owned(), refused)),
+        _ => Err(refuse(cid.to_owned(), RealtimeCode::RuntimeException, "The server is stopping.")),
+    }
+}
+
+fn refusal(cid: String, refusal: Refusal) -> Answer {
+    refuse_input(cid, &refusal.to_string())
+}
+
+/// What members of a party are told, in the protocol's form.
+pub fn event(stream: &StreamKey, node: &str, event: Event) -> Push {
+    let party_id = party_id(stream, node);
+    let presence = |presence: &Presence| Some(user_presence(presence));
+    Push::new(match event {
+        // Without label and whether it hides, as in the original.
+        Event::Admitted(Snapshot { open, max_size, own, leader, members }) => Message::Party(Party {
+            party_id,
+            open,
+            max_size: max_size.into(),
+            self_: presence(&own),
+            leader: presence(&leader),
+            presences: members.iter().map(user_presence).collect(),
+            ..Party::default()
+        }),
+        Event::JoinRequested(who) => {
+            Message::PartyJoinRequest(PartyJoinRequest { party_id, presences: vec![user_presence(&who)] })
+        }
+        Event::Leader(leader) => Message::PartyLeader(PartyLeader { party_id, presence: presence(&leader) }),
+        Event::Closed => Message::PartyClose(PartyClose { party_id }),
+        Event::Updated(Settings { open, hidden, label }) => {
+            Message::PartyUpdate(PartyUpdate { party_id, label: label.as_given().to_owned(), open, hidden })
+        }
+        Event::Data { sender, op_code, data } => {
+            Message::PartyData(PartyData { party_id, presence: presence(&sender), op_code, data })
+        }
+        Event::TicketIssued(ticket) => {
+            Message::PartyMatchmakerTicket(PartyMatchmakerTicket { party_id, ticket: ticket.to_string() })
+        }
+    })
+}
