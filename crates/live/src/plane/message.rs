@@ -316,7 +316,8 @@ pub struct Joined {
     /// Whether it was not there before.
     pub is_new: bool,
     /// Who may be seen there: without itself if it is new. Cut at [`super::PlaneConfig::snapshot_max`].
-    pub presences: Vec<Presence>,
+    /// Shared by all who come to a large stream.
+    pub presences: Arc<[Presence]>,
     /// How many that are uncut.
     pub total: usize,
 }

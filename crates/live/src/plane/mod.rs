@@ -10,6 +10,7 @@ mod options;
 mod output;
 mod owner;
 mod parties;
+mod presences;
 mod telling;
 
 use std::collections::VecDeque;

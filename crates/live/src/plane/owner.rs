@@ -1,6 +1,7 @@
 //! Streams as their owner keeps them: who is there, which shards hear them, and the order of what happens on them.
 
-use indexmap::IndexMap;
+use std::sync::Arc;
+
 use muster_domain::ids::SessionId;
 
 use super::local::Local;
@@ -8,6 +9,7 @@ use super::message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, Listener, LocalAudience, Publish, Reply, RequestRef,
 };
 use super::output::Output;
+use super::presences::{Here, Presences};
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
@@ -16,19 +18,9 @@ use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey, mode};
 use crate::wheel::Wheel;
 
-/// A session on a stream.
-#[derive(Debug)]
-struct Here {
-    presence: Presence,
-    /// In which encoding it hears the stream by its join. What it hears by listening is counted apart.
-    heard: Option<Encoding>,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    presences: IndexMap<SessionRef, Here, foldhash::fast::RandomState>,
-    /// Presences that are not hidden.
-    pub visible: usize,
+    pub presences: Presences,
     /// Which shards hear it, by how many sessions of each encoding.
     listeners: Vec<(ShardIndex, [u32; 2])>,
     /// Joins and leaves that wait to be told together.
@@ -68,6 +60,12 @@ impl Stream {
 
     pub(super) fn is_heard_in(&self, encoding: Encoding) -> bool {
         self.listeners.iter().any(|(_, counts)| counts[encoding as usize] > 0)
+    }
+
+    /// Who may be seen there, for somebody who comes: cut, and how many there are.
+    fn snapshot(&mut self, max: usize) -> (Arc<[Presence]>, usize) {
+        self.news.shown(&self.presences);
+        self.presences.snapshot(max)
     }
 
     fn is_unused(&self) -> bool {
@@ -114,33 +112,32 @@ impl Owning<'_> {
             self.close_others(&key, session, payload, *reason);
         }
         let stream = self.streams.map.entry(key.clone()).or_default();
-        let (old, heard) = match stream.presences.get(&session) {
-            Some(here) => (Some(here.presence.clone()), here.heard),
-            None => (None, None),
-        };
-        let is_new = old.is_none();
+        let old = stream.presences.get(session);
+        let (is_new, heard) = (old.is_none(), old.and_then(|here| here.heard));
+        let is_same = old.is_some_and(|here| *here.presence == presence);
         if is_new && key.mode == mode::MATCH_RELAYED {
             self.streams.matches.insert(key.clone());
         }
         if let Some(request) = request {
-            let joined = joined(stream, is_new, self.config.snapshot_max);
+            let (presences, total) = stream.snapshot(self.config.snapshot_max);
+            let joined = Joined { is_new, presences, total };
             self.local.down(request.shard, Down::Reply(request.id, Reply::Joined(Ok(joined))), self.out);
         }
-        let replaces = matches!(condition, Condition::Replace) && old.as_ref() != Some(&presence);
-        if is_new || replaces {
-            stream.visible += usize::from(!presence.hidden);
-            stream.visible -= usize::from(old.as_ref().is_some_and(|old| !old.hidden));
+        let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
+        let presence = Arc::new(presence);
+        let mut former = None;
+        if changes {
             self.streams.presences += usize::from(is_new);
-            stream.presences.insert(session, Here { presence: presence.clone(), heard });
+            former = stream.presences.insert(presence.clone(), heard);
         }
         if let Some(listener) = listener.filter(|_| heard.is_none()) {
-            if let Some(here) = stream.presences.get_mut(&session) {
-                here.heard = Some(listener.encoding);
+            if let Some(heard) = stream.presences.heard_mut(session) {
+                *heard = Some(listener.encoding);
             }
             self.begin_listening(key.clone(), listener);
         }
-        if is_new || replaces {
-            self.announce(&key, Some(presence), old);
+        if changes {
+            self.announce(&key, Some(presence), former);
         }
     }
 
@@ -152,7 +149,7 @@ impl Owning<'_> {
         reason: crate::close::CloseReason,
     ) {
         let Some(stream) = self.streams.map.get(key) else { return };
-        for other in stream.presences.keys().filter(|other| **other != session) {
+        for other in stream.presences.iter().map(|other| other.session).filter(|other| *other != session) {
             let close = Down::Close { session: other.key, payload: Some(payload.clone()), reason };
             self.local.down(other.shard, close, self.out);
         }
@@ -168,23 +165,22 @@ impl Owning<'_> {
         if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
             stream.discount_listener(session.shard, encoding);
         }
-        if let Some(presence) = self.remove(key, session) {
-            self.announce(key, None, Some(presence));
+        if let Some(here) = self.remove(key, session) {
+            self.announce(key, None, Some(here));
         }
         self.drop_if_unused(key);
     }
 
     /// Takes a presence off a stream, and that it heard by its join. There is nothing to do if it was refused, or if the
     /// owner has taken it off before and the session's shard did not know yet.
-    fn remove(&mut self, key: &StreamKey, session: SessionRef) -> Option<Presence> {
+    fn remove(&mut self, key: &StreamKey, session: SessionRef) -> Option<Here> {
         let stream = self.streams.map.get_mut(key)?;
-        let Here { presence, heard } = stream.presences.swap_remove(&session)?;
-        if let Some(encoding) = heard {
+        let here = stream.presences.remove(session)?;
+        if let Some(encoding) = here.heard {
             stream.discount_listener(session.shard, encoding);
         }
-        stream.visible -= usize::from(!presence.hidden);
         self.streams.presences -= 1;
-        Some(presence)
+        Some(here)
     }
 
     /// A session comes to a stream because its owner wants it to. It is told something first.
@@ -192,11 +188,11 @@ impl Owning<'_> {
         let Member { presence, listener } = member;
         let session = presence.session;
         let stream = self.streams.map.entry(key.clone()).or_default();
-        if stream.presences.contains_key(&session) {
+        if stream.presences.contains(session) {
             return;
         }
-        stream.presences.insert(session, Here { presence: presence.clone(), heard: Some(listener.encoding) });
-        stream.visible += usize::from(!presence.hidden);
+        let presence = Arc::new(presence);
+        stream.presences.insert(presence.clone(), Some(listener.encoding));
         self.streams.presences += 1;
         self.begin_listening(key.clone(), listener);
         if let Some(payload) = told {
@@ -208,10 +204,10 @@ impl Owning<'_> {
     /// Takes a session off a stream, and tells its shard. `seen` tells the others too.
     pub(super) fn expel(&mut self, key: &StreamKey, listener: Listener, seen: bool) {
         let session = listener.session;
-        let presence = self.remove(key, session);
+        let here = self.remove(key, session);
         self.local.down(session.shard, Down::Removed { stream: key.clone(), listener }, self.out);
-        if let Some(presence) = presence.filter(|_| seen) {
-            self.announce(key, None, Some(presence));
+        if let Some(here) = here.filter(|_| seen) {
+            self.announce(key, None, Some(here));
         }
         self.drop_if_unused(key);
     }
@@ -224,21 +220,22 @@ impl Owning<'_> {
 
     pub(super) fn listen(&mut self, key: StreamKey, listener: Listener, request: Option<RequestRef>) {
         if let Some(request) = request {
-            let presences = self.streams.map.get_mut(&key).map(|stream| snapshot(stream, self.config.snapshot_max));
-            let (presences, total) = presences.unwrap_or_default();
-            self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
+            let snapshot = self.streams.map.get_mut(&key).map(|stream| stream.snapshot(self.config.snapshot_max));
+            let reply = snapshot.map_or(Reply::Presences(Vec::new(), 0), |(presences, total)| {
+                Reply::Presences(presences.to_vec(), total)
+            });
+            self.local.down(request.shard, Down::Reply(request.id, reply), self.out);
         }
         // Who hears by its join already goes on to hear by itself, and was counted.
-        let here = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.get_mut(&listener.session));
-        if here.and_then(|here| here.heard.take()).is_none() {
+        let heard = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.heard_mut(listener.session));
+        if heard.and_then(Option::take).is_none() {
             self.begin_listening(key, listener);
         }
     }
 
     pub(super) fn unlisten(&mut self, key: &StreamKey, listener: Listener, by_join: bool) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
-        let here = stream.presences.get_mut(&listener.session);
-        if !by_join || here.and_then(|here| here.heard.take()).is_some() {
+        if !by_join || stream.presences.heard_mut(listener.session).and_then(Option::take).is_some() {
             stream.discount_listener(listener.session.shard, listener.encoding);
         }
         self.drop_if_unused(key);
@@ -257,8 +254,7 @@ impl Owning<'_> {
     pub(super) fn publish(&mut self, publish: &Publish) {
         let Publish { stream: key, payload, audience, delivery, sender } = publish;
         let stream = self.streams.map.get(key);
-        let is_allowed =
-            sender.is_none_or(|sender| stream.is_some_and(|stream| stream.presences.contains_key(&sender)));
+        let is_allowed = sender.is_none_or(|sender| stream.is_some_and(|stream| stream.presences.contains(sender)));
         if !is_allowed {
             self.streams.strangers += 1;
             return;
@@ -286,27 +282,16 @@ impl Owning<'_> {
     ) {
         let limit = limit.min(self.config.snapshot_max);
         let (presences, total) = self.streams.map.get_mut(key).map_or_else(Default::default, |stream| {
-            stream.news.shown();
-            let total = if with_hidden { stream.presences.len() } else { stream.visible };
-            if stream.visible == stream.presences.len() {
-                // By place: the pages of a large stream must not cost what lies before them.
-                let end = total.min(skip.saturating_add(limit));
-                let page = stream.presences.as_slice().get_range(skip.min(end)..end);
-                return (
-                    page.map_or_else(Vec::new, |page| page.values().map(|here| here.presence.clone()).collect()),
-                    total,
-                );
-            }
-            let presences = stream.presences.values().map(|here| &here.presence);
-            let shown = presences.filter(|presence| with_hidden || !presence.hidden);
-            (shown.skip(skip).take(limit).cloned().collect(), total)
+            stream.news.shown(&stream.presences);
+            stream.presences.page(with_hidden, skip, limit)
         });
         self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
     }
 
     pub(super) fn list_matches(&mut self, request: RequestRef, limit: usize, sizes: (usize, usize)) {
         let (min, max) = sizes;
-        let sized = self.streams.matches.iter().filter_map(|key| Some((key, self.streams.map.get(key)?.visible)));
+        let sized =
+            self.streams.matches.iter().filter_map(|key| Some((key, self.streams.map.get(key)?.presences.visible())));
         let fitting = sized.filter(|(_, size)| (min..=max).contains(size));
         let found = fitting.take(limit).map(|(key, size)| (key.clone(), size)).collect();
         self.local.down(request.shard, Down::Reply(request.id, Reply::Matches(found)), self.out);
@@ -321,19 +306,8 @@ impl Streams {
 
     /// Everybody on a stream, hidden ones included.
     pub(super) fn presences(&self, key: &StreamKey) -> impl Iterator<Item = &Presence> {
-        self.map.get(key).into_iter().flat_map(|stream| stream.presences.values().map(|here| &here.presence))
+        self.map.get(key).into_iter().flat_map(|stream| stream.presences.iter())
     }
-}
-
-fn joined(stream: &mut Stream, is_new: bool, snapshot_max: usize) -> Joined {
-    let (presences, total) = snapshot(stream, snapshot_max);
-    Joined { is_new, presences, total }
-}
-
-fn snapshot(stream: &mut Stream, limit: usize) -> (Vec<Presence>, usize) {
-    stream.news.shown();
-    let shown = stream.presences.values().map(|here| &here.presence).filter(|presence| !presence.hidden);
-    (shown.take(limit).cloned().collect(), stream.visible)
 }
 
 /// One message to each shard that hears the stream and has receivers.
@@ -370,6 +344,6 @@ pub(super) fn fan_out(
 
 /// The presences of these sessions. Who is not there keeps nobody else from receiving.
 fn chosen(stream: &Stream, ids: &[SessionId]) -> Vec<SessionRef> {
-    let presences = stream.presences.values().map(|here| &here.presence);
+    let presences = stream.presences.iter();
     presences.filter(|presence| ids.contains(&presence.session_id)).map(|presence| presence.session).collect()
 }

@@ -4,19 +4,18 @@
 //! Whoever takes a snapshot and then applies events, leaves first, knows who is there. So leaves are told before joins,
 //! and who was shown in a snapshot before its coming was told is told to have gone.
 
-use indexmap::IndexMap;
+use std::sync::Arc;
 
 use super::Timer;
 use super::message::{Audience, Frames};
 use super::owner::{Owning, fan_out};
+use super::presences::{Here, Presences};
 use crate::outbox::Delivery;
 use crate::session::Millis;
-use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, StreamKey};
+use crate::stream::{Encoding, Presence, PresenceEvent, StreamKey};
 
 /// How long after one piece of what was kept back the next is told.
 const PIECE_MS: Millis = 1;
-
-type Joins = IndexMap<SessionRef, (Presence, u32), foldhash::fast::RandomState>;
 
 /// Joins and leaves of one stream that are kept back.
 #[derive(Debug, Default)]
@@ -27,27 +26,26 @@ pub(super) struct News {
     telling: Option<Telling>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Untold {
-    /// With the how manieth each was.
-    joins: Joins,
-    leaves: Vec<Presence>,
-    count: u32,
-    /// So many of the joins were there when a snapshot was taken.
-    shown: u32,
+    /// As they came, also those who are gone again.
+    joins: Vec<Arc<Presence>>,
+    leaves: Vec<Arc<Presence>>,
+    /// Nobody knows of who came from this number on.
+    unknown_from: u32,
 }
 
 #[derive(Debug)]
 struct Telling {
-    leaves: std::vec::IntoIter<Presence>,
-    joins: indexmap::map::IntoValues<SessionRef, (Presence, u32)>,
+    leaves: std::vec::IntoIter<Arc<Presence>>,
+    joins: std::vec::IntoIter<Arc<Presence>>,
 }
 
 impl News {
     /// Somebody was shown who is there.
-    pub(super) fn shown(&mut self) {
+    pub(super) fn shown(&mut self, presences: &Presences) {
         if let Some(untold) = &mut self.untold {
-            untold.shown = untold.count;
+            untold.unknown_from = presences.came();
         }
     }
 
@@ -55,35 +53,37 @@ impl News {
         self.untold.is_none() && self.telling.is_none()
     }
 
-    /// Keeps back a join, a leave or, as both, a change. Answers whether a time to tell is to be set.
-    fn keep(&mut self, join: Option<Presence>, leave: Option<Presence>) -> bool {
+    /// Keeps back a join that just happened, a leave or, as both, a change. Answers whether a time to tell is to be set.
+    fn keep(&mut self, presences: &Presences, join: Option<Arc<Presence>>, leave: Option<Here>) -> bool {
         let begins = self.is_empty();
-        let untold = self.untold.get_or_insert_default();
+        // Collecting begins with this: the last who came is the first whom nobody knows of.
+        let unknown_from = presences.came().wrapping_sub(u32::from(join.is_some()));
+        let untold = self.untold.get_or_insert_with(|| Untold { joins: Vec::new(), leaves: Vec::new(), unknown_from });
         if let Some(leave) = leave {
-            // Whose coming nobody knows of goes unnoticed.
-            let unnoticed = untold.joins.swap_remove(&leave.session).is_some_and(|(_, number)| number >= untold.shown);
-            if !unnoticed {
-                untold.leaves.push(leave);
+            // Whose coming nobody knows of goes unnoticed. Numbers go around the end.
+            let is_unknown = leave.number.wrapping_sub(untold.unknown_from) <= u32::MAX / 2;
+            if !is_unknown {
+                untold.leaves.push(leave.presence);
             }
         }
-        if let Some(join) = join {
-            untold.joins.insert(join.session, (join, untold.count));
-            untold.count += 1;
-        }
+        untold.joins.extend(join);
         begins
     }
 
     /// The next piece to tell, of at most so many joins and leaves each.
-    fn next(&mut self, max: usize) -> (Vec<Presence>, Vec<Presence>) {
+    fn next(&mut self, presences: &Presences, max: usize) -> (Vec<Presence>, Vec<Presence>) {
         let untold = &mut self.untold;
         let telling = self.telling.get_or_insert_with(|| {
-            let Untold { joins, leaves, .. } = untold.take().unwrap_or_default();
-            Telling { leaves: leaves.into_iter(), joins: joins.into_values() }
+            let (joins, leaves) = untold.take().map(|untold| (untold.joins, untold.leaves)).unwrap_or_default();
+            Telling { leaves: leaves.into_iter(), joins: joins.into_iter() }
         });
-        let leaves: Vec<Presence> = telling.leaves.by_ref().take(max).collect();
+        let leaves: Vec<Presence> = telling.leaves.by_ref().take(max).map(Arc::unwrap_or_clone).collect();
         // Who left and came back must not be told the other way round.
         let room = if telling.leaves.len() == 0 { max } else { 0 };
-        let joins = telling.joins.by_ref().take(room).map(|(join, _)| join).collect();
+        let is_here =
+            |join: &Arc<Presence>| presences.get(join.session).is_some_and(|here| Arc::ptr_eq(&here.presence, join));
+        let joins = telling.joins.by_ref().take(room).filter(is_here);
+        let joins = joins.map(|join| Presence::clone(&join)).collect();
         if telling.leaves.len() == 0 && telling.joins.len() == 0 {
             self.telling = None;
         }
@@ -93,16 +93,18 @@ impl News {
 
 impl Owning<'_> {
     /// Tells who came and who went, at once or later.
-    pub(super) fn announce(&mut self, key: &StreamKey, join: Option<Presence>, leave: Option<Presence>) {
+    pub(super) fn announce(&mut self, key: &StreamKey, join: Option<Arc<Presence>>, leave: Option<Here>) {
         let join = join.filter(|presence| !presence.hidden);
-        let leave = leave.filter(|presence| !presence.hidden);
+        let leave = leave.filter(|here| !here.presence.hidden);
         let Some(stream) = self.streams.map.get_mut(key) else { return };
         if !stream.is_heard() || (join.is_none() && leave.is_none()) {
             return;
         }
-        if stream.news.is_empty() && stream.visible <= self.config.merge_above {
+        if stream.news.is_empty() && stream.presences.visible() <= self.config.merge_above {
+            let leave = leave.map(|here| here.presence);
+            let [join, leave] = [join, leave].map(|presence| presence.map(Arc::unwrap_or_clone));
             self.tell(key, join.as_slice(), leave.as_slice());
-        } else if stream.news.keep(join, leave) {
+        } else if stream.news.keep(&stream.presences, join, leave) {
             self.wheel.set(self.now + self.config.merge_ms, Timer::Tell(key.clone()));
         }
     }
@@ -110,7 +112,7 @@ impl Owning<'_> {
     /// The time of joins and leaves that were kept back.
     pub(super) fn tell_kept(&mut self, key: &StreamKey) {
         let Some(stream) = self.streams.map.get_mut(key).filter(|stream| !stream.news.is_empty()) else { return };
-        let (joins, leaves) = stream.news.next(self.config.snapshot_max.max(1));
+        let (joins, leaves) = stream.news.next(&stream.presences, self.config.snapshot_max.max(1));
         let again_ms = match &stream.news {
             News { telling: Some(_), .. } => Some(PIECE_MS),
             News { untold: Some(_), .. } => Some(self.config.merge_ms),
