@@ -189,6 +189,19 @@ onEveryServer("matches", (holder) => {
     await refusedWith(ann.socket.joinMatch(undefined, ann.session.token), BAD_INPUT);
   });
 
+  each("matches are listed with their sizes", async (formats) => {
+    const { players, match } = await inMatch(formats, 3);
+    const [ann] = players;
+    const list = async (authoritative, minSize, maxSize) => {
+      const { matches } = await ann.client.listMatches(ann.session, 100, authoritative, undefined, minSize, maxSize);
+      return (matches ?? []).filter((found) => found.match_id === match.match_id).map((found) => found.size);
+    };
+    assert.deepEqual(await list(false, 0, 100), [3]);
+    assert.deepEqual(await list(false, 3, 3), [3]);
+    assert.deepEqual(await list(false, 4, 100), []);
+    assert.deepEqual(await list(true, 0, 100), []);
+  });
+
   test("data is answered only when its match id is malformed, and then without an id", async () => {
     const [ann] = await connectPlayers(holder.server, ["json"], 1);
     const socket = await RawSocket.open(holder.server, `token=${ann.session.token}`);

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { onEveryServer } from "./support/matrix.mjs";
-import { cameAndWent, connectPlayers, FORMAT_ORDERS, Player } from "./support/player.mjs";
+import { cameAndWent, connectPlayers, FORMAT_ORDERS, Player, refusedWith } from "./support/player.mjs";
 
 const ROOM = 1;
 const SINGLE_SOCKET = -7;
+const MATCH_NOT_FOUND = 4;
 /** Far below the default, so that several heartbeats of the client's own fit into a test. */
 const HEARTBEAT_MS = 50;
 const HEARTBEATS = 5;
@@ -91,6 +92,45 @@ onEveryServer(
     });
   },
   { "session.single_socket": true },
+);
+
+onEveryServer(
+  "one match and one party per user",
+  (holder) => {
+    each("who comes to another match leaves the first", async (formats) => {
+      const [ann, bob, carl] = await connectPlayers(holder.server, formats, 3);
+      const first = await bob.socket.createMatch();
+      await bob.next("matchPresence");
+      await ann.socket.joinMatch(first.match_id);
+      await bob.next("matchPresence");
+      const second = await carl.socket.createMatch();
+      // A match that is not there changes nothing.
+      await refusedWith(ann.socket.joinMatch(`${ann.userId}.`), MATCH_NOT_FOUND);
+      await ann.socket.joinMatch(second.match_id);
+      const left = await bob.next("matchPresence");
+      assert.deepEqual([left.match_id, cameAndWent(left)], [first.match_id, { came: [], went: [ann.userId] }]);
+      // Joining again where one is changes nothing either.
+      assert.equal((await ann.socket.joinMatch(second.match_id)).size, 2);
+    });
+
+    test("who is let into another party leaves the first", async () => {
+      const [ann, bob, carl] = await connectPlayers(holder.server, ["json"], 3);
+      const first = await bob.socket.createParty(true, 4);
+      await bob.next("partyPresence");
+      await ann.socket.joinParty(first.party_id);
+      await bob.next("partyPresence");
+      const second = await carl.socket.createParty(false, 4);
+      await ann.socket.joinParty(second.party_id);
+      const [wish] = (await carl.next("partyJoinRequest")).presences;
+      // Whoever only asks stays where it is.
+      await bob.socket.sendPartyData(first.party_id, 1, "still here");
+      assert.equal((await ann.next("partyData")).party_id, first.party_id);
+      await carl.socket.acceptPartyMember(second.party_id, wish);
+      const left = await bob.next("partyPresence");
+      assert.deepEqual([left.party_id, cameAndWent(left)], [first.party_id, { came: [], went: [ann.userId] }]);
+    });
+  },
+  { "session.single_socket": true, "session.single_match": true, "session.single_party": true },
 );
 
 /** Brings two players together wherever players meet; all presence events about it are read. */

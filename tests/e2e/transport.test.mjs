@@ -137,9 +137,7 @@ onEveryServer("transport", (holder) => {
       for (const operation of [
         () => client.listFriends(session),
         () => client.listGroups(session, "name"),
-        () => client.listNotifications(session, 1),
         () => client.listLeaderboardRecords(session, "board"),
-        () => client.listMatches(session),
         () => client.authenticateSteam("ticket", true),
       ]) {
         await refused(operation(), 501, 12);
