@@ -7,7 +7,7 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
 /// Where the plot begins and ends within the picture.
 pub const LEFT: f64 = 56.0;
-pub const RIGHT: f64 = WIDTH - 8.0;
+pub const RIGHT: f64 = WIDTH - 24.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = HEIGHT - 22.0;
 const TICKS: usize = 5;
@@ -75,11 +75,12 @@ impl Chart<'_> {
             );
         }
         let (first, last) = self.span();
-        for number in 0..=TICKS {
-            let second = first + (last - first) * number as f64 / TICKS as f64;
-            let anchor = if number == TICKS { "end" } else { "middle" };
-            let (x, label) = (self.x(second), figure(second.round()));
-            let _ = write!(svg, r#"<text x="{x:.1}" y="{}" text-anchor="{anchor}">{label} s</text>"#, HEIGHT - 6.0);
+        let step = round_up((last - first) / TICKS as f64);
+        let mut second = (first / step).ceil() * step;
+        while second <= last {
+            let (x, label) = (self.x(second), figure(second));
+            let _ = write!(svg, r#"<text x="{x:.1}" y="{}" text-anchor="middle">{label} s</text>"#, HEIGHT - 6.0);
+            second += step;
         }
     }
 

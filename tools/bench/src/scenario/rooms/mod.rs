@@ -90,7 +90,7 @@ impl Hall {
     async fn check_arrivals(&self, window: Window) -> anyhow::Result<()> {
         tokio::time::sleep_until(window.measure_from.into()).await;
         if !self.first_have_come.get() {
-            let reason = "players were still coming when the measured part began".to_owned();
+            let reason = "players were still coming when the measured part began: raise --warmup".to_owned();
             self.worker.tally.borrow_mut().fail_many(reason, 1);
         }
         Ok(())
