@@ -1,7 +1,7 @@
 //! Rooms that fill, soak and empty, on servers that go wrong.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench};
+use crate::support::{Manner, Said, bench, bench_all};
 
 /// Nine players who come within a tenth of a second, speak every tenth of a second, and are there for half a second.
 fn rooms(manner: Manner, scenario: &str) -> Said {
@@ -31,6 +31,23 @@ fn several_processes_meet_in_the_rooms_of_the_server() {
     assert_eq!((said.number("errors"), said.number("processes")), (0.0, 3.0), "{}", said.first_line);
     let lossy = rooms(LosesEvery(20), "rooms -p 3");
     assert!(lossy.errors("message lost") > 2, "{}", lossy.first_line);
+}
+
+#[test]
+fn servers_that_know_nothing_of_each_other_are_measured_together() {
+    let times = "--connect-rate 120 --duration 0.5 --warmup 0.1 --leave-rate 120 --patience 1";
+    for scenario in ["rooms --via chat", "rooms", "chat --room-size 3", "relay"] {
+        // Processes of their own for each server, and processes that go to all of them.
+        for processes in [1, 2] {
+            let each = if scenario.starts_with("chat") { "" } else { "--each 10" };
+            let arguments = format!("{scenario} -c 12 -p {processes} {each} {times}");
+            let said = bench_all(&[Honest, Honest], &arguments);
+            assert_eq!(said.number("errors"), 0.0, "{arguments}: {}", said.first_line);
+            assert!(said.number("ok") > 30.0, "{arguments}: {}", said.figures);
+        }
+    }
+    let one_bad = bench_all(&[Honest, LosesEvery(10)], &format!("rooms -c 12 -p 2 --each 10 {times}"));
+    assert!(one_bad.errors("message lost") > 2, "{}", one_bad.first_line);
 }
 
 #[test]

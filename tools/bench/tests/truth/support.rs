@@ -324,9 +324,16 @@ impl Said {
 
 /// Runs the tool against a stub with these arguments and `--json`; `STUB` among them is the stub's address.
 pub fn bench(manner: Manner, arguments: &str) -> Said {
-    let address = start(manner).to_string();
+    bench_all(&[manner], arguments)
+}
+
+/// Runs the tool against several stubs that know nothing of each other.
+pub fn bench_all(manners: &[Manner], arguments: &str) -> Said {
+    let addresses: Vec<_> = manners.iter().map(|manner| start(*manner).to_string()).collect();
+    let addresses = addresses.join(",");
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-bench"));
-    command.args(arguments.replace("STUB", &address).split_ascii_whitespace()).args(["--json", "--addr", &address]);
+    let arguments = arguments.replace("STUB", &addresses);
+    command.args(arguments.split_ascii_whitespace()).args(["--json", "--addr", &addresses]);
     let output = command.output().unwrap();
     let (figures, words) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let figures = serde_json::from_str(&figures).unwrap_or_else(|error| panic!("{error}: {figures}\n{words}"));

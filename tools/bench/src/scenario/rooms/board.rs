@@ -11,8 +11,8 @@ const SEATS: std::ops::RangeInclusive<usize> = 3..=8;
 
 #[derive(Default)]
 pub struct Board {
-    /// By the id that messages name.
-    members: RefCell<HashMap<String, Vec<Rc<Resident>>>>,
+    /// By server and the id that messages name.
+    members: RefCell<HashMap<(usize, String), Vec<Rc<Resident>>>>,
     /// Rooms that the generator fills, oldest first.
     seats: RefCell<Vec<Seats>>,
 }
@@ -55,7 +55,7 @@ impl Board {
     /// Those who were in the room before.
     pub fn enter(&self, resident: &Rc<Resident>) -> Vec<Rc<Resident>> {
         let mut members = self.members.borrow_mut();
-        let members = members.entry(resident.room.clone()).or_default();
+        let members = members.entry(key(resident)).or_default();
         let before = members.clone();
         members.push(resident.clone());
         before
@@ -63,10 +63,10 @@ impl Board {
 
     pub fn leave(&self, resident: &Resident) {
         let mut all = self.members.borrow_mut();
-        if let Some(members) = all.get_mut(&resident.room) {
+        if let Some(members) = all.get_mut(&key(resident)) {
             members.retain(|member| member.number != resident.number);
             if members.is_empty() {
-                all.remove(&resident.room);
+                all.remove(&key(resident));
             }
         }
     }
@@ -74,6 +74,10 @@ impl Board {
     pub fn rooms_len(&self) -> usize {
         self.members.borrow().len()
     }
+}
+
+fn key(resident: &Resident) -> (usize, String) {
+    (resident.lane, resident.room.clone())
 }
 
 #[cfg(test)]

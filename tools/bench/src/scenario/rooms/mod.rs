@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use self::board::Board;
 use self::metronome::Metronome;
-use self::resident::{Order, Resident};
+use self::resident::{Order, Place, Resident};
 use super::sockets::{self, Arrival, Player};
 use super::{Connections, LOOK_INTERVAL, names, talk};
 use crate::load::Fault;
@@ -100,10 +100,12 @@ impl Hall {
     async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Resident>), Fault> {
         let number = talk::player_number(&self.worker, arrival.index);
         let mut early = Vec::new();
-        let (room, seat, capacity) = self.place(&mut player, arrival.index, &mut early).await?;
+        let place = self.place(&mut player, arrival.index, &mut early).await?;
+        let capacity = place.capacity;
         let joined = Instant::now();
         let joined_us = self.worker.clock.time_us(joined);
-        let resident = Rc::new(Resident::new(&player, number, room, seat, joined_us));
+        let lane = self.worker.endpoints.lane(arrival.index);
+        let resident = Rc::new(Resident::new(&player, number, lane, place, joined_us));
         self.meet(&resident, joined, capacity)?;
         for (opcode, payload) in early {
             resident.hear(self, opcode, &payload);
@@ -112,20 +114,15 @@ impl Hall {
         Ok((player, resident))
     }
 
-    /// Room, seat to give back, number of seats. What is said in the room before the answer comes is kept.
-    async fn place(
-        &self,
-        player: &mut Player,
-        index: usize,
-        early: &mut Early,
-    ) -> Result<(String, Option<String>, usize), Fault> {
+    /// What is said in the room before the answer comes is kept.
+    async fn place(&self, player: &mut Player, index: usize, early: &mut Early) -> Result<Place, Fault> {
         let talk = &self.worker.plan.talk;
         let keep = |opcode, payload: &[u8]| early.push((opcode, payload.to_vec()));
         if talk.via == Via::Rooms {
             let request = contract::place_request(talk.room_size);
             let answer = sockets::ask(&self.worker, player, request, keep).await?;
             let placed = contract::read_placed(answer)?;
-            return Ok((placed.id, None, placed.capacity));
+            return Ok(Place { room: placed.id, seat: None, capacity: placed.capacity });
         }
         let lane = self.worker.endpoints.lane(index);
         let (name, capacity) = {
@@ -135,7 +132,9 @@ impl Hall {
         };
         let request = talk::channel_join(&name, talk.persistent);
         match sockets::ask(&self.worker, player, request, keep).await {
-            Ok(Some(Message::Channel(channel))) if channel.room_name == name => Ok((channel.id, Some(name), capacity)),
+            Ok(Some(Message::Channel(channel))) if channel.room_name == name => {
+                Ok(Place { room: channel.id, seat: Some(name), capacity })
+            }
             failed => {
                 self.board.free_seat(&name);
                 failed.and(Err(Fault::Wrong("not the channel asked for")))

@@ -36,9 +36,18 @@ pub enum Order {
     Close,
 }
 
+/// Where a player was put.
+pub struct Place {
+    pub room: String,
+    pub seat: Option<String>,
+    pub capacity: usize,
+}
+
 pub struct Resident {
     /// One for the whole run.
     pub number: u32,
+    /// Which of the servers it plays on.
+    pub lane: usize,
     /// As messages name it.
     pub room: String,
     /// The seat to give back, if the generator keeps them.
@@ -57,11 +66,12 @@ pub struct Resident {
 }
 
 impl Resident {
-    pub fn new(player: &Player, number: u32, room: String, seat: Option<String>, joined_us: u64) -> Self {
+    pub fn new(player: &Player, number: u32, lane: usize, place: Place, joined_us: u64) -> Self {
         Self {
             number,
-            room,
-            seat,
+            lane,
+            room: place.room,
+            seat: place.seat,
             writer: player.writer.clone(),
             user: player.user.to_string(),
             joined_us,
