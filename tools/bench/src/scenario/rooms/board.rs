@@ -9,10 +9,12 @@ use super::resident::Resident;
 /// Seats of a room, at random, unless the command says otherwise: SmartFoxServer's published test.
 const SEATS: std::ops::RangeInclusive<usize> = 3..=8;
 
+/// A server, and a room's id as its messages name it.
+type RoomKey = (usize, String);
+
 #[derive(Default)]
 pub struct Board {
-    /// By server and the id that messages name.
-    members: RefCell<HashMap<(usize, String), Vec<Rc<Resident>>>>,
+    members: RefCell<HashMap<RoomKey, Vec<Rc<Resident>>>>,
     /// Rooms that the generator fills, oldest first.
     seats: RefCell<Vec<Seats>>,
 }
@@ -76,7 +78,7 @@ impl Board {
     }
 }
 
-fn key(resident: &Resident) -> (usize, String) {
+fn key(resident: &Resident) -> RoomKey {
     (resident.lane, resident.room.clone())
 }
 
