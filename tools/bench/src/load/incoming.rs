@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::frames::Opcode;
 use super::protobuf::{Field, take_field};
-use super::skim::{self, Text, Value};
+use super::skim::{self, Members, Text};
 use super::stamp::Origin;
 use super::{Fault, Format};
 
@@ -80,15 +80,23 @@ fn read_json(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     let mut cid: &[u8] = b"";
     let mut is_ack = false;
     let mut said = None;
-    while let Some((name, value)) = members.take()? {
-        match name {
-            b"cid" => cid = value.text()?.raw,
-            b"channel_message" => said = Some(read_json_said(Way::Chat, value)?),
-            b"match_data" => said = Some(read_json_said(Way::Match, value)?),
-            b"stream_data" => said = Some(read_json_said(Way::Stream, value)?),
-            b"channel_message_ack" => is_ack = true,
+    while let Some(name) = members.take_name()? {
+        let way = match name {
+            b"channel_message" => Way::Chat,
+            b"match_data" => Way::Match,
+            b"stream_data" => Way::Stream,
+            b"cid" => {
+                cid = members.take_value()?.text()?.raw;
+                continue;
+            }
+            b"channel_message_ack" => {
+                is_ack = true;
+                members.take_value()?;
+                continue;
+            }
             _ => return read_in_full(Format::Json, payload),
-        }
+        };
+        said = Some(members.take_object(|members| read_json_said(way, members))?);
     }
     match (said, is_ack) {
         (Some(said), false) if cid.is_empty() => Ok(Incoming::Said(said)),
@@ -97,23 +105,29 @@ fn read_json(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     }
 }
 
-fn read_json_said<'a>(way: Way, value: Value<'a>) -> Result<Said<'a>, Fault> {
+fn read_json_said<'a>(way: Way, members: &mut Members<'a>) -> Result<Said<'a>, Fault> {
     let mut said = Said { way, ..Said::default() };
-    let mut members = value.members()?;
-    while let Some((name, value)) = members.take()? {
+    while let Some(name) = members.take_name()? {
+        match (way, name) {
+            (Way::Match, b"presence") | (Way::Stream, b"sender") => {
+                said.user = members.take_object(read_json_user)?;
+                continue;
+            }
+            (Way::Stream, b"stream") => {
+                (said.room, said.code) = members.take_object(read_json_stream)?;
+                continue;
+            }
+            _ => {}
+        }
+        let value = members.take_value()?;
         match (way, name) {
             (Way::Chat, b"channel_id") | (Way::Match, b"match_id") => said.room = value.text()?.unescape()?,
             (Way::Chat, b"sender_id") => said.user = value.text()?.unescape()?,
             (Way::Chat, b"content") => said.message = json_chat_message(value.text()?)?,
-            (Way::Match, b"presence") | (Way::Stream, b"sender") => said.user = text_member(value, b"user_id")?,
             (Way::Match, b"op_code") => said.code = value.integer()?,
             (Way::Match, b"data") => {
                 let data = STANDARD.decode(value.text()?.raw).map_err(|_| Fault::Malformed("match data"))?;
                 said.message = Cow::Owned(data);
-            }
-            (Way::Stream, b"stream") => {
-                said.room = text_member(value, b"subject")?;
-                said.code = integer_member(value, b"mode")?;
             }
             (Way::Stream, b"data") => said.message = value.text()?.unescape()?,
             _ => {}
@@ -122,24 +136,29 @@ fn read_json_said<'a>(way: Way, value: Value<'a>) -> Result<Said<'a>, Fault> {
     Ok(said)
 }
 
-fn text_member<'a>(object: Value<'a>, wanted: &[u8]) -> Result<Cow<'a, [u8]>, Fault> {
-    let mut members = object.members()?;
-    while let Some((name, value)) = members.take()? {
-        if name == wanted {
-            return value.text()?.unescape();
+fn read_json_user<'a>(presence: &mut Members<'a>) -> Result<Cow<'a, [u8]>, Fault> {
+    let mut user = Cow::default();
+    while let Some(name) = presence.take_name()? {
+        let value = presence.take_value()?;
+        if name == b"user_id" {
+            user = value.text()?.unescape()?;
         }
     }
-    Ok(Cow::default())
+    Ok(user)
 }
 
-fn integer_member(object: Value<'_>, wanted: &[u8]) -> Result<i64, Fault> {
-    let mut members = object.members()?;
-    while let Some((name, value)) = members.take()? {
-        if name == wanted {
-            return value.integer();
+/// Subject and mode.
+fn read_json_stream<'a>(stream: &mut Members<'a>) -> Result<(Cow<'a, [u8]>, i64), Fault> {
+    let (mut subject, mut mode) = (Cow::default(), 0);
+    while let Some(name) = stream.take_name()? {
+        let value = stream.take_value()?;
+        match name {
+            b"subject" => subject = value.text()?.unescape()?,
+            b"mode" => mode = value.integer()?,
+            _ => {}
         }
     }
-    Ok(0)
+    Ok((subject, mode))
 }
 
 /// The message in a chat message's content, which is JSON within a string.

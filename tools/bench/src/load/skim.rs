@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 use super::Fault;
 
 const FAULT: Fault = Fault::Malformed("not a JSON object");
@@ -45,13 +47,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub fn members(self) -> Result<Members<'a>, Fault> {
-        match self {
-            Self::Object(object) => members(object),
-            _ => Err(FAULT),
-        }
-    }
-
     /// A number, as it stands or in a string, which is how the protocol writes those of 64 bits.
     pub fn integer(self) -> Result<i64, Fault> {
         let digits = match self {
@@ -65,26 +60,28 @@ impl<'a> Value<'a> {
 
 /// The members of `object`, which begins with its brace.
 pub fn members(object: &[u8]) -> Result<Members<'_>, Fault> {
-    let mut rest = Members { rest: object, is_first: true };
-    rest.skip_space();
-    rest.expect(b'{')?;
-    Ok(rest)
+    let mut members = Members { rest: object, is_first: true, is_nested: false };
+    members.skip_space();
+    members.expect(b'{')?;
+    Ok(members)
 }
 
 /// What has not been read of an object.
 pub struct Members<'a> {
     rest: &'a [u8],
     is_first: bool,
+    /// Something may follow the object's end.
+    is_nested: bool,
 }
 
 impl<'a> Members<'a> {
-    /// The next member's raw name and value; `None` at the object's end, which must be the end of the bytes.
-    pub fn take(&mut self) -> Result<Option<(&'a [u8], Value<'a>)>, Fault> {
+    /// The next member's raw name, whose value must be taken next; `None` at the object's end.
+    pub fn take_name(&mut self) -> Result<Option<&'a [u8]>, Fault> {
         self.skip_space();
         if self.rest.first() == Some(&b'}') {
             self.rest = &self.rest[1..];
             self.skip_space();
-            return if self.rest.is_empty() { Ok(None) } else { Err(FAULT) };
+            return if self.is_nested || self.rest.is_empty() { Ok(None) } else { Err(FAULT) };
         }
         if !std::mem::take(&mut self.is_first) {
             self.expect(b',')?;
@@ -95,10 +92,23 @@ impl<'a> Members<'a> {
         self.skip_space();
         self.expect(b':')?;
         self.skip_space();
-        Ok(Some((name, self.take_value()?)))
+        Ok(Some(name))
     }
 
-    fn take_value(&mut self) -> Result<Value<'a>, Fault> {
+    /// Reads the object that is the value, in one go with what it lies in. `read` must read it to its end.
+    pub fn take_object<Read>(
+        &mut self,
+        read: impl FnOnce(&mut Members<'a>) -> Result<Read, Fault>,
+    ) -> Result<Read, Fault> {
+        self.expect(b'{')?;
+        let mut nested = Members { rest: self.rest, is_first: true, is_nested: true };
+        let read = read(&mut nested)?;
+        self.rest = nested.rest;
+        Ok(read)
+    }
+
+    /// Takes the value; one that nobody asked for is stepped over by it.
+    pub fn take_value(&mut self) -> Result<Value<'a>, Fault> {
         match self.rest.first() {
             Some(b'"') => {
                 self.expect(b'"')?;
@@ -120,7 +130,7 @@ impl<'a> Members<'a> {
         let mut is_escaped = false;
         loop {
             let rest = self.rest.get(len..).ok_or(FAULT)?;
-            len += rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or(FAULT)?;
+            len += memchr2(b'"', b'\\', rest).ok_or(FAULT)?;
             if self.rest[len] == b'"' {
                 let raw = self.split(len)?;
                 self.expect(b'"')?;
@@ -174,7 +184,8 @@ mod tests {
     fn read(object: &str) -> Result<Vec<String>, Fault> {
         let mut members = members(object.as_bytes())?;
         let mut read = Vec::new();
-        while let Some((name, value)) = members.take()? {
+        while let Some(name) = members.take_name()? {
+            let value = members.take_value()?;
             let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let value = match value {
                 Value::Text(text) => format!("text {}", show(&text.unescape()?)),
@@ -193,6 +204,24 @@ mod tests {
         assert_eq!(plain, expected);
         assert_eq!(read(" { \"a\" : 1 , \"b\":\"\\\"\\u0041\\\\\" } ").unwrap(), ["a=1", "b=text \"A\\"]);
         assert!(read("{}").unwrap().is_empty());
+    }
+
+    #[test]
+    fn objects_are_read_where_they_lie() {
+        let mut outer = members(br#" {"a" : { "x":1 , "y":{} } ,"b":2}"#).unwrap();
+        assert_eq!(outer.take_name().unwrap(), Some(&b"a"[..]));
+        let sum = outer.take_object(|inner| {
+            let mut sum = Vec::new();
+            while let Some(name) = inner.take_name()? {
+                inner.take_value()?;
+                sum.extend_from_slice(name);
+            }
+            Ok(sum)
+        });
+        assert_eq!(sum.unwrap(), b"xy");
+        assert_eq!(outer.take_name().unwrap(), Some(&b"b"[..]));
+        assert_eq!(outer.take_value().unwrap().integer().unwrap(), 2);
+        assert_eq!(outer.take_name().unwrap(), None);
     }
 
     #[test]
