@@ -20,6 +20,8 @@ use super::{Fault, Format};
 pub enum Incoming<'a> {
     /// Somebody said something.
     Said(Said<'a>),
+    /// Something else has happened in a room of the server.
+    RoomEvent,
     /// A chat message has been taken; the answer to the request with this cid.
     ChatAck {
         cid: &'a [u8],
@@ -38,6 +40,8 @@ pub struct Said<'a> {
     pub message: Cow<'a, [u8]>,
     /// A match's op code, or a stream's mode.
     pub code: i64,
+    /// Nobody said anything: it is an event of a room.
+    is_event: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +64,17 @@ struct Content<'a> {
     #[serde(borrow)]
     m: Cow<'a, str>,
 }
+
+/// What the server's rooms put into the data of a stream; other types than `message` are events.
+#[derive(Deserialize)]
+struct RoomData<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow, default)]
+    data: Cow<'a, str>,
+}
+
+const ROOM_MESSAGE: &str = "message";
 
 /// The content of a chat message that says `message`, which needs no escaping.
 pub fn chat_content(message: &[u8]) -> String {
@@ -99,6 +114,7 @@ fn read_json(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
         said = Some(members.take_object(|members| read_json_said(way, members))?);
     }
     match (said, is_ack) {
+        (Some(said), false) if said.is_event => Ok(Incoming::RoomEvent),
         (Some(said), false) if cid.is_empty() => Ok(Incoming::Said(said)),
         (None, true) => Ok(Incoming::ChatAck { cid }),
         _ => read_in_full(Format::Json, payload),
@@ -129,7 +145,7 @@ fn read_json_said<'a>(way: Way, members: &mut Members<'a>) -> Result<Said<'a>, F
                 let data = STANDARD.decode(value.text()?.raw).map_err(|_| Fault::Malformed("match data"))?;
                 said.message = Cow::Owned(data);
             }
-            (Way::Stream, b"data") => said.message = value.text()?.unescape()?,
+            (Way::Stream, b"data") => set_room_data(&mut said, json_room_message(value.text()?)?),
             _ => {}
         }
     }
@@ -164,10 +180,7 @@ fn read_json_stream<'a>(stream: &mut Members<'a>) -> Result<(Cow<'a, [u8]>, i64)
 /// The message in a chat message's content, which is JSON within a string.
 fn json_chat_message(content: Text<'_>) -> Result<Cow<'_, [u8]>, Fault> {
     // What most servers send, byte for byte; every other spelling takes the parser.
-    if let Some(rest) = content.raw.strip_prefix(br#"{\"m\":\""#)
-        && let Some(message) = rest.strip_suffix(br#"\"}"#)
-        && !message.contains(&b'\\')
-    {
+    if let Some(message) = between(content.raw, br#"{\"m\":\""#, br#"\"}"#) {
         return Ok(Cow::Borrowed(message));
     }
     let content = content.unescape()?;
@@ -175,17 +188,46 @@ fn json_chat_message(content: Text<'_>) -> Result<Cow<'_, [u8]>, Fault> {
 }
 
 fn chat_message(content: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
-    if let Some(rest) = content.strip_prefix(br#"{"m":""#)
-        && let Some(message) = rest.strip_suffix(br#""}"#)
-        && !message.contains(&b'\\')
-    {
+    if let Some(message) = between(content, br#"{"m":""#, br#""}"#) {
         return Ok(Cow::Borrowed(message));
     }
     let content: Content<'_> = serde_json::from_slice(content).map_err(|_| Fault::Wrong("content"))?;
-    Ok(match content.m {
-        Cow::Borrowed(message) => Cow::Borrowed(message.as_bytes()),
-        Cow::Owned(message) => Cow::Owned(message.into_bytes()),
-    })
+    Ok(into_bytes(content.m))
+}
+
+fn set_room_data<'a>(said: &mut Said<'a>, message: Option<Cow<'a, [u8]>>) {
+    said.is_event = message.is_none();
+    said.message = message.unwrap_or_default();
+}
+
+/// The message in a room's data, which is JSON within a string; `None` if it is an event.
+fn json_room_message(data: Text<'_>) -> Result<Option<Cow<'_, [u8]>>, Fault> {
+    if let Some(message) = between(data.raw, br#"{\"type\":\"message\",\"data\":\""#, br#"\"}"#) {
+        return Ok(Some(Cow::Borrowed(message)));
+    }
+    let data = data.unescape()?;
+    Ok(room_message(&data)?.map(|message| Cow::Owned(message.into_owned())))
+}
+
+fn room_message(data: &[u8]) -> Result<Option<Cow<'_, [u8]>>, Fault> {
+    if let Some(message) = between(data, br#"{"type":"message","data":""#, br#""}"#) {
+        return Ok(Some(Cow::Borrowed(message)));
+    }
+    let data: RoomData<'_> = serde_json::from_slice(data).map_err(|_| Fault::Wrong("data of a room"))?;
+    Ok((data.r#type == ROOM_MESSAGE).then(|| into_bytes(data.data)))
+}
+
+/// What stands between these two, if it needs no unescaping.
+fn between<'a>(text: &'a [u8], before: &[u8], after: &[u8]) -> Option<&'a [u8]> {
+    let message = text.strip_prefix(before)?.strip_suffix(after)?;
+    (!message.contains(&b'\\')).then_some(message)
+}
+
+fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
 }
 
 /// Field numbers of the envelope and of the messages read in place.
@@ -213,6 +255,7 @@ fn read_protobuf(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
         }
     }
     match (said, is_ack) {
+        (Some(said), false) if said.is_event => Ok(Incoming::RoomEvent),
         (Some(said), false) if cid.is_empty() => Ok(Incoming::Said(said)),
         (None, true) => Ok(Incoming::ChatAck { cid }),
         _ => read_in_full(Format::Protobuf, payload),
@@ -230,7 +273,8 @@ fn read_protobuf_said<'a>(way: Way, value: Field<'a>) -> Result<Said<'a>, Fault>
             // The first field of a presence is its user's id.
             (Way::Match | Way::Stream, 2) => said.user = Cow::Borrowed(nested_bytes(value.bytes()?, 1)?),
             (Way::Match, 3) => said.code = value.number()?.cast_signed(),
-            (Way::Match, 4) | (Way::Stream, 3) => said.message = Cow::Borrowed(value.bytes()?),
+            (Way::Match, 4) => said.message = Cow::Borrowed(value.bytes()?),
+            (Way::Stream, 3) => set_room_data(&mut said, room_message(value.bytes()?)?),
             (Way::Stream, 1) => {
                 let stream = value.bytes()?;
                 said.room = Cow::Borrowed(nested_bytes(stream, 2)?);
@@ -298,6 +342,7 @@ mod tests {
                 let (room, user, message) = (show(&said.room), show(&said.user), show(&said.message));
                 format!("{:?} room={room} user={user} message={message} code={}", said.way, said.code)
             }
+            Ok(Incoming::RoomEvent) => "event".to_owned(),
             Ok(Incoming::ChatAck { cid }) => format!("ack {}", show(cid)),
             Ok(Incoming::Other(other)) => {
                 let name = other.message.as_ref().map_or("nothing", |message| message.variant().name);
@@ -339,9 +384,16 @@ mod tests {
             reliable: true,
         };
         check(&Envelope::push(Message::MatchData(data)), "Match room=m. user=u1 message=hello code=2");
-        let stream = Some(Stream { mode: 130, subject: "r1".into(), ..Stream::default() });
-        let data = StreamData { stream, sender: presence(), data: "hello".into(), reliable: true };
-        check(&Envelope::push(Message::StreamData(data)), "Stream room=r1 user=u1 message=hello code=130");
+        let stream = Some(Stream { mode: 201, subject: "r1".into(), ..Stream::default() });
+        let push = |data: &str| {
+            let (stream, sender, data) = (stream.clone(), presence(), data.to_owned());
+            Envelope::push(Message::StreamData(StreamData { stream, sender, data, reliable: true }))
+        };
+        let said = "Stream room=r1 user=u1 message=hello code=201";
+        check(&push(r#"{"type":"message","data":"hello"}"#), said);
+        check(&push(r#"{ "data" : "hell\u006f", "type" : "message" }"#), said);
+        check(&push(r#"{"type":"seat","seat":3}"#), "event");
+        check(&push("hello"), "wrong answer: data of a room");
     }
 
     #[test]

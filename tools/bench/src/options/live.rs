@@ -43,6 +43,9 @@ pub struct TalkOptions {
     /// rooms, churn: who puts players into rooms
     #[arg(long, value_enum, default_value_t)]
     pub via: Via,
+    /// rooms, churn: the template of the server's rooms, which should have 3 to 8 seats
+    #[arg(long, default_value = "bench")]
+    pub template: String,
     /// rooms, churn: players who leave per second in the end, in total
     #[arg(long, default_value_t = 100.0)]
     pub leave_rate: f64,

@@ -189,6 +189,7 @@ impl Talk {
     fn hear(&self, talker: &Rc<Talker>, opcode: Opcode, payload: &[u8]) {
         let outcome = match incoming::read(self.worker.plan.format, opcode, payload) {
             Ok(Incoming::Said(said)) => self.take_said(talker, &said),
+            Ok(Incoming::RoomEvent) => Ok(()),
             Ok(Incoming::ChatAck { cid }) => self.take_acknowledgement(talker, cid),
             Ok(Incoming::Other(envelope)) => match envelope.message {
                 Some(Message::Error(error)) => Err(Fault::Refused(error.code)),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::load::Fault;
-use crate::load::incoming::Way;
+use crate::load::incoming::{Said, Way};
 use crate::options::Via;
 use crate::scenario::talk;
 
@@ -16,8 +16,8 @@ use crate::scenario::talk;
 const PLACE: &str = "muster.rooms.place";
 /// Says something to everybody in a room.
 const SEND: &str = "muster.rooms.send";
-/// The server makes rooms of 3 to 8 seats of it.
-const TEMPLATE: &str = "bench";
+/// Mode of the streams on which rooms push.
+const ROOM_MODE: i64 = 201;
 
 /// Public messages come back to their sender too.
 pub const SENDERS_HEAR_THEMSELVES: bool = true;
@@ -42,10 +42,10 @@ pub struct Placed {
 }
 
 /// Asks the server for a place.
-pub fn place_request(size: Option<usize>) -> Message {
+pub fn place_request(template: &str, size: Option<usize>) -> Message {
     let payload = match size {
-        Some(size) => json!({ "template": TEMPLATE, "size": size }),
-        None => json!({ "template": TEMPLATE }),
+        Some(size) => json!({ "template": template, "size": size }),
+        None => json!({ "template": template }),
     };
     rpc(PLACE, payload.to_string())
 }
@@ -68,11 +68,11 @@ pub fn say_request(via: Via, room: &str, message: &[u8]) -> Message {
     }
 }
 
-/// How messages come.
-pub fn way(via: Via) -> Way {
+/// Whether a message came as those of rooms do.
+pub fn is_way(via: Via, said: &Said<'_>) -> bool {
     match via {
-        Via::Chat => Way::Chat,
-        Via::Rooms => Way::Stream,
+        Via::Chat => said.way == Way::Chat,
+        Via::Rooms => said.way == Way::Stream && said.code == ROOM_MODE,
     }
 }
 

@@ -119,7 +119,7 @@ impl Hall {
         let talk = &self.worker.plan.talk;
         let keep = |opcode, payload: &[u8]| early.push((opcode, payload.to_vec()));
         if talk.via == Via::Rooms {
-            let request = contract::place_request(talk.room_size);
+            let request = contract::place_request(&talk.template, talk.room_size);
             let answer = sockets::ask(&self.worker, player, request, keep).await?;
             let placed = contract::read_placed(answer)?;
             return Ok(Place { room: placed.id, seat: None, capacity: placed.capacity });

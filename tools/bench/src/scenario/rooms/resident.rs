@@ -162,6 +162,7 @@ impl Resident {
     pub fn take(&self, hall: &Hall, incoming: Incoming<'_>) -> Result<(), Fault> {
         match incoming {
             Incoming::Said(said) => self.take_said(hall, &said),
+            Incoming::RoomEvent => Ok(()),
             Incoming::ChatAck { cid } => self.take_acknowledgement(hall, cid),
             Incoming::Other(envelope) => match envelope.message {
                 Some(Message::Error(error)) => Err(Fault::Refused(error.code)),
@@ -174,7 +175,7 @@ impl Resident {
 
     fn take_said(&self, hall: &Hall, said: &Said<'_>) -> Result<(), Fault> {
         let talk = &hall.worker.plan.talk;
-        if said.way != contract::way(talk.via) || said.origin().room != self.room.as_bytes() {
+        if !contract::is_way(talk.via, said) || said.origin().room != self.room.as_bytes() {
             return Err(Fault::Wrong("a message for another room"));
         }
         let stamp = Stamp::read(&said.message, said.origin())?;

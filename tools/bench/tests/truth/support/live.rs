@@ -20,7 +20,7 @@ use super::Manner;
 use super::matching::Pool;
 
 /// Mode of the stub's rooms as streams.
-const ROOM_MODE: i32 = 100;
+const ROOM_MODE: i32 = 201;
 const ROOM_LEN: usize = 3;
 
 #[derive(Clone)]
@@ -182,11 +182,12 @@ impl Live {
                 json!({ "room": { "id": id, "capacity": ROOM_LEN }, "seat": seat })
             }
             "muster.rooms.send" => {
-                let data = payload["data"].as_str().unwrap();
+                let data = format!(r#"{{"type":"message","data":{}}}"#, payload["data"]);
+                self.tell_seats(payload["room"].as_str().unwrap())?;
                 self.deliver(payload["room"].as_str().unwrap(), session, |room, user| {
                     let stream = Some(Stream { mode: ROOM_MODE, subject: room, ..Stream::default() });
                     let sender = Some(UserPresence { user_id: user, ..UserPresence::default() });
-                    Message::StreamData(StreamData { stream, sender, data: data.to_owned(), reliable: true })
+                    Message::StreamData(StreamData { stream, sender, data: data.clone(), reliable: true })
                 })?;
                 json!({})
             }
@@ -194,6 +195,18 @@ impl Live {
         };
         let answer = Rpc { id: rpc.id.clone(), payload: answer.to_string(), ..Rpc::default() };
         session.send(&Envelope::reply(cid, Message::Rpc(answer)))
+    }
+
+    /// Rooms tell of more than what is said.
+    fn tell_seats(&self, room: &str) -> std::io::Result<()> {
+        let stream = Some(Stream { mode: ROOM_MODE, subject: room.to_owned(), ..Stream::default() });
+        let data = r#"{"type":"owner","owner":null}"#.to_owned();
+        let event = Envelope::push(Message::StreamData(StreamData { stream, data, ..StreamData::default() }));
+        for member in self.places.lock().unwrap().get(room).into_iter().flatten() {
+            // A player that has gone is no fault of the stub.
+            let _ = member.send(&event);
+        }
+        Ok(())
     }
 
     /// The first room with a free seat, else a new one.
@@ -291,7 +304,8 @@ fn alter(message: &mut Message) {
         }
         Message::StreamData(said) => {
             let mut data = std::mem::take(&mut said.data).into_bytes();
-            data[10] = change(data[10]);
+            let at = data.len() - 10;
+            data[at] = change(data[at]);
             said.data = String::from_utf8(data).unwrap();
         }
         other => panic!("{other:?}"),
