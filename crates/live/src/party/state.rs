@@ -93,6 +93,9 @@ impl Party {
     }
 
     fn join(&mut self, member: Member, effects: &mut Vec<Effect>) -> Granted {
+        // It asks anew: as that it would be taken off again.
+        let known = self.members.iter_mut().chain(&mut self.requests);
+        known.filter(|known| known.session() == member.session()).for_each(|known| known.listener = member.listener);
         if self.members.iter().any(|known| known.session() == member.session()) {
             // Joining twice is as joining once, where joining needs nobody's consent.
             return if self.settings.open { done() } else { Err(Refusal::AlreadyMember) };

@@ -318,10 +318,7 @@ impl Local {
             }
             Down::Listening { stream, listener } => self.listening(stream, listener),
             Down::Removed { stream, listener } => {
-                let key = listener.session.key;
-                if self.listener(key, &stream) == Some(listener) {
-                    self.forget(key, &stream);
-                }
+                self.removed(&stream, listener);
             }
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
@@ -344,13 +341,28 @@ impl Local {
         }
     }
 
+    /// An owner took a session off a stream. If that asked anew meanwhile, it hears nothing until it is let in again.
+    fn removed(&mut self, stream: &StreamKey, listener: Listener) {
+        let key = listener.session.key;
+        if self.listener(key, stream) == Some(listener) {
+            self.forget(key, stream);
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let on = session.streams.iter_mut().find(|on| on.stream == *stream);
+        if let Some(Hearing { since, join: Some(join) }) = on.and_then(|on| on.hearing.as_mut())
+            && is_from(listener.serial, *since)
+        {
+            *since = *join;
+            self.deafen(key, stream);
+        }
+    }
+
     fn listening(&mut self, stream: StreamKey, listener: Listener) {
         let key = listener.session.key;
         let Some(session) = self.sessions.get(key) else { return };
         let hearing = session.streams.iter().find(|on| on.stream == stream).and_then(|on| on.hearing);
-        // Serials count on from there, around the end.
-        let is_current = |hearing: Hearing| listener.serial.wrapping_sub(hearing.since) <= u32::MAX / 2;
-        if hearing.is_some_and(is_current) {
+        if hearing.is_some_and(|hearing| is_from(listener.serial, hearing.since)) {
             if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
                 self.arrivals.push((key, stream.clone()));
             }
@@ -436,6 +448,11 @@ impl Local {
     pub(super) fn heard_streams(&self) -> usize {
         self.listeners.len()
     }
+}
+
+/// Whether a serial is this one or a later one. They go around the end.
+fn is_from(serial: u32, first: u32) -> bool {
+    serial.wrapping_sub(first) <= u32::MAX / 2
 }
 
 impl Listeners {

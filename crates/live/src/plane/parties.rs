@@ -26,14 +26,8 @@ impl Plane {
         request: RequestRef,
         out: &mut Output,
     ) {
-        // Who is there already, or on its way, asks again as the same: its owner may take it off as that.
-        let noted = match self.local.listener(key, &stream) {
-            Some(listener) => Ok(Some(listener)),
-            None => {
-                let coming = Coming { listens: true, ..Coming::default() };
-                self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new)
-            }
-        };
+        let coming = Coming { listens: true, ..Coming::default() };
+        let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new);
         let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
             let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
             out.replies.push((request.id, Reply::Joined(Err(refusal))));

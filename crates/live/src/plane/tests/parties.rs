@@ -250,3 +250,23 @@ fn where_one_party_is_allowed_coming_to_another_leaves_the_first() {
         world.assert_empty();
     }
 }
+
+#[test]
+fn who_asks_anew_while_it_is_put_out_is_in_or_out_for_both_sides() {
+    with_party(true, |world, [one, two, three]| {
+        for session in [two, three] {
+            assert_eq!(world.come(session, Request::Join), DONE);
+        }
+        world.heard.clear();
+        let remove = Request::Remove { by: one, target: world.person(three) };
+        world.begin_to_ask(one, remove);
+        world.begin_to_come(three, Request::Join);
+        world.settle();
+        let owner = &world.planes[usize::from(party_stream().owner(world.planes.len() as ShardIndex))];
+        let is_in = owner.owned_presences(&party_stream()).any(|presence| presence.session == three);
+        assert_eq!(world.hears_party(three), is_in);
+        let data = Request::SendData { by: two, op_code: 5, data: Bytes::new() };
+        assert_eq!(world.ask(two, data), DONE);
+        assert_eq!(world.take_heard(three).contains(&"[5 from 2]".to_owned()), is_in);
+    });
+}
