@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use muster_live::{Millis, OutboxLimits, PlaneConfig};
 
+use crate::ws::resume::ResumeLimits;
 use crate::ws::shared::SocketLimits;
 
 /// The gateway's configuration.
@@ -14,6 +15,8 @@ pub struct GatewayConfig {
     pub socket: SocketLimits,
     /// Limits of a session's outgoing queue.
     pub outbox: OutboxLimits,
+    /// Sessions that survive their socket.
+    pub resume: ResumeLimits,
     /// Limits of the live plane.
     pub plane: PlaneConfig,
     /// `name`: the part of public ids behind the dot.

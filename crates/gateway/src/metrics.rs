@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use muster_live::plane::PlaneStats;
 use muster_live::{CloseReason, Discarded, ShardIndex};
 
+use crate::ws::resume::Refusal;
 use crate::ws::shared::Traffic;
 
 /// Counters and gauges of all shards. Counters only grow.
@@ -34,6 +35,16 @@ pub struct GatewayMetrics {
     pub sockets_held: AtomicU64,
     /// Times the sockets of a shard paused.
     pub socket_pauses: AtomicU64,
+    /// Sessions that wait for their next socket now.
+    pub sessions_waiting: AtomicI64,
+    /// Sessions that went on over another socket.
+    pub resumed: AtomicU64,
+    /// Sockets that got a new session instead of the one they asked for, by [`Refusal`].
+    pub resumes_refused: [AtomicU64; Refusal::ALL.len()],
+    /// Sessions whose next socket did not come in time.
+    pub sessions_expired: AtomicU64,
+    /// Sessions that ended with their socket because too many waited for another.
+    pub waits_refused: AtomicU64,
     /// Times accepting paused because `connections_max` or the system's limit of open files was reached.
     pub accept_pauses: AtomicU64,
     /// HTTP connections ended by a timeout.

@@ -3,7 +3,7 @@
 //! Lanes: commands come in through one bounded channel and are handled in order; sockets are woken through their
 //! handles on this thread. Nothing here is locked, and no shard waits for another.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
@@ -29,6 +29,7 @@ use crate::config::GatewayConfig;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::rim::{Batch, Framer, LaneEnds, ShardRim};
 use crate::ws::handle::Pushing;
+use crate::ws::resume::{self, Handover, Resumables};
 use crate::ws::shared::SocketShared;
 
 /// The longest that the database may take to prove that it is there: who asks gives up a little later.
@@ -53,6 +54,10 @@ pub enum Command {
         /// Given back when the connection closes.
         permit: OwnedSemaphorePermit,
     },
+    /// A socket that another shard accepted for a session of this one.
+    Socket(Box<Handover>),
+    /// All shards, this one included.
+    Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
     Revoked(Revocation),
     /// Close everything, then end; `done` is told how many connections outlived the time.
@@ -95,7 +100,7 @@ impl ShardHandle {
     /// # Errors
     /// When the shard has ended.
     pub async fn send(&self, command: Command) -> io::Result<()> {
-        if matches!(command, Command::Connection { .. }) {
+        if matches!(command, Command::Connection { .. } | Command::Socket(_)) {
             // Counted here so that a burst of connections spreads before the shard has seen the first.
             self.connections.fetch_add(1, Ordering::Relaxed);
         }
@@ -117,6 +122,9 @@ pub struct Shard {
     pub sockets: Rc<SocketShared<Arc<GatewayMetrics>>>,
     /// Limits of what waits for sockets.
     pub pushing: Rc<Pushing>,
+    /// Sessions that survive their socket.
+    pub resumables: Resumables,
+    peers: OnceCell<Arc<[ShardHandle]>>,
     draining: Cell<bool>,
     open: Cell<usize>,
     closed: Notify,
@@ -127,6 +135,16 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Which shard it is.
+    pub fn index(&self) -> usize {
+        usize::from(self.app.live.shard())
+    }
+
+    /// Another shard, if there is one of this index and it is known already.
+    pub fn peer(&self, index: usize) -> Option<ShardHandle> {
+        self.peers.get()?.get(index).cloned()
+    }
+
     /// Whether the server is stopping: no further request on any connection.
     pub fn is_draining(&self) -> bool {
         self.draining.get()
@@ -198,24 +216,34 @@ impl Shard {
 
 /// Counts a connection as open, wherever its task went, until dropped.
 pub struct ConnectionGuard {
-    shard: Rc<Shard>,
-    _permit: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
+    _counted: Counted,
 }
 
 impl ConnectionGuard {
-    fn new(shard: Rc<Shard>, permit: OwnedSemaphorePermit) -> Self {
+    /// Counts it from now on.
+    pub fn new(shard: Rc<Shard>, permit: OwnedSemaphorePermit) -> Self {
         shard.open.set(shard.open.get() + 1);
         shard.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        Self { shard, _permit: permit }
+        Self { permit, _counted: Counted(shard) }
+    }
+
+    /// The connection goes to another shard, where it is counted next.
+    pub fn into_permit(self) -> OwnedSemaphorePermit {
+        self.permit
     }
 }
 
-impl Drop for ConnectionGuard {
+/// That a shard counts a connection.
+struct Counted(Rc<Shard>);
+
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.shard.open.set(self.shard.open.get() - 1);
-        self.shard.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-        self.shard.load.fetch_sub(1, Ordering::Relaxed);
-        self.shard.closed.notify_one();
+        let Self(shard) = self;
+        shard.open.set(shard.open.get() - 1);
+        shard.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+        shard.load.fetch_sub(1, Ordering::Relaxed);
+        shard.closed.notify_one();
     }
 }
 
@@ -288,6 +316,8 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             rim,
             sockets,
             pushing,
+            resumables: Resumables::default(),
+            peers: OnceCell::new(),
             draining: Cell::new(false),
             open: Cell::new(0),
             closed: Notify::new(),
@@ -311,6 +341,11 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             biased;
             Some(command) = inbox.recv(), if stopping.is_none() => match command {
                 Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
+                Command::Socket(handover) => resume::take_over(*handover, shard),
+                Command::Peers(peers) => {
+                    // They are told once.
+                    let _ = shard.peers.set(peers);
+                }
                 Command::Revoked(revocation) => shard.revoke(&revocation),
                 Command::Stop { within, done } => {
                     let shard = shard.clone();

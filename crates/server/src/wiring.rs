@@ -23,9 +23,10 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
+use muster_gateway::ws::resume::ResumeLimits;
 use muster_gateway::ws::shared::SocketLimits;
 use muster_gateway::{GatewayConfig, HttpLimits, listener, rim, text_page, tls};
-use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig};
+use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -252,6 +253,14 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
             keep_alive,
         },
         outbox: OutboxLimits { bytes_max: socket.outgoing_queue_bytes, frames_max: socket.outgoing_queue_size },
+        resume: ResumeLimits {
+            grace_ms: config.session.resume_grace_ms,
+            ring: RingLimits {
+                bytes_max: config.session.resume_buffer_bytes,
+                frames_max: config.session.resume_buffer_frames,
+            },
+            waiting_max: config.session.resume_max_waiting,
+        },
         plane: PlaneConfig {
             merge_above: config.live.presence_merge_size,
             merge_ms: config.live.presence_merge_ms,
@@ -312,7 +321,12 @@ async fn start_shards(
         handles.push(handle);
         threads.push(thread);
     }
-    Ok((handles.into(), threads))
+    let handles: Arc<[ShardHandle]> = handles.into();
+    for handle in &*handles {
+        let told = handle.send(Command::Peers(handles.clone())).await;
+        told.map_err(StartError::because("a shard ended while the server started"))?;
+    }
+    Ok((handles, threads))
 }
 
 fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {

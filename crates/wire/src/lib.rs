@@ -4,6 +4,7 @@
 pub mod code;
 pub mod cursor;
 pub mod envelope;
+pub mod extensions;
 pub mod frame;
 mod generated;
 pub mod json;

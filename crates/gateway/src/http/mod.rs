@@ -20,7 +20,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 use tokio_rustls::TlsAcceptor;
@@ -29,16 +28,12 @@ use self::activity::{Activity, Watched};
 use self::service::{Exchange, PendingSocket};
 use crate::shard::{ConnectionGuard, Shard};
 use crate::ws::session::{self, Opening};
+use crate::ws::stream::Transport;
 
 /// Bytes a request's head may have; beyond, it is answered with 431. The server library's least.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Header lines a request may have; beyond, it is answered with 431.
 const HEADERS_MAX: usize = 64;
-
-/// Any transport that carries HTTP.
-pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for S {}
 
 /// Serves a connection until it ends or becomes a socket, which goes on in a task of its own: that task is a fraction
 /// of this one's size, and most connections are sockets that wait. `guard` goes wherever the connection goes.
@@ -62,7 +57,7 @@ async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sh
         && let Ok(parts) = upgraded.downcast::<TokioIo<Watched<S>>>()
     {
         let stream = parts.io.into_inner().io;
-        tokio::task::spawn_local(session::run(stream, parts.read_buf, opening, shard, guard));
+        session::start(stream, parts.read_buf, opening, shard, guard);
     }
 }
 

@@ -10,12 +10,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use muster_api::realtime::Operation;
 use muster_live::{CloseReason, Directive, KeepAlive, Millis};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Duration, Instant, Sleep, sleep_until};
 
-use super::frame::{self, FrameError, Opcode};
+use super::frame::{self, FrameError};
 use super::handle::SocketHandle;
 use super::input::Input;
 use super::shared::{SocketShared, Traffic};
@@ -53,26 +52,17 @@ where
     T: Traffic,
 {
     /// A socket whose handshake is done. `early` holds bytes that arrived behind the handshake.
-    pub fn new(io: S, early: &[u8], handler: H, handle: Rc<SocketHandle>, shared: Rc<SocketShared<T>>) -> Self {
+    pub fn new(io: S, early: &[u8], work: Work<H>, handle: Rc<SocketHandle>, shared: Rc<SocketShared<T>>) -> Self {
         let started = shared.started;
         let keep_alive = KeepAlive::new(millis_since(started), &shared.limits.keep_alive);
         // The first poll sets the timer.
         let timer = Box::pin(sleep_until(started));
-        Self {
-            io,
-            work: Work::new(handler),
-            handle,
-            shared,
-            keep_alive,
-            phase: Phase::Open,
-            input: Input::new(early),
-            timer,
-        }
+        Self { io, work, handle, shared, keep_alive, phase: Phase::Open, input: Input::new(early), timer }
     }
 
-    /// What has to run on although the socket is closed.
-    pub fn into_operation(self) -> Option<Operation> {
-        self.work.into_operation()
+    /// What its messages caused and has not ended.
+    pub fn into_work(self) -> Work<H> {
+        self.work
     }
 
     pub(super) fn now(&self) -> Millis {
@@ -117,12 +107,10 @@ where
             }
             match self.keep_alive.due(now, &self.shared.limits.keep_alive) {
                 Directive::Wait(at) => self.timer.as_mut().reset(self.shared.started + Duration::from_millis(at)),
+                // Nobody is there to be told; the session may go on over another socket.
+                Directive::Close(reason) if self.handle.resumption().is_some() => return Err(reason),
                 Directive::Close(reason) => self.begin_close(reason, reason.code(), context),
-                Directive::Ping => {
-                    let mut ping = Vec::new();
-                    frame::write_frame(Opcode::Ping, b"", &mut ping);
-                    self.handle.outbox().borrow_mut().push_unbounded(Bytes::from(ping));
-                }
+                Directive::Ping => self.handle.push_ping(),
             }
         }
         Ok(())
@@ -142,6 +130,9 @@ where
 
     fn step(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         self.handle.watch(context.waker());
+        if self.handle.is_taken_over() {
+            return Err(CloseReason::ConnectionLost);
+        }
         if let Some(reason) = self.handle.close_requested() {
             self.begin_close(reason, reason.code(), context);
         }
@@ -153,6 +144,9 @@ where
         // Even if it ends: a client that only stopped sending is told what it is owed.
         let flushed = self.flush(context);
         ended.and(flushed)?;
+        if self.handle.push_question() {
+            self.flush(context)?;
+        }
         // Others first. While too much waits for the client, the socket is woken when it has taken some.
         if self.input.is_cut_short && self.handle.outbox().borrow().bytes() <= self.shared.limits.backlog_bytes_max {
             context.waker().wake_by_ref();

@@ -142,6 +142,18 @@ pub fn write_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
+/// How long the first of these frames of a server is, if it is whole.
+pub fn server_frame_len(frames: &[u8]) -> Option<usize> {
+    let (payload_len, header_len) = payload_length(frames, *frames.get(1)?).ok()??;
+    let length = header_len + usize::try_from(payload_len).ok()?;
+    (length <= frames.len()).then_some(length)
+}
+
+/// Whether this frame is about the connection and not a message.
+pub fn is_control(frame: &[u8]) -> bool {
+    frame.first().is_some_and(|first| first & 0x08 != 0)
+}
+
 /// Appends a close frame.
 pub fn write_close(code: u16, text: &str, out: &mut Vec<u8>) {
     let mut payload = Vec::with_capacity(2 + text.len());

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use bytes::Bytes;
-use muster_live::{CloseReason, Delivery, Discarded, Outbox, OutboxLimits};
+use muster_live::{CloseReason, Delivery, Discarded, Outbox, OutboxLimits, RingLimits};
 
+use super::frame::{self, Opcode};
+use super::resume::Resumption;
 use crate::metrics::GatewayMetrics;
 
 /// What the handles of a shard's sockets share.
@@ -29,8 +31,7 @@ impl Pushing {
     }
 }
 
-/// The shared side of one socket.
-#[derive(Debug)]
+/// The shared side of one socket, or of one session and its sockets, one after the other.
 pub struct SocketHandle {
     outbox: RefCell<Outbox>,
     close: Cell<Option<CloseReason>>,
@@ -38,17 +39,29 @@ pub struct SocketHandle {
     is_handling: Cell<bool>,
     waker: RefCell<Option<Waker>>,
     shared: Rc<Pushing>,
+    /// Of a session that may change its socket.
+    resumption: Option<Box<Resumption>>,
 }
 
 impl SocketHandle {
     /// A socket with nothing to send.
     pub fn new(shared: Rc<Pushing>) -> Self {
+        Self::with(shared, Outbox::default(), None)
+    }
+
+    /// A session with nothing to send, that may change its socket.
+    pub(super) fn resumable(shared: Rc<Pushing>, limits: RingLimits, resumption: Resumption) -> Self {
+        Self::with(shared, Outbox::retaining(limits), Some(Box::new(resumption)))
+    }
+
+    fn with(shared: Rc<Pushing>, outbox: Outbox, resumption: Option<Box<Resumption>>) -> Self {
         Self {
-            outbox: RefCell::default(),
+            outbox: RefCell::new(outbox),
             close: Cell::new(None),
             is_handling: Cell::new(false),
             waker: RefCell::new(None),
             shared,
+            resumption,
         }
     }
 
@@ -98,7 +111,7 @@ impl SocketHandle {
         }
     }
 
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();
         }
@@ -132,13 +145,73 @@ impl SocketHandle {
     }
 
     fn enqueue_behind(&self, replies: &mut Vec<u8>, pushed: Vec<(Bytes, Delivery)>) {
-        if !replies.is_empty() {
-            self.outbox.borrow_mut().push_unbounded(Bytes::copy_from_slice(replies));
-            replies.clear();
-        }
+        self.queue_replies(replies);
+        replies.clear();
         for (frame, delivery) in pushed {
             // The socket is on its way: it writes once it has handled what it read.
             self.enqueue(frame, delivery);
+        }
+    }
+
+    /// Queues whole frames, or the rest of them.
+    pub(super) fn queue_replies(&self, replies: &[u8]) {
+        let mut outbox = self.outbox.borrow_mut();
+        if !outbox.is_retaining() {
+            outbox.push_unbounded(Bytes::copy_from_slice(replies));
+            return;
+        }
+        let mut rest = replies;
+        while let Some(length) = frame::server_frame_len(rest) {
+            let (frame, behind) = rest.split_at(length);
+            if frame::is_control(frame) {
+                outbox.push_apart(Bytes::copy_from_slice(frame));
+            } else {
+                outbox.push_unbounded(Bytes::copy_from_slice(frame));
+            }
+            rest = behind;
+        }
+    }
+
+    pub(super) fn resumption(&self) -> Option<&Resumption> {
+        self.resumption.as_deref()
+    }
+
+    /// Whether another socket came for the session.
+    pub(super) fn is_taken_over(&self) -> bool {
+        self.resumption.as_ref().is_some_and(|resumption| resumption.offer.borrow().is_some())
+    }
+
+    /// Counts a message of the client.
+    pub(super) fn note_arrived(&self) {
+        if let Some(resumption) = &self.resumption {
+            resumption.arrived.update(|arrived| arrived + 1);
+        }
+    }
+
+    /// Asks the client whether it lives, and answers for what it has by the way.
+    pub(super) fn push_ping(&self) {
+        let mut outbox = self.outbox.borrow_mut();
+        let ping = ping(outbox.sent());
+        outbox.push_apart(ping);
+    }
+
+    /// Asks the client how much it has, if so much is kept for it that this is due. Answers whether it was.
+    pub(super) fn push_question(&self) -> bool {
+        if self.resumption.is_none() {
+            return false;
+        }
+        let mut outbox = self.outbox.borrow_mut();
+        let Some(sent) = outbox.question() else { return false };
+        outbox.push_apart(ping(Some(sent)));
+        true
+    }
+
+    /// A pong says what the ping said that it answers: how many messages were sent before it.
+    pub(super) fn note_pong(&self, payload: &[u8]) {
+        if self.resumption.is_some()
+            && let Ok(received) = <[u8; 8]>::try_from(payload)
+        {
+            self.outbox.borrow_mut().acknowledge(u64::from_be_bytes(received));
         }
     }
 
@@ -152,4 +225,12 @@ impl SocketHandle {
             *watched = Some(waker.clone());
         }
     }
+}
+
+/// A ping that says how many messages were sent before it.
+fn ping(sent: Option<u64>) -> Bytes {
+    let mut frame = Vec::new();
+    let payload = sent.map(u64::to_be_bytes);
+    frame::write_frame(Opcode::Ping, payload.as_ref().map_or(&[], <[u8; 8]>::as_slice), &mut frame);
+    Bytes::from(frame)
 }

@@ -209,6 +209,7 @@ where
             Completed::Fragments(message) => message.as_slice(),
         };
         *messages += 1;
+        self.handle.note_arrived();
         self.work.take(message, answers, context).map_err(End::close)?;
         Ok(true)
     }
@@ -222,7 +223,10 @@ where
                 frame::write_frame(Opcode::Pong, payload, answers.output);
                 Ok(Completed::Nothing)
             }
-            Opcode::Pong => Ok(Completed::Nothing),
+            Opcode::Pong => {
+                self.handle.note_pong(payload);
+                Ok(Completed::Nothing)
+            }
             Opcode::Close => Err(self.handle_close(payload)),
             _ if matches!(self.phase, Phase::Closing(_)) => Ok(Completed::Nothing),
             Opcode::Continuation if !self.input.is_fragmented => Err(End::from(FrameError::Protocol)),

@@ -6,6 +6,8 @@ pub mod handle;
 pub mod handshake;
 mod input;
 mod output;
+pub mod resume;
 pub mod session;
 pub mod shared;
+pub mod stream;
 pub mod work;

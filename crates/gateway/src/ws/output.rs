@@ -4,7 +4,6 @@ use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use muster_live::CloseReason;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -59,23 +58,17 @@ where
         }
     }
 
-    /// Sends answers: straight to the socket when nothing waits before them.
+    /// Sends answers: straight to the socket when nothing waits before them and nothing has to be kept.
     pub(super) fn send_replies(&mut self, replies: &[u8], context: &mut Context<'_>) -> Result<(), CloseReason> {
-        let handle = self.handle.clone();
-        let mut outbox = handle.outbox().borrow_mut();
         let mut written = 0;
-        if outbox.is_empty() {
+        if self.handle.resumption().is_none() && self.handle.outbox().borrow().is_empty() {
             match Pin::new(&mut self.io).poll_write(context, replies) {
                 Poll::Ready(Ok(count)) if count > 0 => written = count,
                 Poll::Ready(_) => return Err(CloseReason::ConnectionLost),
                 Poll::Pending => {}
             }
         }
-        let rest = &replies[written..];
-        if !rest.is_empty() {
-            outbox.push_unbounded(Bytes::copy_from_slice(rest));
-        }
-        drop(outbox);
+        self.handle.queue_replies(&replies[written..]);
         self.note_written(written, false, context);
         Ok(())
     }

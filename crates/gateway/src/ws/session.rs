@@ -10,26 +10,30 @@ use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
 use muster_api::realtime::{Operation, Outcome, SocketSession};
+use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
-use muster_live::{CloseReason, Discarded};
+use muster_live::{CloseReason, Delivery, Discarded};
 use muster_wire::envelope::Format;
 use percent_encoding::percent_decode_str;
 
 use super::connection::Connection;
 use super::frame::Opcode;
 use super::handle::SocketHandle;
+use super::resume::{self, Arrival, Request};
 use super::shared::Traffic as _;
-use super::work::MessageHandler;
-use crate::http::Transport;
+use super::stream::Transport;
+use super::work::{MessageHandler, Work};
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
 /// What a handshake asked for and may have.
 pub struct Opening {
-    claims: Claims,
-    format: Format,
+    pub(super) claims: Claims,
+    pub(super) format: Format,
     /// Whether the user appears online.
     appears: bool,
     address: IpAddr,
+    /// Whether and which session outlives its socket.
+    pub(super) resume: Option<Request>,
 }
 
 /// Decides whether a socket may open.
@@ -58,7 +62,14 @@ pub fn authorise(
         .map_err(|_| (StatusCode::UNAUTHORIZED, "The session token is missing, invalid or has expired."))?;
     let appears = parameter(query, "status")
         .is_some_and(|value| matches!(value.as_str(), "true" | "1" | "t" | "T" | "TRUE" | "True"));
-    Ok(Opening { claims, format, appears, address })
+    let resume = match parameter(query, "resume") {
+        None => None,
+        Some(resume) => {
+            let request = Request::read(&resume, parameter(query, "received").as_deref());
+            Some(request.map_err(|text| (StatusCode::BAD_REQUEST, text))?)
+        }
+    };
+    Ok(Opening { claims, format, appears, address, resume })
 }
 
 /// A query parameter's first value, decoded.
@@ -70,57 +81,96 @@ fn parameter(query: &str, name: &str) -> Option<String> {
     Some(percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned())
 }
 
-/// Runs a socket to its end.
-pub async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, _guard: ConnectionGuard) {
-    let Opening { claims, format, appears, address } = opening;
-    let handle = Rc::new(SocketHandle::new(shard.pushing.clone()));
-    let user_id = claims.user_id;
-    let registered = Registered::open(&shard, claims, format, appears, handle.clone());
-    let session_id = registered.session.session_id();
-    // Asked again now that it is registered, so that a revocation meanwhile is not missed between the two.
-    if shard.app.revocations.is_revoked(registered.session.claims()) {
-        handle.close(CloseReason::TokenRevoked);
-    } else if shard.is_draining() {
-        handle.close(CloseReason::ServerStopping);
+/// Starts the task of a socket whose handshake is done.
+pub fn start<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, guard: ConnectionGuard) {
+    match opening.resume {
+        Some(request) if shard.config.resume.grace_ms > 0 => {
+            let arrival = Arrival { stream: stream.into_stream(), early, opening, guard };
+            tokio::task::spawn_local(resume::arrive(arrival, request, shard));
+        }
+        _ => {
+            tokio::task::spawn_local(run(stream, early, opening, shard, guard));
+        }
     }
+}
+
+/// Runs a session that ends with its socket.
+async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, _guard: ConnectionGuard) {
+    let handle = Rc::new(SocketHandle::new(shard.pushing.clone()));
+    if opening.resume.is_some() {
+        handle.push(resume::disabled(opening.format), Delivery::Reliable);
+    }
+    let session = Registered::open(&shard, opening, handle.clone());
+    session.begin();
     let gauge = count_session(&shard.metrics);
-    tracing::debug!(%session_id, %user_id, %address, format = format.name(), "socket opened");
-    let handler = Handler { session: registered.session.clone() };
-    let mut connection = Connection::new(stream, &early, handler, handle.clone(), shard.sockets.clone());
+    let work = Work::new(session.handler());
+    let mut connection = Connection::new(stream, &early, work, handle, shard.sockets.clone());
     // It holds on to the buffer that the handshake was read into.
     drop(early);
     let reason = (&mut connection).await;
-    let operation = connection.into_operation();
+    let operation = connection.into_work().into_operation();
     drop(gauge);
-    drop(registered);
     shard.metrics.socket_closed(reason);
-    let Discarded { replaced, dropped } = handle.discarded();
-    let name = reason.name();
-    tracing::info!(%session_id, %user_id, %address, reason = name, replaced, dropped, "socket closed");
+    session.close(reason);
     if let Some(operation) = operation {
         finish(operation, &shard).await;
     }
 }
 
 /// Runs to its end what the last message caused. Nobody waits for the reply any more.
-async fn finish(operation: Operation, shard: &Shard) {
+pub(super) async fn finish(operation: Operation, shard: &Shard) {
     if AssertUnwindSafe(operation).catch_unwind().await.is_err() {
         shard.metrics.panicked();
     }
 }
 
-/// A session and its socket, known to the live plane until dropped, however that happens.
-struct Registered<'a> {
+/// A session and its handle, known to the live plane until dropped, however that happens.
+pub(super) struct Registered<'a> {
     shard: &'a Shard,
     session: Rc<SocketSession>,
+    handle: Rc<SocketHandle>,
+    address: IpAddr,
+    appears: bool,
 }
 
 impl<'a> Registered<'a> {
-    fn open(shard: &'a Shard, claims: Claims, format: Format, appears: bool, socket: Rc<SocketHandle>) -> Self {
+    pub(super) fn open(shard: &'a Shard, opening: Opening, handle: Rc<SocketHandle>) -> Self {
+        let Opening { claims, format, appears, address, .. } = opening;
         let session = SocketSession::register(shard.app.clone(), format, claims);
-        shard.rim.attach(session.key(), socket);
-        session.begin(appears);
-        Self { shard, session }
+        shard.rim.attach(session.key(), handle.clone());
+        Self { shard, session, handle, address, appears }
+    }
+
+    /// From here on the session receives.
+    pub(super) fn begin(&self) {
+        let Self { shard, session, handle, address, appears } = self;
+        session.begin(*appears);
+        // Asked again now that it is registered, so that a revocation meanwhile is not missed between the two.
+        if shard.app.revocations.is_revoked(session.claims()) {
+            handle.close(CloseReason::TokenRevoked);
+        } else if shard.is_draining() {
+            handle.close(CloseReason::ServerStopping);
+        }
+        let (session_id, user_id) = (session.session_id(), session.claims().user_id);
+        let format = session.format().name();
+        tracing::debug!(%session_id, %user_id, %address, format, "socket opened");
+    }
+
+    pub(super) fn session_id(&self) -> SessionId {
+        self.session.session_id()
+    }
+
+    pub(super) fn handler(&self) -> Handler {
+        Handler { session: self.session.clone() }
+    }
+
+    /// Ends the session, and says why.
+    pub(super) fn close(self, reason: CloseReason) {
+        let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
+        let (address, reason) = (self.address, reason.name());
+        let Discarded { replaced, dropped } = self.handle.discarded();
+        drop(self);
+        tracing::info!(%session_id, %user_id, %address, reason, replaced, dropped, "socket closed");
     }
 }
 
@@ -131,7 +181,8 @@ impl Drop for Registered<'_> {
     }
 }
 
-struct Handler {
+/// Messages of a player's session.
+pub(super) struct Handler {
     session: Rc<SocketSession>,
 }
 

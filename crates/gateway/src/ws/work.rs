@@ -52,7 +52,8 @@ struct Waiting {
 }
 
 impl<H: MessageHandler> Work<H> {
-    pub(super) fn new(handler: H) -> Self {
+    /// Nothing yet.
+    pub fn new(handler: H) -> Self {
         Self { handler, operation: None, waiting: None }
     }
 
@@ -102,7 +103,7 @@ impl<H: MessageHandler> Work<H> {
     }
 
     /// The operation that still runs; messages that wait for it are not handled any more.
-    pub(super) fn into_operation(self) -> Option<Operation> {
+    pub fn into_operation(self) -> Option<Operation> {
         self.operation
     }
 

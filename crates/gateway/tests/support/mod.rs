@@ -17,7 +17,7 @@ use muster_gateway::ws::connection::Connection;
 use muster_gateway::ws::frame::Opcode;
 use muster_gateway::ws::handle::{Pushing, SocketHandle};
 use muster_gateway::ws::shared::{SocketLimits, SocketShared, Traffic};
-use muster_gateway::ws::work::MessageHandler;
+use muster_gateway::ws::work::{MessageHandler, Work};
 use muster_live::{CloseReason, Delivery, KeepAliveConfig, OutboxLimits};
 use muster_wire::Format;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, DuplexStream, ReadBuf};
@@ -182,7 +182,7 @@ impl Rig {
         let gates = Gates::default();
         let script = Script { handle: handle.clone(), shared: shared.clone(), gates: gates.clone() };
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
-        let connection = Connection::new(server, b"", script, handle.clone(), shared.clone());
+        let connection = Connection::new(server, b"", Work::new(script), handle.clone(), shared.clone());
         let woken = Arc::new(Woken::default());
         woken.0.store(true, Ordering::Relaxed);
         Self {
@@ -221,7 +221,7 @@ impl Rig {
 
     /// The rest of the operation that ran when the socket closed: its reply.
     pub fn finish(&mut self) -> Option<String> {
-        let mut operation = self.connection.take().unwrap().into_operation()?;
+        let mut operation = self.connection.take().unwrap().into_work().into_operation()?;
         match operation.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(finished) => Some(String::from_utf8(finished.reply).unwrap()),
             Poll::Pending => panic!("the operation still waits"),

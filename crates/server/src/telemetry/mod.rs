@@ -10,6 +10,7 @@ use muster_api::metrics::{LATENCY_BOUNDS_US, LATENCY_BUCKETS, Metrics as ApiMetr
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
+use muster_gateway::ws::resume::Refusal;
 use muster_live::CloseReason;
 use muster_live::plane::PlaneStats;
 use muster_live::wheel::{LATENESS_BOUNDS_MS, Lateness};
@@ -56,6 +57,7 @@ impl Telemetry {
         self.render_operations(&mut page);
         self.render_messages(&mut page);
         self.render_gateway(&mut page);
+        self.render_resumption(&mut page);
         self.render_planes(&mut page);
         self.render_accounts(&mut page);
         for (name, value) in self.store.snapshot() {
@@ -137,6 +139,27 @@ impl Telemetry {
             read(&gateway.forwarded_refused),
         );
         page.counter("panic_count", "Panics caught at a request or session.", read(&gateway.panics));
+    }
+
+    fn render_resumption(&self, page: &mut Exposition) {
+        let gateway = &self.gateway;
+        let waiting = gateway.sessions_waiting.load(Ordering::Relaxed) as f64;
+        page.gauge("sessions_waiting", "Sessions that wait for their next socket.", waiting);
+        page.counter("session_resume_count", "Sessions that went on over another socket.", read(&gateway.resumed));
+        let refused = Refusal::ALL.map(|why| (why.name(), read(&gateway.resumes_refused[why as usize])));
+        page.counters(
+            "session_resume_refused_count",
+            "Sockets that got a new session instead of the one they asked for.",
+            "reason",
+            refused,
+        );
+        let expired = read(&gateway.sessions_expired);
+        page.counter("session_expired_count", "Sessions whose next socket did not come in time.", expired);
+        page.counter(
+            "session_wait_refused_count",
+            "Sessions that ended with their socket because too many waited.",
+            read(&gateway.waits_refused),
+        );
     }
 
     fn render_planes(&self, page: &mut Exposition) {

@@ -36,7 +36,12 @@ pub struct Socket<S = TcpStream> {
 
 /// The request that opens a socket.
 pub fn handshake(token: &str, format: Format) -> Vec<u8> {
-    let path = format!("/ws?lang=en&status=true&format={}&token={token}", format.name());
+    handshake_asking(token, format, "")
+}
+
+/// The same with more parameters, such as `&resume=new`.
+pub fn handshake_asking(token: &str, format: Format, parameters: &str) -> Vec<u8> {
+    let path = format!("/ws?lang=en&format={}&token={token}{parameters}", format.name());
     http::head("GET", &path, &UPGRADE)
 }
 
@@ -66,10 +71,15 @@ impl Socket {
 
 impl<S: Read + Write> Socket<S> {
     /// Opens a socket on a connection, with `early` bytes sent right behind the request.
-    pub fn open_with(mut stream: S, token: &str, format: Format, early: &[u8]) -> Self {
+    pub fn open_with(stream: S, token: &str, format: Format, early: &[u8]) -> Self {
         let mut request = handshake(token, format);
         request.extend_from_slice(early);
-        stream.write_all(&request).unwrap();
+        Self::open_by(stream, format, &request)
+    }
+
+    /// Opens a socket by a request that was made for it.
+    pub fn open_by(mut stream: S, format: Format, request: &[u8]) -> Self {
+        stream.write_all(request).unwrap();
         stream.flush().unwrap();
         let mut socket = Self { stream, format, unread: Vec::new() };
         let response = socket.read_response();

@@ -24,5 +24,13 @@ honoured! {
         single_match: bool = "false", Kind::Flag;
         /// A user may be in one party: joining another leaves the first. Needs `session.single_socket`.
         single_party: bool = "false", Kind::Flag;
+        /// How long a session that asked for it waits for its next socket when it has lost one, in milliseconds. 0: none waits.
+        resume_grace_ms: u64 = "15000", at_least(0), Origin::Ours;
+        /// Most bytes kept of what was sent to such a session, until its client is known to have them. Who missed more begins anew.
+        resume_buffer_bytes: usize = "131072", at_least(0), Origin::Ours;
+        /// Most messages kept of what was sent to such a session.
+        resume_buffer_frames: usize = "4096", at_least(0), Origin::Ours;
+        /// Most sessions that wait for their next socket at a time; beyond, sessions end with their socket.
+        resume_max_waiting: usize = "10000", at_least(0), Origin::Ours;
     }
 }
