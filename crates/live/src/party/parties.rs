@@ -28,7 +28,7 @@ impl Parties {
     /// carried out.
     ///
     /// # Errors
-    /// When the request is refused; nothing has changed then, and there are no effects.
+    /// When the request is refused; nobody is concerned then, and there are no effects.
     pub fn handle(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
         let Some(known) = self.parties.get_mut(&id) else {
             return self.handle_unknown(id, request, effects);

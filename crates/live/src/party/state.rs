@@ -43,10 +43,13 @@ impl Party {
         }
     }
 
-    /// Carries out a request; nothing changes when it is refused.
+    /// Carries out a request. Nobody is concerned by one that is refused.
     pub(super) fn handle(&mut self, request: Request, effects: &mut Vec<Effect>) -> Granted {
         match request {
-            Request::Create { .. } => Err(Refusal::AlreadyExists),
+            Request::Create { leader, .. } => {
+                self.renew(&leader);
+                Err(Refusal::AlreadyExists)
+            }
             Request::Join(member) => self.join(member, effects),
             Request::Leave(session) => Ok((Reply::Done, self.leave(session, effects))),
             Request::Promote { by, target } => self.led_by(by)?.promote(&target, effects),
@@ -88,14 +91,18 @@ impl Party {
         self.members.iter().chain(&self.requests).any(|known| known.session() == session)
     }
 
+    /// Who asks anew would be taken off again as what it asked last.
+    fn renew(&mut self, member: &Member) {
+        let known = self.members.iter_mut().chain(&mut self.requests);
+        known.filter(|known| known.session() == member.session()).for_each(|known| known.listener = member.listener);
+    }
+
     fn is_full(&self) -> bool {
         self.members.len() >= usize::from(self.max_size)
     }
 
     fn join(&mut self, member: Member, effects: &mut Vec<Effect>) -> Granted {
-        // It asks anew: as that it would be taken off again.
-        let known = self.members.iter_mut().chain(&mut self.requests);
-        known.filter(|known| known.session() == member.session()).for_each(|known| known.listener = member.listener);
+        self.renew(&member);
         if self.members.iter().any(|known| known.session() == member.session()) {
             // Joining twice is as joining once, where joining needs nobody's consent.
             return if self.settings.open { done() } else { Err(Refusal::AlreadyMember) };

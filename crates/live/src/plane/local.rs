@@ -341,7 +341,8 @@ impl Local {
         }
     }
 
-    /// An owner took a session off a stream. If that asked anew meanwhile, it hears nothing until it is let in again.
+    /// An owner took a session off a stream. If that asked anew meanwhile, once or more, it hears nothing until one of
+    /// those lets it in again.
     fn removed(&mut self, stream: &StreamKey, listener: Listener) {
         let key = listener.session.key;
         if self.listener(key, stream) == Some(listener) {
@@ -350,10 +351,10 @@ impl Local {
         }
         let Some(session) = self.sessions.get_mut(key) else { return };
         let on = session.streams.iter_mut().find(|on| on.stream == *stream);
-        if let Some(Hearing { since, join: Some(join) }) = on.and_then(|on| on.hearing.as_mut())
+        if let Some(Hearing { since, join: Some(_) }) = on.and_then(|on| on.hearing.as_mut())
             && is_from(listener.serial, *since)
         {
-            *since = *join;
+            *since = listener.serial.wrapping_add(1);
             self.deafen(key, stream);
         }
     }

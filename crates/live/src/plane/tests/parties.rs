@@ -1,5 +1,7 @@
 //! Parties whose members are on several shards.
 
+mod random;
+
 use super::*;
 use crate::party::{Event, Label, Member, Person, Refusal, Request, Settings};
 
@@ -50,9 +52,13 @@ impl World {
     }
 
     fn begin_to_ask(&mut self, session: SessionRef, ask: Request) {
+        self.begin_to_ask_in(session, &party_stream(), ask);
+    }
+
+    fn begin_to_ask_in(&mut self, session: SessionRef, stream: &StreamKey, ask: Request) {
         self.step(session.shard, |plane, now, out| {
             let request = plane.request();
-            plane.ask_party(now, party_stream(), ask, Some(request), out);
+            plane.ask_party(now, stream.clone(), ask, Some(request), out);
         });
     }
 
