@@ -1,6 +1,8 @@
 //! Sets of slots: short ones as lists, others as chunks of bits. Read chunk by chunk, so that whoever needs only the
 //! first few members of a combination of sets never computes the rest.
 
+use std::cmp::Ordering;
+
 /// Slots of one chunk.
 pub(super) const CHUNK_SLOTS: u32 = 4_096;
 const WORDS: usize = CHUNK_SLOTS as usize / 64;
@@ -50,6 +52,19 @@ pub(super) fn add_listed(slots: &[u32], number: u32, words: &mut Words) {
     for slot in slots[start..].iter().take_while(|slot| **slot / CHUNK_SLOTS == number) {
         let (word, mask) = place(*slot);
         words[word] |= mask;
+    }
+}
+
+/// Clears the bits of slots before `slot` in chunk `number`.
+pub(super) fn clear_before(slot: u32, number: u32, words: &mut Words) {
+    match number.cmp(&(slot / CHUNK_SLOTS)) {
+        Ordering::Less => *words = NO_WORDS,
+        Ordering::Equal => {
+            let (word, mask) = place(slot);
+            words[..word].fill(0);
+            words[word] &= !(mask - 1);
+        }
+        Ordering::Greater => {}
     }
 }
 

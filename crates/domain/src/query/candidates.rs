@@ -1,6 +1,9 @@
 //! Combinations of sets of slots, computed chunk by chunk and only as far as somebody reads. Never copies a set.
 
-use super::bitmap::{Bitmap, CHUNK_SLOTS, NO_WORDS, Words, add_listed};
+use super::bitmap::{Bitmap, CHUNK_SLOTS, NO_WORDS, Words, add_listed, clear_before};
+
+/// So many listed slots cost about as much as a set.
+const LISTED_PER_SET: usize = 64;
 
 #[derive(Clone, Debug)]
 enum Node<'a> {
@@ -10,6 +13,8 @@ enum Node<'a> {
     Set(&'a Bitmap),
     /// In ascending order.
     List(Vec<u32>),
+    /// Every slot from this on.
+    From(u32),
     /// The first without the second, which it includes.
     Span(&'a Bitmap, &'a Bitmap),
     And(Vec<Node<'a>>),
@@ -41,6 +46,11 @@ impl<'a> Candidates<'a> {
     pub fn listed(mut slots: Vec<u32>) -> Self {
         slots.sort_unstable();
         Self(if slots.is_empty() { Node::None } else { Node::List(slots) })
+    }
+
+    /// Every slot of the index from this one on.
+    pub fn from_slot(slot: u32) -> Self {
+        Self(Node::From(slot))
     }
 
     /// Those of `through` that are not in `before`, all of which are.
@@ -102,12 +112,13 @@ impl<'a> Candidates<'a> {
         matches!(self.0, Node::None)
     }
 
-    /// How many sets it is combined from: what one chunk costs to compute.
+    /// How many sets it is combined from, a long list counting as several: what one chunk costs to compute.
     pub fn cost(&self) -> u32 {
         fn count(node: &Node<'_>) -> u32 {
             match node {
                 Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(count).sum(),
                 Node::Not(node) => count(node),
+                Node::List(slots) => 1 + (slots.len() / LISTED_PER_SET) as u32,
                 _ => 1,
             }
         }
@@ -119,11 +130,8 @@ impl<'a> Candidates<'a> {
         let mut scan =
             Scan { candidates: self, universe, number: from / CHUNK_SLOTS, words: NO_WORDS, word: 0, chunks: 0 };
         scan.read_chunk();
-        // Slots before `from` are passed over.
-        let within = from % CHUNK_SLOTS;
-        if !scan.is_done() && scan.number == from / CHUNK_SLOTS {
-            scan.word = within as usize / 64;
-            scan.words[scan.word] &= u64::MAX << (within % 64);
+        if !scan.is_done() {
+            clear_before(from, scan.number, &mut scan.words);
         }
         scan
     }
@@ -137,6 +145,11 @@ impl Node<'_> {
             Node::All => *words = *universe,
             Node::Set(set) => set.add_to(number, words),
             Node::List(list) => add_listed(list, number, words),
+            Node::From(slot) => {
+                let mut own = *universe;
+                clear_before(*slot, number, &mut own);
+                words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
+            }
             Node::Span(through, before) => {
                 let mut own = NO_WORDS;
                 through.add_to(number, &mut own);
@@ -156,6 +169,7 @@ impl Node<'_> {
     fn keep_in(&self, number: u32, universe: &Words, words: &mut Words) {
         match self {
             Node::All => {}
+            Node::From(slot) => clear_before(*slot, number, words),
             Node::Set(set) => set.keep_in(number, words),
             Node::Span(through, before) => {
                 through.keep_in(number, words);
@@ -184,7 +198,7 @@ impl Node<'_> {
             Node::None => {}
             Node::Set(set) => set.take_from(number, words),
             Node::Or(nodes) => nodes.iter().for_each(|node| node.take_from(number, universe, words)),
-            Node::All | Node::List(_) | Node::Span(..) | Node::And(_) | Node::Not(_) => {
+            Node::All | Node::List(_) | Node::From(_) | Node::Span(..) | Node::And(_) | Node::Not(_) => {
                 let mut own = NO_WORDS;
                 self.add_to(number, universe, &mut own);
                 words.iter_mut().zip(own).for_each(|(word, own)| *word &= !own);

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 
 /// What a plain check costs, and one of a pattern, in the units of [`super::Query::cost`].
 const PLAIN_COST: u32 = 1;
-const PATTERN_COST: u32 = 16;
+const PATTERN_COST: u32 = 40;
 
 /// Whether a term has to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +76,6 @@ impl Test {
             | (Self::Range { .. }, Value::Text(_)) => false,
         }
     }
-
-    pub(super) fn cost(&self) -> u32 {
-        match self {
-            Self::Pattern(_) | Self::Dates { .. } => PATTERN_COST,
-            _ => PLAIN_COST,
-        }
-    }
 }
 
 fn is_between<T: PartialOrd>(low: &Bound<T>, high: &Bound<T>, found: &T) -> bool {
@@ -118,9 +111,17 @@ impl Clause {
     /// Whether a document has a value that passes, whatever the sign.
     pub fn test_document(&self, document: &Document) -> bool {
         match &self.field {
-            Some(field) => document.values(field).iter().any(|value| self.test.passes(value)),
+            Some(field) => document.values(field).any(|value| self.test.passes(value)),
             None if matches!(self.test, Test::Exists) => true,
-            None => document.fields().any(|(_, values)| values.iter().any(|value| self.test.passes(value))),
+            None => document.fields().any(|(_, mut values)| values.any(|value| self.test.passes(value))),
+        }
+    }
+
+    /// What asking a document costs, in the units of [`super::Query::cost`].
+    pub fn cost(&self) -> u32 {
+        match self.test {
+            Test::Pattern(_) | Test::Dates { .. } => PATTERN_COST,
+            _ => PLAIN_COST,
         }
     }
 

@@ -58,7 +58,15 @@ pub enum NoObject {
 /// Fields, each with one or more values, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    fields: Vec<(Box<str>, Vec<Value>)>,
+    /// Values with the names of their fields, by name; those of one field in the order they came in.
+    entries: Vec<(Box<str>, Value)>,
+}
+
+/// The values of a field.
+pub type Values<'a> = std::iter::Map<std::slice::Iter<'a, (Box<str>, Value)>, fn(&(Box<str>, Value)) -> &Value>;
+
+fn values_of(entries: &[(Box<str>, Value)]) -> Values<'_> {
+    entries.iter().map(|(_, value)| value)
 }
 
 impl Document {
@@ -87,10 +95,8 @@ impl Document {
         if matches!(value, Value::Number(number) if number.is_nan()) {
             return;
         }
-        match self.place(field) {
-            Ok(place) => self.fields[place].1.push(value),
-            Err(place) => self.fields.insert(place, (field.into(), vec![value])),
-        }
+        let place = self.entries.partition_point(|(name, _)| **name <= *field);
+        self.entries.insert(place, (field.into(), value));
     }
 
     /// The same with a value more, to write documents in one expression.
@@ -107,7 +113,7 @@ impl Document {
     /// # Errors
     /// When the document would hold more than [`DOCUMENT_VALUES_MAX`] values; it then holds some of them.
     pub fn push_json(&mut self, prefix: &str, json: &Json) -> Result<(), TooManyValues> {
-        let mut left = DOCUMENT_VALUES_MAX.saturating_sub(self.fields.iter().map(|(_, values)| values.len()).sum());
+        let mut left = DOCUMENT_VALUES_MAX.saturating_sub(self.entries.len());
         self.flatten(prefix, json, &mut left)
     }
 
@@ -141,16 +147,15 @@ impl Document {
     }
 
     /// The values of a field.
-    pub fn values(&self, field: &str) -> &[Value] {
-        self.place(field).map_or(&[], |place| &self.fields[place].1)
+    pub fn values(&self, field: &str) -> Values<'_> {
+        let start = self.entries.partition_point(|(name, _)| **name < *field);
+        let len = self.entries[start..].iter().take_while(|(name, _)| **name == *field).count();
+        values_of(&self.entries[start..start + len])
     }
 
     /// Every field with its values, in the order of names.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &[Value])> {
-        self.fields.iter().map(|(field, values)| (&**field, &**values))
-    }
-
-    fn place(&self, field: &str) -> Result<usize, usize> {
-        self.fields.binary_search_by(|(name, _)| (**name).cmp(field))
+    pub fn fields(&self) -> impl Iterator<Item = (&str, Values<'_>)> {
+        let fields = self.entries.chunk_by(|(name, _), (next, _)| name == next);
+        fields.filter_map(|entries| Some((&*entries.first()?.0, values_of(entries))))
     }
 }

@@ -4,14 +4,13 @@
 //! asked of the documents themselves, and only of those that the rest of the query leaves.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Bound;
 
 use super::Query;
 use super::bitmap::Bitmap;
 use super::candidates::{Candidates, Scan};
 use super::clause::{Clause, Occur, Test};
-use super::document::{Document, Value};
+use super::document::{Document, Value, Values};
 use super::numbers::Numbers;
 
 /// Patterns are tried on each different text of a field if it has no more than this many; otherwise on the documents.
@@ -19,32 +18,13 @@ const TEXTS_TRIED_MAX: usize = 64;
 /// A term without a field is looked up in every field if there are no more than this many.
 const FIELDS_TRIED_MAX: usize = 64;
 
-/// Slots are small numbers given out in order: one multiplication spreads them.
-#[derive(Default)]
-struct SlotHasher(u64);
-
-impl Hasher for SlotHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, slot: u32) {
-        // The odd number nearest to 2^64 divided by the golden ratio.
-        self.0 = (self.0 ^ u64::from(slot)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
-    }
-}
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 #[derive(Debug, Default)]
 struct Field {
     /// Slots that have the field.
     present: Bitmap,
-    texts: HashMap<Box<str>, Bitmap>,
+    texts: Map<Box<str>, Bitmap>,
     numbers: Numbers,
 }
 
@@ -60,7 +40,7 @@ pub struct Hit {
 /// Documents that queries find. The caller gives out the slots; low ones make it fast.
 #[derive(Default)]
 pub struct Index {
-    documents: HashMap<u32, Document, BuildHasherDefault<SlotHasher>>,
+    documents: Map<u32, Document>,
     slots: Bitmap,
     fields: BTreeMap<Box<str>, Field>,
     unindexed: Vec<Box<str>>,
@@ -116,7 +96,7 @@ impl Index {
             }
             let Some(field) = self.fields.get_mut(name) else { continue };
             field.present.insert(slot);
-            for value in values {
+            for value in values.clone() {
                 let Value::Text(text) = value else { continue };
                 match field.texts.get_mut(text) {
                     Some(slots) => {
@@ -142,7 +122,7 @@ impl Index {
         for (name, values) in document.fields() {
             let Some(field) = self.fields.get_mut(name) else { continue };
             field.present.remove(slot);
-            for value in values {
+            for value in values.clone() {
                 let Value::Text(text) = value else { continue };
                 let Some(slots) = field.texts.get_mut(text) else { continue };
                 slots.remove(slot);
@@ -244,10 +224,14 @@ impl Field {
     }
 }
 
-fn numbers_of(values: &[Value]) -> Vec<f64> {
+/// The different numbers among these.
+fn numbers_of(values: Values<'_>) -> Vec<f64> {
     let number = |value: &Value| match value {
         Value::Number(number) => Some(*number),
         Value::Text(_) => None,
     };
-    values.iter().filter_map(number).collect()
+    let mut numbers: Vec<f64> = values.filter_map(number).collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    numbers
 }

@@ -24,7 +24,7 @@ mod tests;
 pub use bitmap::Bitmap;
 pub use candidates::{Candidates, Scan};
 pub use clause::{Clause, Occur, Test};
-pub use document::{Document, NoObject, TooManyValues, Value};
+pub use document::{Document, NoObject, TooManyValues, Value, Values};
 pub use index::{Hit, Index};
 pub use parser::QueryError;
 
@@ -160,7 +160,7 @@ impl Query {
 
     /// What one check of a document costs, in units of about a plain term.
     pub fn cost(&self) -> u32 {
-        self.clauses.iter().map(|clause| clause.test.cost()).sum::<u32>() + 1
+        self.clauses.iter().map(Clause::cost).sum::<u32>() + 1
     }
 }
 

@@ -3,14 +3,14 @@
 //! Numbers lie in buckets by size. Beside each bucket stands the set of all slots in it and before it, so that the whole
 //! buckets of a range are one such set without another; only the two buckets at its ends are looked through.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use super::bitmap::Bitmap;
 use super::candidates::Candidates;
 
 /// A bucket splits when it holds twice the larger of this and a [`BUCKETS_AIM`]th of the field.
-const BUCKET_LEN_MIN: usize = 64;
-const BUCKETS_AIM: usize = 128;
+const BUCKET_LEN_MIN: usize = 128;
+const BUCKETS_AIM: usize = 64;
 
 /// A number as an integer with the same order. Both zeros are one.
 fn key(number: f64) -> u64 {
@@ -18,15 +18,44 @@ fn key(number: f64) -> u64 {
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
+/// What a bucket holds.
+#[derive(Debug)]
+enum Entries {
+    /// Slots with their keys, ascending: by slot, so that part of them is a sorted list.
+    Mixed(Vec<(u32, u64)>),
+    /// Very many slots with one key.
+    Same(Bitmap),
+}
+
 #[derive(Debug)]
 struct Bucket {
     /// No key in it is smaller, and none greater; they are keys that once were in it.
     low: u64,
     high: u64,
-    /// Keys with their slots, in no order.
-    entries: Vec<(u64, u32)>,
+    entries: Entries,
     /// The slots of this bucket and all before it.
     through: Bitmap,
+}
+
+impl Bucket {
+    fn of(key: u64, through: Bitmap) -> Self {
+        Self { low: key, high: key, entries: Entries::Mixed(Vec::new()), through }
+    }
+
+    /// Its entries, as long as they are listed.
+    fn mixed_len(&self) -> Option<usize> {
+        match &self.entries {
+            Entries::Mixed(entries) => Some(entries.len()),
+            Entries::Same(_) => None,
+        }
+    }
+
+    fn list(&self, low: u64, high: u64, slots: &mut Vec<u32>) {
+        if let Entries::Mixed(entries) = &self.entries {
+            let within = entries.iter().filter(|(_, key)| (low..=high).contains(key));
+            slots.extend(within.map(|(slot, _)| *slot));
+        }
+    }
 }
 
 /// The numbers of a field.
@@ -58,26 +87,52 @@ impl Numbers {
 
     fn insert_key(&mut self, slot: u32, key: u64) {
         self.len += 1;
-        if self.buckets.is_empty() {
-            self.buckets.push(Bucket { low: key, high: key, entries: Vec::new(), through: Bitmap::default() });
-        }
-        let at = self.buckets.partition_point(|bucket| bucket.high < key).min(self.buckets.len() - 1);
+        let at = self.bucket_for(key);
         for bucket in &mut self.buckets[at..] {
             bucket.through.insert(slot);
         }
         let bucket = &mut self.buckets[at];
         (bucket.low, bucket.high) = (bucket.low.min(key), bucket.high.max(key));
-        bucket.entries.push((key, slot));
-        if bucket.entries.len() > 2 * BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) && bucket.low < bucket.high {
-            self.split(at);
+        match &mut bucket.entries {
+            Entries::Same(slots) => {
+                slots.insert(slot);
+            }
+            Entries::Mixed(entries) => {
+                let place = entries.partition_point(|entry| *entry < (slot, key));
+                entries.insert(place, (slot, key));
+                if entries.len() > 2 * BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) {
+                    self.split(at);
+                }
+            }
         }
+    }
+
+    /// The place of the bucket that a key belongs into. A bucket of one key takes no others: they get one of their own.
+    fn bucket_for(&mut self, key: u64) -> usize {
+        let after = self.buckets.partition_point(|bucket| bucket.high < key);
+        let takes = |bucket: &Bucket| bucket.mixed_len().is_some() || bucket.high == key;
+        if self.buckets.get(after).is_some_and(takes) {
+            return after;
+        }
+        let before = after.checked_sub(1);
+        if let Some(before) = before.filter(|before| takes(&self.buckets[*before])) {
+            return before;
+        }
+        let through = before.map_or_else(Bitmap::default, |before| self.buckets[before].through.clone());
+        self.buckets.insert(after, Bucket::of(key, through));
+        after
     }
 
     fn remove_key(&mut self, slot: u32, key: u64) {
         let at = self.buckets.partition_point(|bucket| bucket.high < key);
         let Some(bucket) = self.buckets.get_mut(at) else { return };
-        let Some(entry) = bucket.entries.iter().position(|entry| *entry == (key, slot)) else { return };
-        bucket.entries.swap_remove(entry);
+        let was_there = match &mut bucket.entries {
+            Entries::Same(slots) => slots.remove(slot),
+            Entries::Mixed(entries) => entries.binary_search(&(slot, key)).map(|place| entries.remove(place)).is_ok(),
+        };
+        if !was_there {
+            return;
+        }
         self.len -= 1;
         for bucket in &mut self.buckets[at..] {
             bucket.through.remove(slot);
@@ -85,51 +140,56 @@ impl Numbers {
         self.merge(at);
     }
 
-    /// Cuts a bucket of different keys in two.
+    /// Cuts a bucket in two by its keys, or notes that all are the same.
     fn split(&mut self, at: usize) {
-        let mut keys: Vec<u64> = self.buckets[at].entries.iter().map(|(key, _)| *key).collect();
-        let middle = keys.len() / 2;
-        let pivot = *keys.select_nth_unstable(middle).1;
-        let entries = std::mem::take(&mut self.buckets[at].entries);
-        let (mut lower, mut upper): (Vec<_>, Vec<_>) = entries.iter().copied().partition(|(key, _)| *key < pivot);
-        if lower.is_empty() {
-            // Half of them or more are the smallest key.
-            (lower, upper) = entries.into_iter().partition(|(key, _)| *key == pivot);
-        }
-        let bounds = |entries: &[(u64, u32)]| {
-            let keys = entries.iter().map(|(key, _)| *key);
-            Some((keys.clone().min()?, keys.max()?))
-        };
-        let Some(upper_bounds) = bounds(&upper) else {
-            // All keys are the same; those at the bounds have gone.
-            (self.buckets[at].low, self.buckets[at].high) = (pivot, pivot);
-            self.buckets[at].entries = lower;
+        let before = at.checked_sub(1).map(|before| &self.buckets[before].through);
+        let mut through = before.cloned().unwrap_or_default();
+        let bucket = &mut self.buckets[at];
+        let Entries::Mixed(entries) = &mut bucket.entries else { return };
+        let mut keys: Vec<u64> = entries.iter().map(|(_, key)| *key).collect();
+        keys.sort_unstable();
+        let (low, middle, high) = (keys[0], keys[keys.len() / 2], keys[keys.len() - 1]);
+        if low == high {
+            let mut slots = Bitmap::default();
+            for (slot, _) in entries {
+                slots.insert(*slot);
+            }
+            (bucket.low, bucket.high, bucket.entries) = (low, high, Entries::Same(slots));
             return;
-        };
-        (self.buckets[at].low, self.buckets[at].high) = upper_bounds;
-        self.buckets[at].entries = upper;
-        let Some((low, high)) = bounds(&lower) else { return };
-        let mut through = match at.checked_sub(1) {
-            Some(before) => self.buckets[before].through.clone(),
-            None => Bitmap::default(),
-        };
-        for (_, slot) in &lower {
+        }
+        // If half of them or more are the smallest key, those are the lower half.
+        let first_of_upper = if middle > low { middle } else { low + 1 };
+        let upper = keys.partition_point(|key| *key < first_of_upper);
+        let (lower_high, upper_low) = (keys[upper - 1], keys[upper]);
+        let (lower, upper): (Vec<_>, Vec<_>) = entries.iter().copied().partition(|(_, key)| *key < first_of_upper);
+        (bucket.low, bucket.high, bucket.entries) = (upper_low, high, Entries::Mixed(upper));
+        for (slot, _) in &lower {
             through.insert(*slot);
         }
-        self.buckets.insert(at, Bucket { low, high, entries: lower, through });
+        let lower = Bucket { low, high: lower_high, entries: Entries::Mixed(lower), through };
+        self.buckets.insert(at, lower);
     }
 
     /// Joins a bucket that has become small with the next, or drops it when it is empty.
     fn merge(&mut self, at: usize) {
-        let len = self.buckets[at].entries.len();
-        let next_len = self.buckets.get(at + 1).map_or(usize::MAX, |next| next.entries.len());
-        if len == 0 {
+        let small = BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) / 2;
+        let is_empty = match &self.buckets[at].entries {
+            Entries::Mixed(entries) => entries.is_empty(),
+            Entries::Same(slots) => slots.is_empty(),
+        };
+        let len = |at: usize| self.buckets.get(at).and_then(Bucket::mixed_len);
+        if is_empty {
             self.buckets.remove(at);
-        } else if next_len.saturating_add(len) < BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) / 2 {
+        } else if let (Some(len), Some(next_len)) = (len(at), len(at + 1))
+            && len + next_len < small
+        {
             let bucket = self.buckets.remove(at);
             let next = &mut self.buckets[at];
             next.low = bucket.low;
-            next.entries.extend(bucket.entries);
+            if let (Entries::Mixed(entries), Entries::Mixed(from)) = (&mut next.entries, bucket.entries) {
+                entries.extend(from);
+                entries.sort_unstable();
+            }
         }
     }
 
@@ -151,24 +211,19 @@ impl Numbers {
         if low > high || first >= end {
             return Candidates::none();
         }
-        let is_whole = |bucket: &Bucket| low <= bucket.low && bucket.high <= high && self.multi_valued == 0;
         let mut listed = Vec::new();
-        let mut list = |bucket: &Bucket| {
-            let within = bucket.entries.iter().filter(|(key, _)| (low..=high).contains(key));
-            listed.extend(within.map(|(_, slot)| *slot));
-        };
         if self.multi_valued > 0 {
-            self.buckets[first..end].iter().for_each(list);
-            return Candidates::listed(listed);
+            return self.range_of_several(first..end, low, high);
         }
+        let is_whole = |bucket: &Bucket| low <= bucket.low && bucket.high <= high;
         let whole_first = if is_whole(&self.buckets[first]) { first } else { first + 1 };
         let whole_end = if is_whole(&self.buckets[end - 1]) { end } else { end - 1 };
         if whole_first > first {
-            list(&self.buckets[first]);
+            self.buckets[first].list(low, high, &mut listed);
         }
         // A single bucket that is cut on both sides is both the first and the last.
         if whole_end < end && end - 1 > first {
-            list(&self.buckets[end - 1]);
+            self.buckets[end - 1].list(low, high, &mut listed);
         }
         let edges = Candidates::listed(listed);
         if whole_first >= whole_end {
@@ -176,5 +231,19 @@ impl Numbers {
         }
         let before = whole_first.checked_sub(1).map(|before| &self.buckets[before].through);
         edges.or(Candidates::span(&self.buckets[whole_end - 1].through, before))
+    }
+
+    /// The slots of a range in these buckets, where slots may have several numbers.
+    fn range_of_several(&self, buckets: Range<usize>, low: u64, high: u64) -> Candidates<'_> {
+        let mut listed = Vec::new();
+        let mut found = Candidates::none();
+        for bucket in &self.buckets[buckets] {
+            match &bucket.entries {
+                Entries::Mixed(_) => bucket.list(low, high, &mut listed),
+                // It has one key, which is in the range.
+                Entries::Same(slots) => found = found.or(Candidates::set(slots)),
+            }
+        }
+        found.or(Candidates::listed(listed))
     }
 }

@@ -210,7 +210,7 @@ pub fn check_view(view: &ViewKey) -> Result<()> {
 /// Whether a view shows what a document stands for.
 pub(super) fn shows(path: &RoomPath, query: &Query, document: &Document) -> bool {
     let is_within = |value: &muster_domain::query::Value| *value == muster_domain::query::Value::from(path.as_str());
-    (path.as_str().is_empty() || document.values(WITHIN).iter().any(is_within)) && query.matches(document).is_some()
+    (path.as_str().is_empty() || document.values(WITHIN).any(is_within)) && query.matches(document).is_some()
 }
 
 fn parse(filter: &str) -> Result<Query> {

@@ -1,0 +1,149 @@
+//! Why a ticket waits: who would come closest, and what stands between. Looks, and changes nothing.
+
+use std::fmt;
+
+use muster_domain::query::{Candidates, Clause, Query, Value};
+
+use super::Matchmaker;
+use super::pass::Budget;
+use super::ticket::{Ticket, TicketId};
+
+/// Most tickets looked at for an explanation, the longest waiting first.
+const EXAMINED_MAX: usize = 1_000;
+/// Most tickets named in an explanation.
+pub const EXPLAINED_MAX: usize = 5;
+
+/// Why a ticket waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Which.
+    pub ticket: TicketId,
+    /// Whether it still searches; if not, it waits to be found by newer tickets.
+    pub is_searching: bool,
+    /// How many players it brings.
+    pub players: u32,
+    /// How many players a match needs for it now: its `max_count` while it has patience, then its `min_count`.
+    pub players_needed: u32,
+    /// How many players on other tickets it may be matched with, each by itself.
+    pub players_found: u32,
+    /// How many tickets were looked at.
+    pub examined: u32,
+    /// Those it cannot be matched with and that come closest, the fewest obstacles first.
+    pub closest: Vec<Near>,
+}
+
+/// A ticket that another cannot be matched with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Near {
+    /// Which.
+    pub ticket: TicketId,
+    /// All that stands between. Without these they could be matched.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// What keeps two tickets apart.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Obstacle {
+    /// A term of a query does not hold, or holds and must not.
+    Term {
+        /// The ticket whose query it is.
+        of: TicketId,
+        /// Its place among the query's terms, from 0.
+        place: usize,
+        /// As it was written.
+        term: String,
+        /// What the other ticket has in that field; nothing if it lacks the field.
+        found: Vec<Value>,
+    },
+    /// No number of players would do for both now.
+    Counts,
+    /// They have a player in common, or the party.
+    Overlap,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counts => write!(formatter, "no number of players would do for both now"),
+            Self::Overlap => write!(formatter, "they have a player or the party in common"),
+            Self::Term { of, term, found, .. } => {
+                write!(formatter, "ticket {} asks for {term}, and the other has ", of.0)?;
+                if found.is_empty() {
+                    return write!(formatter, "nothing there");
+                }
+                for (place, value) in found.iter().enumerate() {
+                    let separator = if place == 0 { "" } else { ", " };
+                    match value {
+                        Value::Text(text) => write!(formatter, "{separator}\"{text}\"")?,
+                        Value::Number(number) => write!(formatter, "{separator}{number}")?,
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<M> Matchmaker<M> {
+    /// Why a ticket waits, if it does.
+    pub fn explain(&self, id: &TicketId) -> Option<Explanation> {
+        let slot = *self.by_id.get(id)?;
+        let ticket = self.tickets.get(&slot)?;
+        let others = self.documents.scan(Candidates::all(), 0).filter(|other| *other != slot);
+        let (mut players_found, mut examined, mut near) = (0_u32, 0, Vec::new());
+        for (other_slot, other) in others.take(EXAMINED_MAX).filter_map(|slot| Some((slot, self.tickets.get(&slot)?))) {
+            examined += 1;
+            let obstacles = self.obstacles(slot, ticket, other_slot, other);
+            if obstacles.is_empty() {
+                players_found = players_found.saturating_add(other.size());
+            } else {
+                near.push(Near { ticket: other.id.clone(), obstacles });
+            }
+        }
+        // Stable: among equals, who waits longest.
+        near.sort_by_key(|near| {
+            let fixed = near.obstacles.iter().filter(|obstacle| !matches!(obstacle, Obstacle::Term { .. })).count();
+            (fixed, near.obstacles.len())
+        });
+        near.truncate(EXPLAINED_MAX);
+        Some(Explanation {
+            ticket: id.clone(),
+            is_searching: self.active.contains(&slot),
+            players: ticket.size(),
+            players_needed: if self.is_patient(ticket) { ticket.max_count } else { ticket.min_count },
+            players_found,
+            examined,
+            closest: near,
+        })
+    }
+
+    fn obstacles(&self, slot: u32, ticket: &Ticket<M>, other_slot: u32, other: &Ticket<M>) -> Vec<Obstacle> {
+        let mut obstacles = Vec::new();
+        if !(self.counts_agree(ticket, other) || self.counts_agree(other, ticket)) {
+            obstacles.push(Obstacle::Counts);
+        }
+        if ticket.overlaps(other) {
+            obstacles.push(Obstacle::Overlap);
+        }
+        self.push_terms(ticket, other_slot, &mut obstacles);
+        self.push_terms(other, slot, &mut obstacles);
+        debug_assert!(!obstacles.is_empty() || self.is_mutual(slot, other_slot, &mut Budget::new(0)));
+        obstacles
+    }
+
+    /// The terms of a ticket's query that keep it from accepting the one in `other`.
+    fn push_terms(&self, ticket: &Ticket<M>, other: u32, obstacles: &mut Vec<Obstacle>) {
+        let Some(document) = self.documents.document(other) else { return };
+        let query: &Query = &ticket.query;
+        for place in query.obstacles(document) {
+            let clause: &Clause = &query.clauses()[place];
+            let found = clause.field.as_deref().map(|field| document.values(field).cloned().collect());
+            obstacles.push(Obstacle::Term {
+                of: ticket.id.clone(),
+                place,
+                term: query.clause_source(clause).to_owned(),
+                found: found.unwrap_or_default(),
+            });
+        }
+    }
+}

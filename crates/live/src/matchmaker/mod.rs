@@ -1,0 +1,262 @@
+//! The matchmaker: tickets wait, passes over them make groups of players who all accept each other.
+//!
+//! A pass starts every `interval_ms` and runs in slices, so that nobody waits for it: [`Matchmaker::begin_pass`], then
+//! [`Matchmaker::run_slice`] until it is done; tickets come and go between slices. Whatever a pass has rejected stays
+//! rejected until something changes: only tickets that are new, that lose patience or that widen are searched for, since
+//! every group that could not be made before holds one of them. Time, ids and randomness come from outside.
+
+mod demands;
+mod explain;
+mod group;
+mod pass;
+mod patterns;
+mod search;
+mod stats;
+mod ticket;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+
+use muster_domain::error::{Error, ErrorKind};
+use muster_domain::ids::SessionId;
+use muster_domain::query::{Candidates, Index};
+
+pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
+pub use self::pass::{Match, SLICE_UNITS, Slice};
+pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
+pub use self::ticket::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
+
+use self::demands::Demands;
+use self::pass::Pass;
+use self::patterns::Patterns;
+use crate::session::Millis;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// The shortest time between two passes, in milliseconds.
+pub const INTERVAL_MIN_MS: Millis = 100;
+
+/// How the matchmaker works, under its configuration names.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchmakerConfig {
+    /// `matchmaker.interval_ms`: from the start of one pass to the next; not under [`INTERVAL_MIN_MS`].
+    pub interval_ms: Millis,
+    /// `matchmaker.max_intervals`: in how many passes a ticket searches. Before the last only its `max_count` will do, at
+    /// the last anything from its `min_count` on. Later it waits to be found by others.
+    pub max_intervals: u32,
+    /// `matchmaker.max_tickets`: of one session, and of one party.
+    pub max_tickets: usize,
+    /// `matchmaker.total_tickets_max`: of all together.
+    pub total_tickets_max: usize,
+}
+
+impl Default for MatchmakerConfig {
+    fn default() -> Self {
+        Self { interval_ms: 15_000, max_intervals: 2, max_tickets: 3, total_tickets_max: 250_000 }
+    }
+}
+
+/// The pool of tickets. `M` is what the rim keeps of a member, its presence say.
+///
+/// Tickets lie in slots that are given out in ascending order and never twice, so that the order of slots is that of
+/// waiting.
+pub struct Matchmaker<M> {
+    config: MatchmakerConfig,
+    tickets: Map<u32, Box<Ticket<M>>>,
+    by_id: Map<TicketId, u32>,
+    by_member: Map<MemberKey, Vec<u32>>,
+    by_owner: Map<Owner, Vec<u32>>,
+    /// What queries ask about.
+    documents: Index,
+    /// What queries ask for: by it tickets are passed over whose queries reject the one that searches.
+    demands: Demands,
+    patterns: Patterns,
+    next_slot: u32,
+    /// Tickets that may still search.
+    active: BTreeSet<u32>,
+    /// The number of the current pass, or of the last.
+    passes: u64,
+    pass: Option<Pass>,
+    next_pass_at: Millis,
+    totals: MatchmakerTotals,
+}
+
+impl<M> Matchmaker<M> {
+    /// An empty pool.
+    pub fn new(config: MatchmakerConfig) -> Self {
+        let config = MatchmakerConfig {
+            interval_ms: config.interval_ms.max(INTERVAL_MIN_MS),
+            max_intervals: config.max_intervals.max(1),
+            ..config
+        };
+        Self {
+            config,
+            tickets: Map::default(),
+            by_id: Map::default(),
+            by_member: Map::default(),
+            by_owner: Map::default(),
+            // Every ticket has its own, and hardly anybody asks for them.
+            documents: Index::with_unindexed(&["ticket", "created_at"]),
+            demands: Demands::default(),
+            patterns: Patterns::default(),
+            next_slot: 0,
+            active: BTreeSet::new(),
+            passes: 0,
+            pass: None,
+            next_pass_at: 0,
+            totals: MatchmakerTotals::default(),
+        }
+    }
+
+    /// Takes a ticket in. It takes part in the passes that begin from now on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with what to change, `ResourceExhausted` when its owner or the server has too many tickets,
+    /// `AlreadyExists` for an id that is taken.
+    pub fn add(&mut self, new: NewTicket<M>, now: Millis) -> Result<(), Error> {
+        let ticket = Box::new(Ticket::new(new, self.passes + 1, now)?);
+        if let Err(error) = self.check_limits(&ticket) {
+            self.totals.refused += 1;
+            return Err(error);
+        }
+        if self.by_id.contains_key(&ticket.id) {
+            return Err(Error::new(ErrorKind::AlreadyExists, "There is a ticket with this id already: make another."));
+        }
+        if self.next_slot == u32::MAX {
+            self.renumber();
+        }
+        self.totals.added += 1;
+        self.place(ticket);
+        Ok(())
+    }
+
+    fn check_limits(&self, ticket: &Ticket<M>) -> Result<(), Error> {
+        let own = self.by_owner.get(&ticket.owner).map_or(0, Vec::len);
+        let message = if self.tickets.len() >= self.config.total_tickets_max {
+            "The matchmaker is full: try again later.".to_owned()
+        } else if own >= self.config.max_tickets && !matches!(ticket.owner, Owner::Server(_)) {
+            format!("There are {own} tickets already, which is the most: remove one, or wait for a match.")
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::ResourceExhausted, message))
+    }
+
+    fn place(&mut self, ticket: Box<Ticket<M>>) {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        self.documents.insert(slot, ticket.document());
+        self.demands.insert(slot, &ticket);
+        self.by_id.insert(ticket.id.clone(), slot);
+        self.by_owner.entry(ticket.owner.clone()).or_default().push(slot);
+        for key in ticket.keys() {
+            self.by_member.entry(key.clone()).or_default().push(slot);
+        }
+        self.active.insert(slot);
+        self.tickets.insert(slot, ticket);
+    }
+
+    /// Gives every ticket a new slot, from 0 on, when four billion have been used up.
+    fn renumber(&mut self) {
+        let slots: Vec<u32> = self.documents.scan(Candidates::all(), 0).collect();
+        let active = std::mem::take(&mut self.active);
+        let tickets: Vec<_> = slots.iter().filter_map(|slot| Some((*slot, self.take(*slot)?))).collect();
+        self.next_slot = 0;
+        self.patterns.clear();
+        // A pass that runs starts over: it finds nothing twice.
+        self.pass = self.pass.take().map(|pass| Pass::new(tickets.len() as u32, pass.now));
+        for (slot, ticket) in tickets {
+            let new_slot = self.next_slot;
+            self.place(ticket);
+            if !active.contains(&slot) {
+                self.active.remove(&new_slot);
+            }
+        }
+    }
+
+    /// Takes a ticket out of everything.
+    fn take(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
+        let ticket = self.tickets.remove(&slot)?;
+        self.documents.remove(slot);
+        self.demands.remove(slot);
+        self.by_id.remove(&ticket.id);
+        forget(&mut self.by_owner, &ticket.owner, slot);
+        for key in ticket.keys() {
+            forget(&mut self.by_member, key, slot);
+        }
+        self.active.remove(&slot);
+        Some(ticket)
+    }
+
+    /// Takes a ticket back.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, or it is not of this owner.
+    pub fn remove(&mut self, id: &TicketId, owner: &Owner) -> Result<Box<Ticket<M>>, Error> {
+        let slot = self.by_id.get(id).copied().filter(|slot| self.tickets[slot].owner == *owner);
+        let removed = slot.and_then(|slot| self.take(slot));
+        self.totals.removed += u64::from(removed.is_some());
+        removed.ok_or_else(|| Error::new(ErrorKind::NotFound, "There is no such ticket: it may have been matched."))
+    }
+
+    /// Takes back every ticket that a session is in, its parties' too: when it closes.
+    pub fn remove_session(&mut self, session_id: SessionId) -> Vec<Box<Ticket<M>>> {
+        let slots = self.by_member.get(&MemberKey::Session(session_id)).cloned();
+        self.remove_all(slots.unwrap_or_default())
+    }
+
+    /// Takes back every ticket of an owner: of a party whose members change, say.
+    pub fn remove_owner(&mut self, owner: &Owner) -> Vec<Box<Ticket<M>>> {
+        let slots = self.by_owner.get(owner).cloned();
+        self.remove_all(slots.unwrap_or_default())
+    }
+
+    #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
+    fn remove_all(&mut self, slots: Vec<u32>) -> Vec<Box<Ticket<M>>> {
+        let removed: Vec<_> = slots.into_iter().filter_map(|slot| self.take(slot)).collect();
+        self.totals.removed += removed.len() as u64;
+        removed
+    }
+
+    /// A ticket that waits.
+    pub fn ticket(&self, id: &TicketId) -> Option<&Ticket<M>> {
+        self.by_id.get(id).and_then(|slot| self.tickets.get(slot)).map(|ticket| &**ticket)
+    }
+
+    /// How many tickets wait.
+    pub fn len(&self) -> usize {
+        self.tickets.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.tickets.is_empty()
+    }
+
+    /// How many tickets still search; the others wait to be found.
+    pub fn active_len(&self) -> usize {
+        self.active.len()
+    }
+
+    /// The ticket that waits longest.
+    pub fn oldest(&self) -> Option<&Ticket<M>> {
+        let slot = self.documents.scan(Candidates::all(), 0).next()?;
+        self.tickets.get(&slot).map(|ticket| &**ticket)
+    }
+
+    /// What happened so far, for metrics and `GET /v2/matchmaker/stats`.
+    pub fn totals(&self) -> &MatchmakerTotals {
+        &self.totals
+    }
+}
+
+fn forget<K: std::hash::Hash + Eq>(map: &mut Map<K, Vec<u32>>, key: &K, slot: u32) {
+    if let Some(slots) = map.get_mut(key) {
+        slots.retain(|other| *other != slot);
+        if slots.is_empty() {
+            map.remove(key);
+        }
+    }
+}

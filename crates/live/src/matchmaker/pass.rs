@@ -1,0 +1,193 @@
+//! A pass: every ticket that may have a group by now searches, the longest waiting first. Runs in slices; what a slice
+//! finds is out of the pool when it returns.
+
+use muster_domain::Timestamp;
+
+use super::Matchmaker;
+use super::search::{Progress, Search};
+use super::stats::Completion;
+use super::ticket::Ticket;
+use crate::session::Millis;
+
+/// A budget for [`Matchmaker::run_slice`] of about a millisecond on one core.
+pub const SLICE_UNITS: u32 = 25_000;
+/// What one ticket costs apart from its search, and taking one out of the pool.
+const TICKET_UNITS: u32 = 10;
+const TAKE_UNITS: u32 = 120;
+
+/// What is left of a slice, in units of a few dozen nanoseconds.
+#[derive(Debug)]
+pub(super) struct Budget(u32);
+
+impl Budget {
+    pub fn new(units: u32) -> Self {
+        Self(units)
+    }
+
+    pub fn spend(&mut self, units: u32) {
+        self.0 = self.0.saturating_sub(units);
+    }
+
+    pub fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A pass under way.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// The next slot to look at.
+    cursor: u32,
+    /// Tickets from this slot on came after the pass began.
+    end: u32,
+    /// When it began.
+    pub now: Millis,
+    search: Option<Search>,
+}
+
+impl Pass {
+    pub fn new(end: u32, now: Millis) -> Self {
+        Self { cursor: 0, end, now, search: None }
+    }
+}
+
+/// Whether a pass goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// There is more to do: run another slice when others had their turn.
+    More,
+    /// The pass is over, or none was under way.
+    Done,
+}
+
+/// Tickets whose players all accept each other. They are out of the pool.
+#[derive(Debug)]
+pub struct Match<M> {
+    /// Those matched, the longest waiting first.
+    pub tickets: Vec<Box<Ticket<M>>>,
+    /// Other tickets of the same players and parties, which went with them.
+    pub dropped: Vec<Box<Ticket<M>>>,
+}
+
+impl<M> Matchmaker<M> {
+    /// When the next pass should begin.
+    pub fn next_pass_at(&self) -> Millis {
+        self.next_pass_at
+    }
+
+    /// Begins a pass. One that is still under way just goes on.
+    pub fn begin_pass(&mut self, now: Millis) {
+        if self.pass.is_some() {
+            return;
+        }
+        self.next_pass_at = now.saturating_add(self.config.interval_ms);
+        self.passes += 1;
+        self.totals.passes += 1;
+        self.patterns.forget(self.passes);
+        self.pass = Some(Pass::new(self.next_slot, now));
+    }
+
+    /// Works on the pass for about so many units ([`SLICE_UNITS`]) and appends what it finds to `matches`.
+    pub fn run_slice(&mut self, units: u32, matches: &mut Vec<Match<M>>) -> Slice {
+        let mut budget = Budget::new(units.max(1));
+        while let Some(mut pass) = self.pass.take() {
+            if budget.is_spent() {
+                self.pass = Some(pass);
+                return Slice::More;
+            }
+            budget.spend(TICKET_UNITS);
+            let Some(mut search) = pass.search.take().or_else(|| self.next_search(&mut pass)) else { break };
+            if !self.learn_patterns(search.slot, &mut budget) {
+                pass.search = Some(search);
+                self.pass = Some(pass);
+                continue;
+            }
+            match self.search(&mut search, &mut budget) {
+                Progress::More => pass.search = Some(search),
+                Progress::Nothing { was_cut } => self.found_nothing(search.slot, was_cut),
+                Progress::Found(slots) => {
+                    let found = self.complete(slots, pass.now);
+                    budget.spend(TAKE_UNITS * (found.tickets.len() + found.dropped.len()) as u32);
+                    matches.push(found);
+                }
+            }
+            self.pass = Some(pass);
+        }
+        Slice::Done
+    }
+
+    /// Tries the patterns that a ticket demands, as far as the budget goes.
+    fn learn_patterns(&mut self, slot: u32, budget: &mut Budget) -> bool {
+        let Some(ticket) = self.tickets.get(&slot) else { return true };
+        self.patterns.learn(&ticket.query, &self.documents, self.passes, budget)
+    }
+
+    /// The search of the next ticket for which something has changed. Those for which nothing has are passed over.
+    fn next_search(&mut self, pass: &mut Pass) -> Option<Search> {
+        loop {
+            let slot = *self.active.range(pass.cursor..pass.end).next()?;
+            pass.cursor = slot + 1;
+            if self.is_worth_searching(slot) {
+                self.totals.searches += 1;
+                return self.tickets.get(&slot).map(|ticket| Search::new(slot, ticket));
+            }
+            self.retire(slot);
+        }
+    }
+
+    /// Whether a ticket may find now what nobody found before. Widens it if it is due.
+    fn is_worth_searching(&mut self, slot: u32) -> bool {
+        let max_intervals = u64::from(self.config.max_intervals);
+        let Some(ticket) = self.tickets.get_mut(&slot) else { return false };
+        let age = self.passes.saturating_sub(ticket.first_pass);
+        let loses_patience = age + 1 == max_intervals && ticket.min_count < ticket.max_count;
+        let widens = age > u64::from(ticket.widened) && ticket.may_widen();
+        if widens {
+            ticket.widen(u32::try_from(age).unwrap_or(u32::MAX));
+            self.demands.insert(slot, ticket);
+        }
+        age == 0 || loses_patience || widens || ticket.was_cut
+    }
+
+    fn found_nothing(&mut self, slot: u32, was_cut: bool) {
+        self.totals.searches_cut += u64::from(was_cut);
+        if let Some(ticket) = self.tickets.get_mut(&slot) {
+            ticket.was_cut = was_cut;
+        }
+        self.retire(slot);
+    }
+
+    /// Lets a ticket search no more if its last search is over: from now on it waits to be found.
+    fn retire(&mut self, slot: u32) {
+        let Some(ticket) = self.tickets.get(&slot) else { return };
+        let is_last = !self.is_patient(ticket);
+        let is_settled = ticket.min_count == ticket.max_count && !ticket.was_cut;
+        if (is_last || is_settled) && !ticket.may_widen() {
+            self.active.remove(&slot);
+        }
+    }
+
+    /// Takes a group out of the pool, and with it every other ticket of its players and parties.
+    fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> Match<M> {
+        slots.sort_unstable();
+        let tickets: Vec<_> = slots.into_iter().filter_map(|slot| self.take(slot)).collect();
+        let mut others = Vec::new();
+        for ticket in &tickets {
+            let of_members = ticket.keys().iter().filter_map(|key| self.by_member.get(key));
+            let of_party = ticket.party_id().and_then(|_| self.by_owner.get(&ticket.owner));
+            others.extend(of_members.chain(of_party).flatten());
+        }
+        others.sort_unstable();
+        others.dedup();
+        let dropped: Vec<_> = others.into_iter().filter_map(|slot| self.take(slot)).collect();
+        self.totals.matches += 1;
+        self.totals.dropped += dropped.len() as u64;
+        for ticket in &tickets {
+            let waited_ms = now.saturating_sub(ticket.added_at);
+            let completed_at = Timestamp(ticket.created_at.0.saturating_add_unsigned(waited_ms.saturating_mul(1_000)));
+            let completion = Completion { created_at: ticket.created_at, completed_at };
+            self.totals.complete(completion, ticket.size(), waited_ms);
+        }
+        Match { tickets, dropped }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which tickets fit a wildcard or regular expression that many queries share: each is tried on each ticket once, a few
+//! at a time, instead of once per search. A ticket in a slot never changes, so what was tried stays true.
+
+use std::collections::BTreeMap;
+
+use muster_domain::query::{Bitmap, Candidates, Clause, Index, Occur, Query, Test};
+
+use super::pass::Budget;
+
+/// Most patterns that are remembered; others are tried on each candidate.
+const PATTERNS_KEPT_MAX: usize = 64;
+
+#[derive(Default)]
+struct Known {
+    fitting: Bitmap,
+    /// Tickets in slots before this were tried.
+    tried_to: u32,
+    /// The number of the last pass that asked.
+    used_in: u64,
+}
+
+/// What is known of patterns, by their text.
+#[derive(Default)]
+pub(super) struct Patterns {
+    known: BTreeMap<Box<str>, Known>,
+}
+
+/// The patterns that a query demands and the index cannot answer, with their texts.
+fn unanswered<'a>(query: &'a Query, index: &'a Index) -> impl Iterator<Item = (&'a str, &'a Clause)> {
+    let patterns = query.having(Occur::Must).filter(|clause| matches!(clause.test, Test::Pattern(_)));
+    patterns.filter(|clause| !index.holding(clause).1).map(|clause| (query.clause_source(clause), clause))
+}
+
+impl Patterns {
+    /// Forgets what nobody asked for in this pass and the one before.
+    pub fn forget(&mut self, pass: u64) {
+        self.known.retain(|_, known| known.used_in + 1 >= pass);
+    }
+
+    /// Forgets everything: slots have changed.
+    pub fn clear(&mut self) {
+        self.known.clear();
+    }
+
+    /// Tries a query's patterns on tickets that they were not tried on, as far as the budget goes. Says whether all were.
+    pub fn learn(&mut self, query: &Query, index: &Index, pass: u64, budget: &mut Budget) -> bool {
+        for (text, clause) in unanswered(query, index) {
+            if !self.known.contains_key(text) && self.known.len() >= PATTERNS_KEPT_MAX {
+                continue;
+            }
+            let known = self.known.entry(text.into()).or_default();
+            known.used_in = pass;
+            for slot in index.scan(Candidates::all(), known.tried_to) {
+                if budget.is_spent() {
+                    return false;
+                }
+                budget.spend(clause.cost());
+                known.tried_to = slot + 1;
+                if index.document(slot).is_some_and(|document| clause.test_document(document)) {
+                    known.fitting.insert(slot);
+                }
+            }
+        }
+        true
+    }
+
+    /// Leaves in `candidates` only those that fit the query's patterns, or were not tried.
+    pub fn narrow<'a>(&'a self, query: &Query, index: &'a Index, candidates: Candidates<'a>) -> Candidates<'a> {
+        unanswered(query, index).filter_map(|(text, _)| self.known.get(text)).fold(candidates, |candidates, known| {
+            candidates.and(Candidates::set(&known.fitting).or(Candidates::from_slot(known.tried_to)))
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! What the matchmaker promises: rules one by one, and all of them against brute force over random pools.
+
+mod explanations;
+mod properties;
+mod rules;
+
+use std::sync::Arc;
+
+use muster_domain::Timestamp;
+use muster_domain::ids::Uuid;
+
+use super::*;
+
+/// Seconds of the day at which tests begin.
+const START: i64 = 1_000;
+
+fn id(name: &str) -> TicketId {
+    TicketId(Arc::from(name))
+}
+
+fn session(number: u128) -> SessionId {
+    SessionId(Uuid::from_u128(number))
+}
+
+fn member(number: u128) -> Member<u128> {
+    Member { key: MemberKey::Session(session(number)), presence: number }
+}
+
+/// A ticket of one player, under whose number its id stands.
+fn solo(number: u128, counts: (u32, u32), query: &str) -> NewTicket<u128> {
+    NewTicket {
+        id: id(&number.to_string()),
+        owner: Owner::Session(session(number)),
+        members: vec![member(number)],
+        min_count: counts.0,
+        max_count: counts.1,
+        count_multiple: 1,
+        query: query.to_owned(),
+        string_properties: Default::default(),
+        numeric_properties: Default::default(),
+        widening: Vec::new(),
+        created_at: Timestamp::from_seconds(START),
+    }
+}
+
+fn party(name: &str, members: &[u128], counts: (u32, u32), query: &str) -> NewTicket<u128> {
+    NewTicket {
+        id: id(name),
+        owner: Owner::Party(Arc::from(name)),
+        members: members.iter().map(|number| member(*number)).collect(),
+        ..solo(0, counts, query)
+    }
+}
+
+impl NewTicket<u128> {
+    fn text(mut self, name: &str, value: &str) -> Self {
+        self.string_properties.insert(name.into(), value.into());
+        self
+    }
+
+    fn number(mut self, name: &str, value: f64) -> Self {
+        self.numeric_properties.insert(name.into(), value);
+        self
+    }
+
+    fn multiple(self, count_multiple: u32) -> Self {
+        Self { count_multiple, ..self }
+    }
+
+    fn named(self, name: &str) -> Self {
+        Self { id: id(name), ..self }
+    }
+}
+
+/// A matchmaker whose passes run a second apart.
+struct Pool {
+    matchmaker: Matchmaker<u128>,
+    now: Millis,
+}
+
+impl Pool {
+    fn new(max_intervals: u32) -> Self {
+        let config = MatchmakerConfig { interval_ms: 1_000, max_intervals, ..MatchmakerConfig::default() };
+        Self { matchmaker: Matchmaker::new(config), now: 0 }
+    }
+
+    fn with(tickets: impl IntoIterator<Item = NewTicket<u128>>) -> Self {
+        let mut pool = Self::new(2);
+        tickets.into_iter().for_each(|ticket| pool.add(ticket));
+        pool
+    }
+
+    fn add(&mut self, ticket: NewTicket<u128>) {
+        self.matchmaker.add(ticket, self.now).expect("the ticket is in order");
+    }
+
+    /// A whole pass; the ids of the tickets of each match.
+    fn pass(&mut self) -> Vec<String> {
+        let mut matches = Vec::new();
+        self.now += 1_000;
+        self.matchmaker.begin_pass(self.now);
+        while self.matchmaker.run_slice(SLICE_UNITS, &mut matches) == Slice::More {}
+        matches.iter().map(|found| ids(&found.tickets)).collect()
+    }
+}
+
+fn ids<M>(tickets: &[Box<Ticket<M>>]) -> String {
+    tickets.iter().map(|ticket| &*ticket.id.0).collect::<Vec<_>>().join(" ")
+}
+
+/// A small seeded generator (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}

@@ -1,0 +1,273 @@
+//! What waits in the matchmaker: players who come together, what they offer and what they ask for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use muster_domain::Timestamp;
+use muster_domain::error::{Error, Result};
+use muster_domain::ids::SessionId;
+use muster_domain::query::{Document, Query};
+
+use crate::session::Millis;
+
+/// Most properties of a ticket, of both kinds together.
+pub const PROPERTIES_MAX: usize = 128;
+/// Most fields that one ticket widens.
+pub const WIDENINGS_MAX: usize = 8;
+
+/// A ticket's public id, made by the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TicketId(pub Arc<str>);
+
+/// Who may take a ticket back, and whose tickets are counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// A player alone.
+    Session(SessionId),
+    /// A party, by its public id.
+    Party(Arc<str>),
+    /// Game code or an operator, under a name of their own. Not limited by `matchmaker.max_tickets`.
+    Server(Arc<str>),
+}
+
+/// Who a member is. Nobody is matched with themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MemberKey {
+    /// A player who is connected.
+    Session(SessionId),
+    /// Whoever a server's ticket stands for, under a name of its owner's.
+    Server(Arc<str>),
+}
+
+/// One player of a ticket.
+#[derive(Clone, Debug)]
+pub struct Member<M> {
+    /// Who it is.
+    pub key: MemberKey,
+    /// What the rim keeps of them.
+    pub presence: M,
+}
+
+/// By how much a ticket's demands on a number relax while it waits.
+///
+/// In the pass after its first, ranges over `field` in the ticket's query are `step` wider to either side, in the next
+/// twice that, up to `limit`. `-term`s never relax. The ticket goes on searching until its limit is reached. What others
+/// demand of it stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Widening {
+    /// Such as `properties.rank`.
+    pub field: String,
+    /// Per pass; more than 0.
+    pub step: f64,
+    /// At most; not less than `step`.
+    pub limit: f64,
+}
+
+/// A ticket as it is asked for.
+#[derive(Clone, Debug)]
+pub struct NewTicket<M> {
+    /// Not taken yet.
+    pub id: TicketId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Everybody who comes with it; they stay together.
+    pub members: Vec<Member<M>>,
+    /// The fewest players of a match, at least 2.
+    pub min_count: u32,
+    /// The most players of a match.
+    pub max_count: u32,
+    /// The players of a match are a multiple of this; it divides both counts. 1 allows any.
+    pub count_multiple: u32,
+    /// Whom it accepts.
+    pub query: String,
+    /// What others may ask about, as `properties.<name>`.
+    pub string_properties: BTreeMap<String, String>,
+    /// The same, with numbers.
+    pub numeric_properties: BTreeMap<String, f64>,
+    /// How its query relaxes.
+    pub widening: Vec<Widening>,
+    /// The time of day.
+    pub created_at: Timestamp,
+}
+
+/// A ticket that waits, or was matched.
+#[derive(Debug)]
+pub struct Ticket<M> {
+    /// Its public id.
+    pub id: TicketId,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Everybody who comes with it.
+    pub members: Vec<Member<M>>,
+    /// The fewest players of a match.
+    pub min_count: u32,
+    /// The most players of a match.
+    pub max_count: u32,
+    /// The players of a match are a multiple of this.
+    pub count_multiple: u32,
+    /// As they were given.
+    pub string_properties: BTreeMap<String, String>,
+    /// As they were given.
+    pub numeric_properties: BTreeMap<String, f64>,
+    /// When it was made, by the time of day.
+    pub created_at: Timestamp,
+    /// When it was added.
+    pub(super) added_at: Millis,
+    /// The number of the first pass it takes part in.
+    pub(super) first_pass: u64,
+    /// The query as it stands after widening.
+    pub(super) query: Query,
+    /// The query as it was given, and how it widens.
+    pub(super) widening: Option<Box<(Query, Vec<Widening>)>>,
+    /// By how many steps it was widened.
+    pub(super) widened: u32,
+    /// The last search met a limit before it had seen everything: another may find more.
+    pub(super) was_cut: bool,
+    /// Of all members, ascending.
+    keys: Box<[MemberKey]>,
+}
+
+impl<M> Ticket<M> {
+    pub(super) fn new(new: NewTicket<M>, first_pass: u64, now: Millis) -> Result<Self> {
+        check(&new)?;
+        let query = Query::parse(&new.query)?;
+        let mut keys: Vec<_> = new.members.iter().map(|member| member.key.clone()).collect();
+        keys.sort_unstable();
+        if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Error::invalid("A member stands twice on the ticket: name everybody once."));
+        }
+        let widening = (!new.widening.is_empty()).then(|| Box::new((query.clone(), new.widening)));
+        Ok(Self {
+            id: new.id,
+            owner: new.owner,
+            members: new.members,
+            min_count: new.min_count,
+            max_count: new.max_count,
+            count_multiple: new.count_multiple,
+            string_properties: new.string_properties,
+            numeric_properties: new.numeric_properties,
+            created_at: new.created_at,
+            added_at: now,
+            first_pass,
+            query,
+            widening,
+            widened: 0,
+            was_cut: false,
+            keys: keys.into(),
+        })
+    }
+
+    /// The party it is of.
+    pub fn party_id(&self) -> Option<&Arc<str>> {
+        match &self.owner {
+            Owner::Party(party_id) => Some(party_id),
+            Owner::Session(_) | Owner::Server(_) => None,
+        }
+    }
+
+    /// Whom it accepts, as it stands after widening.
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    /// How many players come with it.
+    pub fn size(&self) -> u32 {
+        // A party has at most some hundreds.
+        self.keys.len() as u32
+    }
+
+    pub(super) fn keys(&self) -> &[MemberKey] {
+        &self.keys
+    }
+
+    /// What queries ask about.
+    pub(super) fn document(&self) -> Document {
+        let mut document = Document::new();
+        for (name, text) in &self.string_properties {
+            document.push(&["properties.", name].concat(), text.as_str());
+        }
+        for (name, number) in &self.numeric_properties {
+            document.push(&["properties.", name].concat(), *number);
+        }
+        document.push("min_count", f64::from(self.min_count));
+        document.push("max_count", f64::from(self.max_count));
+        document.push("ticket", &*self.id.0);
+        if let Some(party_id) = self.party_id() {
+            document.push("party_id", &**party_id);
+        }
+        // Nanoseconds, as in the original; a few hundred of them get lost in the number.
+        document.push("created_at", self.created_at.0 as f64 * 1_000.0);
+        document
+    }
+
+    /// Whether a member, or the party, is of the other ticket too.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        if self.party_id().is_some() && self.party_id() == other.party_id() {
+            return true;
+        }
+        let (mut left, mut right) = (self.keys.iter().peekable(), other.keys.iter().peekable());
+        while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+            match a.cmp(b) {
+                std::cmp::Ordering::Less => left.next(),
+                std::cmp::Ordering::Greater => right.next(),
+                std::cmp::Ordering::Equal => return true,
+            };
+        }
+        false
+    }
+
+    /// Whether its query may still widen.
+    pub(super) fn may_widen(&self) -> bool {
+        let Some((_, widening)) = self.widening.as_deref() else { return false };
+        widening.iter().any(|widening| widening.step * f64::from(self.widened) < widening.limit)
+    }
+
+    /// Widens the query to what it is after so many passes.
+    pub(super) fn widen(&mut self, steps: u32) {
+        let Some((given, widening)) = self.widening.as_deref() else { return };
+        self.widened = steps;
+        self.query = widening.iter().fold(given.clone(), |query, widening| {
+            query.widened(&widening.field, (widening.step * f64::from(steps)).min(widening.limit))
+        });
+    }
+}
+
+/// Checks what a query cannot tell.
+fn check<M>(new: &NewTicket<M>) -> Result<()> {
+    let refuse = |message: String| Err(Error::invalid(message));
+    let (min, max, multiple) = (new.min_count, new.max_count, new.count_multiple);
+    if new.members.is_empty() {
+        return refuse("A ticket needs at least one member.".into());
+    }
+    if min < 2 {
+        return refuse(format!("min_count is {min}: a match has at least 2 players."));
+    }
+    if max < min {
+        return refuse(format!("max_count is {max} and min_count {min}: max_count must not be less."));
+    }
+    if multiple == 0 || !min.is_multiple_of(multiple) || !max.is_multiple_of(multiple) {
+        return refuse(format!(
+            "count_multiple is {multiple}: it must divide both min_count ({min}) and max_count ({max}) without a remainder."
+        ));
+    }
+    if let Some(name) = new.string_properties.keys().find(|name| new.numeric_properties.contains_key(*name)) {
+        return refuse(format!("The property \"{name}\" is both a text and a number: give one of them another name."));
+    }
+    if new.string_properties.len() + new.numeric_properties.len() > PROPERTIES_MAX {
+        return refuse(format!("A ticket has at most {PROPERTIES_MAX} properties: leave some out."));
+    }
+    if let Some((name, _)) = new.numeric_properties.iter().find(|(_, number)| !number.is_finite()) {
+        return refuse(format!("The property \"{name}\" is not a number."));
+    }
+    if new.widening.len() > WIDENINGS_MAX {
+        return refuse(format!("A ticket widens at most {WIDENINGS_MAX} fields: leave some out."));
+    }
+    for Widening { field, step, limit } in &new.widening {
+        if !(step.is_finite() && limit.is_finite() && *step > 0.0 && limit >= step) {
+            return refuse(format!(
+                "The field \"{field}\" widens by {step} up to {limit}: the step must be more than 0, the limit not less."
+            ));
+        }
+    }
+    Ok(())
+}
