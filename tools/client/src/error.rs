@@ -29,6 +29,9 @@ pub enum ClientError {
     /// The socket has ended; the reason is the server's.
     #[error("socket closed: {code} {reason}")]
     SocketClosed { code: u16, reason: String },
+    /// The session could not go on over another socket, for the server's reason. There is a new one, which knows nothing.
+    #[error("the session could not go on: {reason}")]
+    NotResumed { reason: String },
     /// A request over the socket was answered with an error.
     #[error("refused with realtime error {code}: {message}")]
     Realtime { code: i32, message: String },

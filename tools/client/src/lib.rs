@@ -9,6 +9,7 @@ mod http;
 mod operations;
 mod realtime;
 mod request;
+mod resume;
 mod socket;
 
 pub use error::ClientError;
@@ -17,4 +18,5 @@ pub use muster_wire as wire;
 pub use muster_wire::operations::typed;
 pub use realtime::{SocketPush, SocketRequest};
 pub use request::RequestParts;
+pub use resume::ResumableSocket;
 pub use socket::{Cid, Closed, Frame, Socket, SocketOptions};

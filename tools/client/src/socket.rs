@@ -25,7 +25,7 @@ const WAITING_LEN_MAX: usize = 100_000;
 /// RFC 6455: the close frame held no code.
 const NO_CODE: u16 = 1005;
 /// RFC 6455: the connection ended without a close frame.
-const ABNORMAL: u16 = 1006;
+pub(crate) const ABNORMAL: u16 = 1006;
 
 /// How to open a socket.
 #[derive(Debug, Clone, Default)]
@@ -68,9 +68,19 @@ pub struct Socket {
 impl Socket {
     /// Opens a socket with a session token. `address` is `host:port`.
     pub async fn open(address: &str, token: &str, options: &SocketOptions) -> Result<Self, ClientError> {
+        Self::open_asking(address, token, options, "").await
+    }
+
+    /// Opens a socket with more parameters, such as `&resume=new`.
+    pub(crate) async fn open_asking(
+        address: &str,
+        token: &str,
+        options: &SocketOptions,
+        parameters: &str,
+    ) -> Result<Self, ClientError> {
         let token = utf8_percent_encode(token, NON_ALPHANUMERIC);
         let (format, status) = (options.format.name(), options.status);
-        let mut target = format!("ws://{address}/ws?format={format}&status={status}&token={token}");
+        let mut target = format!("ws://{address}/ws?format={format}&status={status}&token={token}{parameters}");
         if !options.lang.is_empty() {
             target.push_str("&lang=");
             target.extend(utf8_percent_encode(&options.lang, NON_ALPHANUMERIC));
@@ -136,12 +146,23 @@ impl Socket {
 
     /// Sends an envelope as it stands.
     pub async fn send(&mut self, envelope: &Envelope) -> Result<(), ClientError> {
+        self.feed(envelope).await?;
+        self.flush().await
+    }
+
+    /// Takes an envelope to be sent with the next flush. Cancelled, it has not taken it.
+    pub(crate) async fn feed(&mut self, envelope: &Envelope) -> Result<(), ClientError> {
         let bytes = envelope::encode(envelope, self.format);
         let message = match self.format {
             Format::Json => WebSocketMessage::text(bytes),
             Format::Protobuf => WebSocketMessage::binary(bytes),
         };
-        Ok(self.stream.send(message).await?)
+        Ok(self.stream.feed(message).await?)
+    }
+
+    /// Sends what was taken. Cancelling it loses nothing.
+    pub(crate) async fn flush(&mut self) -> Result<(), ClientError> {
+        Ok(self.stream.flush().await?)
     }
 
     /// Sends a frame as it stands, right or wrong.
