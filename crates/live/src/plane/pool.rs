@@ -1,0 +1,178 @@
+//! The matchmaker on the plane: one shard owns the pool. Tickets go up to it, and what it matches is told by it.
+
+use std::sync::Arc;
+
+use muster_domain::Result;
+use muster_domain::ids::SessionId;
+
+use super::message::{Down, Reply, RequestRef, Up};
+use super::output::Output;
+use super::{Plane, Timer};
+use crate::matchmaker::{
+    Completion, Explanation, Match, Matchmaker, MatchmakerTotals, NewTicket, Owner, SLICE_UNITS, Slice, TicketId,
+};
+use crate::registry::SessionKey;
+use crate::session::Millis;
+use crate::stream::{Presence, ShardIndex, owner_of_name};
+
+/// What the pool's owner is asked.
+#[derive(Debug)]
+pub enum PoolAsk {
+    /// Take a ticket in.
+    Add(Box<NewTicket<Presence>>),
+    /// Take a ticket back.
+    Remove(TicketId, Owner),
+    /// A session closed: whatever ticket it is in goes.
+    RemoveSession(SessionId),
+    /// An owner's tickets go.
+    RemoveOwner(Owner),
+    /// Why a ticket of this owner's waits; of anybody's without one.
+    Explain(TicketId, Option<Owner>),
+    /// How busy it is.
+    Stats,
+}
+
+/// What the pool's owner answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PoolReply {
+    /// It is done.
+    Done,
+    /// Why a ticket waits.
+    Explained(Box<Explanation>),
+    /// How busy the pool is.
+    Stats(Box<PoolStats>),
+}
+
+/// How busy a pool is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PoolStats {
+    /// Tickets that wait.
+    pub tickets: usize,
+    /// Those among them that still search.
+    pub active: usize,
+    /// When the ticket was made that waits longest.
+    pub oldest: Option<muster_domain::Timestamp>,
+    /// The last tickets that were matched, newest first.
+    pub completions: Vec<Completion>,
+}
+
+/// The pool, where it is owned.
+pub(super) struct Pool {
+    matchmaker: Matchmaker<Presence>,
+    is_timed: bool,
+    is_passing: bool,
+}
+
+impl Pool {
+    pub(super) fn new(config: crate::matchmaker::MatchmakerConfig) -> Self {
+        Self { matchmaker: Matchmaker::new(config), is_timed: false, is_passing: false }
+    }
+
+    fn answer(&mut self, ask: PoolAsk, now: Millis) -> Result<PoolReply> {
+        let matchmaker = &mut self.matchmaker;
+        match ask {
+            PoolAsk::Add(ticket) => matchmaker.add(*ticket, now)?,
+            PoolAsk::Remove(id, owner) => drop(matchmaker.remove(&id, &owner)?),
+            PoolAsk::RemoveSession(session) => drop(matchmaker.remove_session(session)),
+            PoolAsk::RemoveOwner(owner) => drop(matchmaker.remove_owner(&owner)),
+            PoolAsk::Explain(id, owner) => {
+                let is_allowed = |ticket: &crate::matchmaker::Ticket<_>| owner.is_none_or(|owner| ticket.owner == owner);
+                let explained = matchmaker.ticket(&id).filter(|ticket| is_allowed(ticket)).is_some();
+                let explanation = explained.then(|| matchmaker.explain(&id)).flatten();
+                let missing = || muster_domain::Error::not_found("There is no such ticket: it may have been matched.");
+                return Ok(PoolReply::Explained(Box::new(explanation.ok_or_else(missing)?)));
+            }
+            PoolAsk::Stats => {
+                return Ok(PoolReply::Stats(Box::new(PoolStats {
+                    tickets: matchmaker.len(),
+                    active: matchmaker.active_len(),
+                    oldest: matchmaker.oldest().map(|ticket| ticket.created_at),
+                    completions: matchmaker.totals().completions.iter().cloned().collect(),
+                })));
+            }
+        }
+        Ok(PoolReply::Done)
+    }
+}
+
+impl Plane {
+    /// The shard that owns the pool of tickets.
+    pub fn pool_owner(&self) -> ShardIndex {
+        owner_of_name("matchmaker", self.shards)
+    }
+
+    /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].
+    pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Output) {
+        if let PoolAsk::Add(ticket) = &ask {
+            for member in &ticket.members {
+                self.local.note_ticket(member.presence.session);
+            }
+        }
+        let owner = self.pool_owner();
+        self.send_up(now, owner, Up::Pool { request, ask }, out);
+    }
+
+    /// When a session closes: its tickets go, if it had any.
+    pub(super) fn forget_tickets(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
+        if let Some(session) = self.local.session_with_tickets(key) {
+            self.ask_pool(now, PoolAsk::RemoveSession(session), None, out);
+        }
+    }
+
+    pub(super) fn own_pool(&mut self, now: Millis, request: Option<RequestRef>, ask: PoolAsk, out: &mut Output) {
+        let reply = self.pool.answer(ask, now);
+        if let Some(request) = request {
+            self.local.down(request.shard, Down::Reply(request.id, Reply::Pool(reply)), out);
+        }
+        if !self.pool.is_timed && !self.pool.matchmaker.is_empty() {
+            self.pool.is_timed = true;
+            // The first ticket after a rest waits for others as any does.
+            let interval = self.config.matchmaker.interval_ms;
+            self.wheel.set(self.pool.matchmaker.next_pass_at().max(now + interval.min(100)), Timer::Match);
+        }
+    }
+
+    pub(super) fn begin_pass(&mut self, now: Millis) {
+        self.pool.is_timed = false;
+        if self.pool.matchmaker.is_empty() {
+            return;
+        }
+        self.pool.matchmaker.begin_pass(now);
+        self.pool.is_passing = true;
+        self.pool.is_timed = true;
+        self.wheel.set(self.pool.matchmaker.next_pass_at(), Timer::Match);
+    }
+
+    /// One slice of a pass. Answers whether there is more to do.
+    pub(super) fn run_pass(&mut self, out: &mut Output) -> bool {
+        if !self.pool.is_passing {
+            return false;
+        }
+        let slice = self.pool.matchmaker.run_slice(SLICE_UNITS, &mut out.matches);
+        self.pool.is_passing = slice == Slice::More;
+        self.pool.is_passing
+    }
+
+    /// Whether a pass is under way.
+    pub(super) fn is_passing(&self) -> bool {
+        self.pool.is_passing
+    }
+
+    /// What the pool counted, where it is owned.
+    pub fn pool_totals(&self) -> &MatchmakerTotals {
+        self.pool.matchmaker.totals()
+    }
+
+    /// Tickets that wait here, and those that still search.
+    pub(super) fn pool_len(&self) -> (usize, usize) {
+        (self.pool.matchmaker.len(), self.pool.matchmaker.active_len())
+    }
+}
+
+/// The tickets of a party, by its public id.
+pub(super) fn party_owner(party_id: &str) -> Owner {
+    Owner::Party(Arc::from(party_id))
+}
+
+/// What the pool matched.
+pub type Matched = Match<Presence>;
