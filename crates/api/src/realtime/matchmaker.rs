@@ -1,0 +1,179 @@
+//! Tickets of players and parties, and telling those who were matched.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_domain::Error;
+use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::party;
+use muster_live::plane::{Matched, PoolAsk, PoolReply, Reply};
+use muster_live::stream::Presence;
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::matchmaker_matched::{Id, MatchmakerUser};
+use muster_wire::realtime::{
+    Envelope, MatchmakerAdd, MatchmakerMatched, MatchmakerRemove, MatchmakerTicket, PartyMatchmakerAdd,
+    PartyMatchmakerRemove, PartyMatchmakerTicket, UserPresence,
+};
+
+use super::events::{self, Push};
+use super::{Answer, Handled, SocketSession, matches, parties, refuse_domain};
+use crate::context::App;
+
+/// What a ticket asks for, whoever brings it.
+struct Wanted {
+    min_count: i32,
+    max_count: i32,
+    count_multiple: Option<i32>,
+    query: String,
+    string_properties: BTreeMap<String, String>,
+    numeric_properties: BTreeMap<String, f64>,
+}
+
+impl Wanted {
+    fn ticket(self, app: &App, owner: Owner, members: Vec<Presence>) -> NewTicket<Presence> {
+        // A negative count is refused as 0 is.
+        let count = |count: i32| u32::try_from(count).unwrap_or(0);
+        let member = |presence: Presence| Member { key: MemberKey::Session(presence.session_id), presence };
+        NewTicket {
+            id: TicketId(app.random_uuid().to_string().into()),
+            owner,
+            members: members.into_iter().map(member).collect(),
+            min_count: count(self.min_count),
+            max_count: count(self.max_count),
+            count_multiple: count(self.count_multiple.unwrap_or(1)),
+            query: self.query,
+            string_properties: self.string_properties,
+            numeric_properties: self.numeric_properties,
+            widening: Vec::new(),
+            created_at: app.clock.now(),
+        }
+    }
+}
+
+/// Asks the pool's owner.
+///
+/// Errors: what the pool refuses.
+pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply, Error> {
+    let reply = app.live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
+    match reply {
+        Some(Reply::Pool(reply)) => reply,
+        _ => Err(Error::unavailable("The server is stopping.")),
+    }
+}
+
+pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerAdd) -> Handled {
+    let MatchmakerAdd { min_count, max_count, query, string_properties, numeric_properties, count_multiple } = request;
+    let wanted = Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties };
+    let session = session.clone();
+    Handled::later(async move {
+        let Some(presence) = session.presence() else {
+            return refuse_domain(cid, &Error::unavailable("The session has closed."));
+        };
+        let ticket = wanted.ticket(&session.app, Owner::Session(session.session_id), vec![presence]);
+        let id = ticket.id.clone();
+        match ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
+            Ok(_) => {
+                let ticket = id.0.to_string();
+                Answer::Reply(Envelope::reply(cid, Message::MatchmakerTicket(MatchmakerTicket { ticket })))
+            }
+            Err(error) => refuse_domain(cid, &error),
+        }
+    })
+}
+
+pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: MatchmakerRemove) -> Handled {
+    take_back(session, cid, request.ticket, Owner::Session(session.session_id))
+}
+
+fn take_back(session: &Rc<SocketSession>, cid: String, ticket: String, owner: Owner) -> Handled {
+    let session = session.clone();
+    Handled::later(async move {
+        match ask_pool(&session.app, PoolAsk::Remove(TicketId(ticket.into()), owner)).await {
+            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Err(error) => refuse_domain(cid, &error),
+        }
+    })
+}
+
+pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: PartyMatchmakerAdd) -> Handled {
+    let stream = match parties::parse(session, &request.party_id) {
+        Ok(stream) => stream,
+        Err(refused) => return parties::refusal(cid, refused).into(),
+    };
+    let PartyMatchmakerAdd { party_id, min_count, max_count, query, string_properties, numeric_properties, .. } = request;
+    let count_multiple = request.count_multiple;
+    let wanted = Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties };
+    let session = session.clone();
+    Handled::later(async move {
+        let by = session.session_ref();
+        let (members, membership) = match parties::ask(&session, stream.clone(), party::Request::Matchmake(by)).await {
+            Ok(party::Reply::Matchmaking { members, membership }) => (members, membership),
+            Ok(_) => return refuse_domain(cid, &Error::unavailable("The server is stopping.")),
+            Err(refused) => return parties::refusal(cid, refused),
+        };
+        let owner = Owner::Party(party_id.as_str().into());
+        let members = members.into_iter().map(|member| member.presence).collect();
+        let ticket = wanted.ticket(&session.app, owner.clone(), members);
+        let id = ticket.id.clone();
+        if let Err(error) = ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
+            return refuse_domain(cid, &error);
+        }
+        let issued = party::Request::TicketIssued { by, ticket: id.0.clone(), membership };
+        if let Err(refused) = parties::ask(&session, stream, issued).await {
+            // Somebody came or went meanwhile: the ticket is for another party than this is now.
+            let _ = ask_pool(&session.app, PoolAsk::Remove(id, owner)).await;
+            return parties::refusal(cid, refused);
+        }
+        let ticket = PartyMatchmakerTicket { party_id, ticket: id.0.to_string() };
+        Answer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
+    })
+}
+
+pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: PartyMatchmakerRemove) -> Handled {
+    let stream = match parties::parse(session, &request.party_id) {
+        Ok(stream) => stream,
+        Err(refused) => return parties::refusal(cid, refused).into(),
+    };
+    let session = session.clone();
+    Handled::later(async move {
+        let by = session.session_ref();
+        if let Err(refused) = parties::ask(&session, stream, party::Request::MayWithdraw(by)).await {
+            return parties::refusal(cid, refused);
+        }
+        let remove = PoolAsk::Remove(TicketId(request.ticket.into()), Owner::Party(request.party_id.into()));
+        match ask_pool(&session.app, remove).await {
+            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Err(error) => refuse_domain(cid, &error),
+        }
+    })
+}
+
+/// Tells everybody of a match the way in, which is a relayed match that does not exist until one of them joins.
+pub(crate) fn tell_matched(app: &App, matched: &Matched) {
+    let token = matches::token(app, app.random_uuid());
+    let mut users = Vec::new();
+    for ticket in &matched.tickets {
+        for member in &ticket.members {
+            users.push(MatchmakerUser {
+                presence: Some(UserPresence { persistence: false, status: None, ..events::user_presence(&member.presence) }),
+                party_id: ticket.party_id().map(|id| id.to_string()).unwrap_or_default(),
+                string_properties: ticket.string_properties.clone(),
+                numeric_properties: ticket.numeric_properties.clone(),
+            });
+        }
+    }
+    let members = matched.tickets.iter().flat_map(|ticket| ticket.members.iter().map(move |member| (ticket, member)));
+    for ((ticket, member), user) in members.zip(users.clone()) {
+        if !matches!(member.key, MemberKey::Session(_)) {
+            continue;
+        }
+        let message = Message::MatchmakerMatched(MatchmakerMatched {
+            ticket: ticket.id.0.to_string(),
+            users: users.clone(),
+            self_: Some(user),
+            id: Some(Id::Token(token.clone())),
+        });
+        app.live.push(member.presence.session, Arc::new(Push::new(message)));
+    }
+}
