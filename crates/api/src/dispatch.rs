@@ -5,7 +5,7 @@ use muster_wire::operations::{Operation, typed};
 
 use crate::context::{App, Context};
 use crate::pipeline::{Call, Codec, run, unbuilt};
-use crate::{account, authenticate, chat, link, matches, notifications, parties, session, storage, users};
+use crate::{account, authenticate, chat, link, matches, matchmaker, notifications, parties, session, storage, users};
 
 /// Runs the operation of a call; answers its encoded response.
 ///
@@ -36,6 +36,7 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         Operation::WriteStorageObjects => run::<t::WriteStorageObjects, C>(app, call, storage::write).await,
         Operation::DeleteStorageObjects => run::<t::DeleteStorageObjects, C>(app, call, storage::delete).await,
         Operation::ListStorageObjects => run::<t::ListStorageObjects, C>(app, call, storage::list).await,
+        Operation::GetMatchmakerStats => run::<t::GetMatchmakerStats, C>(app, call, matchmaker::stats).await,
         Operation::ListMatches => run::<t::ListMatches, C>(app, call, matches::list).await,
         Operation::ListParties => run::<t::ListParties, C>(app, call, parties::list).await,
         Operation::AuthenticateApple
@@ -86,7 +87,6 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         | Operation::JoinTournament
         | Operation::WriteTournamentRecord
         | Operation::DeleteTournamentRecord
-        | Operation::GetMatchmakerStats
         | Operation::RpcFunc
         | Operation::Event
         | Operation::ValidatePurchaseApple

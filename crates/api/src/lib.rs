@@ -16,6 +16,7 @@ pub mod keys;
 pub mod link;
 pub mod live;
 pub mod matches;
+pub mod matchmaker;
 pub mod metrics;
 pub mod notifications;
 pub mod parties;

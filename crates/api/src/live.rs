@@ -2,14 +2,14 @@
 //!
 //! What a step wants done is carried out by the [`Rim`] right behind it, so that handlers never see it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::UserId;
 use muster_live::plane::{
-    JoinOptions, JoinRefusal, Joined, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
+    JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
 };
 use muster_live::{
     CloseReason, Delivery, Millis, Plane, Presence, SessionKey, SessionRef, ShardIndex, StreamKey, plane::Audience,
@@ -41,6 +41,8 @@ pub struct Live {
     /// Who waits for which answer. Every question is answered, so this is bounded by the handlers that run.
     waiting: RefCell<HashMap<u64, oneshot::Sender<Reply>>>,
     is_broken: Cell<bool>,
+    /// Who tells players of a match.
+    on_match: OnceCell<Box<dyn Fn(&Matched)>>,
 }
 
 /// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
@@ -61,6 +63,7 @@ impl Live {
             output: RefCell::default(),
             waiting: RefCell::default(),
             is_broken: Cell::new(false),
+            on_match: OnceCell::new(),
         }
     }
 
@@ -73,10 +76,22 @@ impl Live {
         let (next_due, is_busy, is_congested) = (plane.next_due(), plane.is_busy(), plane.is_congested());
         drop(plane);
         self.carry_out(&mut output);
+        let matches = std::mem::take(&mut output.matches);
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
+        // Telling is steps of its own.
+        for matched in matches {
+            if let Some(tell) = self.on_match.get() {
+                tell(&matched);
+            }
+        }
         std::mem::forget(unfinished);
         result
+    }
+
+    /// Sets who tells players of a match that the matchmaker found here.
+    pub fn on_match(&self, tell: impl Fn(&Matched) + 'static) {
+        let _ = self.on_match.set(Box::new(tell));
     }
 
     /// Whether a step panicked: the shard has to end.

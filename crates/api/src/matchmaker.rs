@@ -1,6 +1,6 @@
 //! How busy the matchmaker is.
 
-use muster_domain::{Error, Result};
+use muster_domain::{Error, ErrorKind, Result};
 use muster_live::plane::{PoolAsk, PoolReply};
 use muster_wire::api;
 
@@ -11,7 +11,7 @@ use crate::users::time;
 /// Tickets that wait, and the last that were matched.
 pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats> {
     let PoolReply::Stats(stats) = ask_pool(context.app, PoolAsk::Stats).await? else {
-        return Err(Error::unavailable("The server is stopping."));
+        return Err(Error::new(ErrorKind::Unavailable, "The server is stopping."));
     };
     let completion = |completion: &muster_live::matchmaker::Completion| api::MatchmakerCompletionStats {
         create_time: Some(time(completion.created_at)),

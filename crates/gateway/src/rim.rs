@@ -169,7 +169,8 @@ impl Rim for ShardRim {
     }
 
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool) {
-        if self.next_due.replace(next_due) != next_due || self.is_busy.replace(is_busy) != is_busy {
+        let was = (self.next_due.replace(next_due), self.is_busy.replace(is_busy));
+        if was != (next_due, is_busy) {
             self.changed.notify_one();
         }
         if is_congested != self.shared.is_paused() {

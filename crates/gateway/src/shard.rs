@@ -307,6 +307,12 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
                 return;
             }
         };
+        let matched = Rc::downgrade(&app);
+        app.live.on_match(move |found| {
+            if let Some(app) = matched.upgrade() {
+                muster_api::realtime::matchmaker::tell_matched(&app, found);
+            }
+        });
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {

@@ -26,6 +26,7 @@ use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
 use muster_gateway::ws::resume::ResumeLimits;
 use muster_gateway::ws::shared::SocketLimits;
 use muster_gateway::{GatewayConfig, HttpLimits, listener, rim, text_page, tls};
+use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
@@ -268,6 +269,8 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
             session_streams_max: config.live.session_streams_max,
             single_match: config.session.single_match,
             single_party: config.session.single_party,
+            matchmaker: matchmaker(config),
+            node: config.general.name.as_str().into(),
             ..PlaneConfig::default()
         },
         node: config.general.name.as_str().into(),
@@ -355,6 +358,16 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
 fn live_rules(config: &Config) -> LiveRules {
     let session = &config.session;
     LiveRules { node: config.general.name.as_str().into(), single_socket: session.single_socket }
+}
+
+fn matchmaker(config: &Config) -> MatchmakerConfig {
+    let keys = &config.matchmaker;
+    MatchmakerConfig {
+        interval_ms: if keys.interval_ms > 0 { keys.interval_ms } else { keys.interval_sec * 1_000 },
+        max_intervals: keys.max_intervals,
+        max_tickets: keys.max_tickets,
+        total_tickets_max: keys.total_tickets_max,
+    }
 }
 
 async fn listen(config: &Config) -> Result<TcpListener, StartError> {

@@ -136,6 +136,14 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
     Answer::Silence
 }
 
+/// How long a token of the matchmaker lets its holder join.
+const TOKEN_LIFE_SEC: i64 = 30;
+
+/// A token by which those who were matched may join a relayed match.
+pub(super) fn token(app: &App, id: Uuid) -> String {
+    app.keys.sign_match(&events::match_id(&relayed(id)), app.clock.now().seconds() + TOKEN_LIFE_SEC)
+}
+
 /// The match of a token that still holds.
 fn verified(app: &App, token: &str) -> Option<StreamKey> {
     parse(&app.keys.read_match(token, app.clock.now()).ok()?)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::Error;
+use muster_domain::{Error, ErrorKind};
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, PoolReply, Reply};
@@ -58,8 +58,12 @@ pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply, Error
     let reply = app.live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
     match reply {
         Some(Reply::Pool(reply)) => reply,
-        _ => Err(Error::unavailable("The server is stopping.")),
+        _ => Err(stopping()),
     }
+}
+
+fn stopping() -> Error {
+    Error::new(ErrorKind::Unavailable, "The server is stopping.")
 }
 
 pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerAdd) -> Handled {
@@ -67,8 +71,8 @@ pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerA
     let wanted = Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties };
     let session = session.clone();
     Handled::later(async move {
-        let Some(presence) = session.presence() else {
-            return refuse_domain(cid, &Error::unavailable("The session has closed."));
+        let Some(presence) = session.app.live.look(|plane| plane.presence(session.key)) else {
+            return refuse_domain(cid, &stopping());
         };
         let ticket = wanted.ticket(&session.app, Owner::Session(session.session_id), vec![presence]);
         let id = ticket.id.clone();
@@ -107,10 +111,11 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
     let session = session.clone();
     Handled::later(async move {
         let by = session.session_ref();
-        let (members, membership) = match parties::ask(&session, stream.clone(), party::Request::Matchmake(by)).await {
+        let asked = parties::ask(&session, &cid, stream.clone(), party::Request::Matchmake(by)).await;
+        let (members, membership) = match asked {
             Ok(party::Reply::Matchmaking { members, membership }) => (members, membership),
-            Ok(_) => return refuse_domain(cid, &Error::unavailable("The server is stopping.")),
-            Err(refused) => return parties::refusal(cid, refused),
+            Ok(_) => return refuse_domain(cid, &stopping()),
+            Err(refused) => return refused,
         };
         let owner = Owner::Party(party_id.as_str().into());
         let members = members.into_iter().map(|member| member.presence).collect();
@@ -120,10 +125,10 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
             return refuse_domain(cid, &error);
         }
         let issued = party::Request::TicketIssued { by, ticket: id.0.clone(), membership };
-        if let Err(refused) = parties::ask(&session, stream, issued).await {
+        if let Err(refused) = parties::ask(&session, &cid, stream, issued).await {
             // Somebody came or went meanwhile: the ticket is for another party than this is now.
             let _ = ask_pool(&session.app, PoolAsk::Remove(id, owner)).await;
-            return parties::refusal(cid, refused);
+            return refused;
         }
         let ticket = PartyMatchmakerTicket { party_id, ticket: id.0.to_string() };
         Answer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
@@ -138,8 +143,8 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     let session = session.clone();
     Handled::later(async move {
         let by = session.session_ref();
-        if let Err(refused) = parties::ask(&session, stream, party::Request::MayWithdraw(by)).await {
-            return parties::refusal(cid, refused);
+        if let Err(refused) = parties::ask(&session, &cid, stream, party::Request::CheckLeader(by)).await {
+            return refused;
         }
         let remove = PoolAsk::Remove(TicketId(request.ticket.into()), Owner::Party(request.party_id.into()));
         match ask_pool(&session.app, remove).await {
@@ -150,7 +155,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
 }
 
 /// Tells everybody of a match the way in, which is a relayed match that does not exist until one of them joins.
-pub(crate) fn tell_matched(app: &App, matched: &Matched) {
+pub fn tell_matched(app: &App, matched: &Matched) {
     let token = matches::token(app, app.random_uuid());
     let mut users = Vec::new();
     for ticket in &matched.tickets {

@@ -3,6 +3,7 @@
 pub mod channels;
 pub mod events;
 pub mod matches;
+pub mod matchmaker;
 pub mod notifications;
 pub mod parties;
 pub mod status;
@@ -244,10 +245,10 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
         Message::PartyJoinRequestList(request) => return parties::list_requests(session, cid, request),
         Message::PartyDataSend(request) => parties::send(session, cid, request),
         Message::PartyUpdate(request) => return parties::update(session, cid, &request),
-        Message::MatchmakerAdd(_)
-        | Message::MatchmakerRemove(_)
-        | Message::PartyMatchmakerAdd(_)
-        | Message::PartyMatchmakerRemove(_) => unbuilt(cid, name),
+        Message::MatchmakerAdd(request) => return matchmaker::add(session, cid, request),
+        Message::MatchmakerRemove(request) => return matchmaker::remove(session, cid, request),
+        Message::PartyMatchmakerAdd(request) => return matchmaker::add_party(session, cid, request),
+        Message::PartyMatchmakerRemove(request) => return matchmaker::remove_party(session, cid, request),
         Message::Channel(_)
         | Message::ChannelMessage(_)
         | Message::ChannelMessageAck(_)
@@ -281,12 +282,6 @@ fn call_function(cid: String, id: &str) -> Answer {
         (RealtimeCode::RuntimeFunctionNotFound, "The game has no function of this id.")
     };
     Answer::Refusal(Envelope::error(cid, code, text), None)
-}
-
-/// The protocol has no code for this; a fault of the server leaves the socket open and is the nearest.
-fn unbuilt(cid: String, name: &str) -> Answer {
-    let text = format!("{name} is not available on this server yet.");
-    Answer::Refusal(Envelope::error(cid, RealtimeCode::RuntimeException, text), None)
 }
 
 fn refuse(cid: String, code: RealtimeCode, text: impl Into<String>) -> Answer {

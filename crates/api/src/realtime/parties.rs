@@ -29,7 +29,7 @@ pub(crate) fn party_stream(id: Uuid) -> StreamKey {
 }
 
 /// The stream of a public party id.
-fn parse(session: &SocketSession, party_id: &str) -> Result<StreamKey, Refusal> {
+pub(super) fn parse(session: &SocketSession, party_id: &str) -> Result<StreamKey, Refusal> {
     let (id, node) = party_id.split_once('.').ok_or(Refusal::NotFound)?;
     let id = Uuid::try_parse(id).map_err(|_| Refusal::NotFound)?;
     if node == &*session.app.live_rules.node { Ok(party_stream(id)) } else { Err(Refusal::NotFound) }
@@ -200,7 +200,7 @@ async fn come(
     outcome(cid, reply.await)
 }
 
-async fn ask(session: &SocketSession, cid: &str, stream: StreamKey, ask: Request) -> Result<party::Reply, Answer> {
+pub(super) async fn ask(session: &SocketSession, cid: &str, stream: StreamKey, ask: Request) -> Result<party::Reply, Answer> {
     let reply = session.app.live.ask(|plane, now, request, out| {
         plane.ask_party(now, stream, ask, Some(request), out);
     });
@@ -215,7 +215,7 @@ fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Answer> {
     }
 }
 
-fn refusal(cid: String, refusal: Refusal) -> Answer {
+pub(super) fn refusal(cid: String, refusal: Refusal) -> Answer {
     refuse_input(cid, &refusal.to_string())
 }
 

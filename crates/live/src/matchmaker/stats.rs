@@ -23,7 +23,7 @@ pub struct Completion {
 }
 
 /// How long matched tickets had waited.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Tickets by bucket of [`WAIT_BUCKETS_MS`], not added up.
     pub counts: [u64; WAIT_BUCKETS_MS.len() + 1],
@@ -31,8 +31,16 @@ pub struct Waits {
     pub sum_ms: u64,
 }
 
+impl Waits {
+    /// Adds another shard's.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.sum_ms = self.sum_ms.saturating_add(other.sum_ms);
+    }
+}
+
 /// Sums since the start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchmakerTotals {
     /// Tickets taken in.
     pub added: u64,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use muster_domain::ids::SessionId;
 use indexmap::IndexMap;
 
 use super::Map;
@@ -26,6 +27,8 @@ pub(super) struct Session {
     /// Counts joins and listens.
     pub serial: u32,
     pub streams: Vec<OnStream>,
+    /// Whether it ever asked the matchmaker for anything.
+    pub has_tickets: bool,
 }
 
 /// What a session has to do with a stream.
@@ -284,6 +287,21 @@ impl Local {
             (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
         });
         forgotten.collect()
+    }
+
+    /// From now on the matchmaker has to be told when the session closes. Those of a party leave the party.
+    pub(super) fn note_ticket(&mut self, session: SessionRef) {
+        if session.shard == self.me
+            && let Some(session) = self.sessions.get_mut(session.key)
+        {
+            session.has_tickets = true;
+        }
+    }
+
+    /// The public id of a session that has asked the matchmaker for something.
+    pub(super) fn session_with_tickets(&self, key: SessionKey) -> Option<SessionId> {
+        self.sessions.get(key).filter(|session| session.has_tickets)?;
+        self.sessions.info(key).map(|info| info.session_id)
     }
 
     fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId};
 
+use super::pool::{PoolAsk, PoolReply};
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::party;
@@ -113,6 +114,13 @@ pub enum Up {
         skip: usize,
         /// At most so many.
         limit: usize,
+    },
+    /// Something for the matchmaker.
+    Pool {
+        /// Who is told the outcome.
+        request: Option<RequestRef>,
+        /// What.
+        ask: PoolAsk,
     },
     /// The relayed matches of this owner.
     Matches {
@@ -302,6 +310,8 @@ pub enum Reply {
     Presences(Vec<Presence>, usize),
     /// To a count, in the order of the question.
     Counts(Vec<usize>),
+    /// Of the matchmaker.
+    Pool(muster_domain::Result<PoolReply>),
     /// Relayed matches and how many are in each.
     Matches(Vec<(StreamKey, usize)>),
     /// What was asked of a party.

@@ -10,6 +10,7 @@ mod options;
 mod output;
 mod owner;
 mod parties;
+mod pool;
 mod presences;
 mod telling;
 
@@ -27,7 +28,9 @@ pub use message::{
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
 pub use output::Output;
+pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 use owner::{Owning, Streams};
+use pool::Pool;
 
 use crate::party::Parties;
 use crate::registry::{SessionInfo, SessionKey};
@@ -45,6 +48,7 @@ pub struct Plane {
     local: Local,
     streams: Streams,
     parties: Parties,
+    pool: Pool,
     wheel: Wheel<Timer>,
     due: Vec<Timer>,
     /// What owners were told while the way down was blocked, in order, with the shard it came from.
@@ -55,12 +59,14 @@ pub struct Plane {
 impl Plane {
     /// The plane of shard `me` of `shards`.
     pub fn new(me: ShardIndex, shards: ShardIndex, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+        let pool_config = config.matchmaker;
         Self {
             shards,
             local: Local::new(me, shards, &config, encode),
             config,
             streams: Streams::default(),
             parties: Parties::default(),
+            pool: Pool::new(pool_config),
             wheel: Wheel::default(),
             due: Vec::new(),
             held: VecDeque::new(),
@@ -86,11 +92,12 @@ impl Plane {
 
     /// A session of this shard opened.
     pub fn open(&mut self, info: SessionInfo, username: Arc<str>, encoding: Encoding) -> SessionKey {
-        self.local.sessions.open(info, Session { username, encoding, serial: 0, streams: Vec::new() })
+        self.local.sessions.open(info, Session { username, encoding, serial: 0, streams: Vec::new(), has_tickets: false })
     }
 
     /// A session closed: it is on no stream any more, and receives nothing.
     pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
+        self.forget_tickets(now, key, out);
         for (stream, forgotten) in self.local.close(key) {
             self.tell_forgotten(now, stream, forgotten, out);
         }
@@ -262,6 +269,7 @@ impl Plane {
         for timer in due.drain(..) {
             match timer {
                 Timer::Tell(stream) => self.owning(now, out).tell_kept(&stream),
+                Timer::Match => self.begin_pass(now),
             }
         }
         self.due = due;
@@ -269,12 +277,13 @@ impl Plane {
 
     /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
     pub fn run_slice(&mut self, out: &mut Output) -> bool {
-        self.local.run_slice(out)
+        let more = self.local.run_slice(out);
+        self.run_pass(out) || more
     }
 
     /// Whether there is long work to go on with.
     pub fn is_busy(&self) -> bool {
-        self.local.is_busy()
+        self.local.is_busy() || self.is_passing()
     }
 
     /// Whether sessions should not be read: what they send would have to wait here.
@@ -297,6 +306,9 @@ impl Plane {
             timers: self.wheel.len(),
             deliveries: self.local.deliveries,
             strangers: self.streams.strangers,
+            tickets: self.pool_len().0,
+            active_tickets: self.pool_len().1,
+            matchmaker: self.pool_totals().clone(),
             lateness: self.wheel.lateness().clone(),
         }
     }
@@ -360,11 +372,13 @@ impl Plane {
                 owning.list(request, &stream, with_hidden, (skip, limit));
             }
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
+            Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
         }
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
         }
         self.leave_others(now, out);
+        self.cancel_tickets(now, out);
     }
 
     /// Sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so

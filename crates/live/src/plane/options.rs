@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::lanes::{DOWN_CREDITS, UP_CREDITS};
 use super::local::SLICE_DELIVERIES;
 use super::message::Condition;
+use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::session::Millis;
 use crate::stream::{StreamKey, mode};
 use crate::wheel::Lateness;
@@ -24,6 +25,10 @@ pub struct PlaneConfig {
     pub single_match: bool,
     /// `session.single_party`: a session that comes to a party leaves the others.
     pub single_party: bool,
+    /// How tickets are matched.
+    pub matchmaker: MatchmakerConfig,
+    /// `name`: the part of public ids behind the dot.
+    pub node: Arc<str>,
     /// Deliveries of one broadcast made at once, see [`SLICE_DELIVERIES`]. No key: tests make it small.
     pub slice_deliveries: usize,
     /// Published messages on their way to one owner, see [`UP_CREDITS`]. No key: tests make it small.
@@ -41,6 +46,8 @@ impl Default for PlaneConfig {
             session_streams_max: 4_096,
             single_match: false,
             single_party: false,
+            matchmaker: MatchmakerConfig::default(),
+            node: "muster".into(),
             slice_deliveries: SLICE_DELIVERIES,
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
@@ -66,6 +73,8 @@ impl PlaneConfig {
 pub(crate) enum Timer {
     /// Joins and leaves that were kept back are told.
     Tell(StreamKey),
+    /// A pass over the matchmaker's tickets begins.
+    Match,
 }
 
 /// How a session comes to a stream.
@@ -114,6 +123,12 @@ pub struct PlaneStats {
     pub deliveries: u64,
     /// Messages dropped because their sender was not on the stream.
     pub strangers: u64,
+    /// Tickets that wait in the matchmaker, where it is owned.
+    pub tickets: usize,
+    /// Those among them that still search.
+    pub active_tickets: usize,
+    /// What the matchmaker did, where it is owned.
+    pub matchmaker: MatchmakerTotals,
     /// How late timers ran.
     pub lateness: Lateness,
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::message::{Message, Reply};
+use super::pool::Matched;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::registry::SessionKey;
@@ -21,11 +22,17 @@ pub struct Output {
     pub closes: Vec<(SessionKey, CloseReason)>,
     /// Messages for other shards, in order for each.
     pub sends: Vec<(ShardIndex, Message)>,
+    /// What the matchmaker matched: its players are to be told.
+    pub matches: Vec<Matched>,
 }
 
 impl Output {
     /// Whether nothing is to be done.
     pub fn is_empty(&self) -> bool {
-        self.deliveries.is_empty() && self.closes.is_empty() && self.sends.is_empty() && self.replies.is_empty()
+        self.deliveries.is_empty()
+            && self.closes.is_empty()
+            && self.sends.is_empty()
+            && self.replies.is_empty()
+            && self.matches.is_empty()
     }
 }

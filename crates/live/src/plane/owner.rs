@@ -76,6 +76,8 @@ impl Stream {
 /// The streams that a shard owns.
 #[derive(Default)]
 pub(super) struct Streams {
+    /// Parties whose tickets are to be taken back behind this step.
+    pub cancelled: Vec<muster_domain::ids::Uuid>,
     pub map: Map<StreamKey, Stream>,
     /// Those among them that are relayed matches, for listings, in a stable order.
     matches: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,

@@ -108,7 +108,7 @@ impl Owning<'_> {
                     self.push(to, payload);
                 }
                 Effect::Publish { except, event } => self.tell_party(stream, except, event),
-                Effect::CancelTickets => {}
+                Effect::CancelTickets => self.streams.cancelled.push(stream.subject),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_domain::Result;
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_domain::ids::SessionId;
 
 use super::message::{Down, Reply, RequestRef, Up};
@@ -51,7 +51,7 @@ pub struct PoolStats {
     /// Those among them that still search.
     pub active: usize,
     /// When the ticket was made that waits longest.
-    pub oldest: Option<muster_domain::Timestamp>,
+    pub oldest: Option<Timestamp>,
     /// The last tickets that were matched, newest first.
     pub completions: Vec<Completion>,
 }
@@ -76,10 +76,9 @@ impl Pool {
             PoolAsk::RemoveSession(session) => drop(matchmaker.remove_session(session)),
             PoolAsk::RemoveOwner(owner) => drop(matchmaker.remove_owner(&owner)),
             PoolAsk::Explain(id, owner) => {
-                let is_allowed = |ticket: &crate::matchmaker::Ticket<_>| owner.is_none_or(|owner| ticket.owner == owner);
-                let explained = matchmaker.ticket(&id).filter(|ticket| is_allowed(ticket)).is_some();
-                let explanation = explained.then(|| matchmaker.explain(&id)).flatten();
-                let missing = || muster_domain::Error::not_found("There is no such ticket: it may have been matched.");
+                let ticket = matchmaker.ticket(&id).filter(|ticket| owner.is_none_or(|owner| ticket.owner == owner));
+                let explanation = ticket.is_some().then(|| matchmaker.explain(&id)).flatten();
+                let missing = || Error::new(ErrorKind::NotFound, "There is no such ticket: it may have been matched.");
                 return Ok(PoolReply::Explained(Box::new(explanation.ok_or_else(missing)?)));
             }
             PoolAsk::Stats => {
@@ -116,6 +115,14 @@ impl Plane {
     pub(super) fn forget_tickets(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
         if let Some(session) = self.local.session_with_tickets(key) {
             self.ask_pool(now, PoolAsk::RemoveSession(session), None, out);
+        }
+    }
+
+    /// Who is in a party has changed: its tickets were for those who were.
+    pub(super) fn cancel_tickets(&mut self, now: Millis, out: &mut Output) {
+        for party in std::mem::take(&mut self.streams.cancelled) {
+            let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
+            self.ask_pool(now, PoolAsk::RemoveOwner(owner), None, out);
         }
     }
 
@@ -159,7 +166,7 @@ impl Plane {
     }
 
     /// What the pool counted, where it is owned.
-    pub fn pool_totals(&self) -> &MatchmakerTotals {
+    pub(super) fn pool_totals(&self) -> &MatchmakerTotals {
         self.pool.matchmaker.totals()
     }
 
@@ -167,11 +174,6 @@ impl Plane {
     pub(super) fn pool_len(&self) -> (usize, usize) {
         (self.pool.matchmaker.len(), self.pool.matchmaker.active_len())
     }
-}
-
-/// The tickets of a party, by its public id.
-pub(super) fn party_owner(party_id: &str) -> Owner {
-    Owner::Party(Arc::from(party_id))
 }
 
 /// What the pool matched.

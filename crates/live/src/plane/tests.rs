@@ -1,6 +1,7 @@
 //! Two shards and more, joined by queues that keep the order of each pair.
 
 mod parties;
+mod pool;
 mod races;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -52,6 +53,7 @@ struct World {
     heard: BTreeMap<SessionRef, Vec<String>>,
     closed: Vec<(SessionRef, CloseReason)>,
     replies: Vec<Reply>,
+    matches: Vec<Matched>,
     sessions: u128,
 }
 
@@ -64,6 +66,7 @@ impl World {
             heard: BTreeMap::new(),
             closed: Vec::new(),
             replies: Vec::new(),
+            matches: Vec::new(),
             sessions: 0,
         }
     }
@@ -93,6 +96,7 @@ impl World {
             self.queues.entry((shard, to)).or_default().push_back(message);
         }
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
+        self.matches.extend(out.matches);
         result
     }
 

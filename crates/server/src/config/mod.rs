@@ -30,6 +30,7 @@ pub use groups::{
     database::Database,
     general::General,
     live::Live,
+    matchmaker::Matchmaker,
     logger::{LogFormat, LogLevel, Logger},
     metrics::Metrics,
     runtime::Runtime,
@@ -85,6 +86,8 @@ pub struct Config {
     pub runtime: Runtime,
     /// `live.*`
     pub live: Live,
+    /// `matchmaker.*`
+    pub matchmaker: Matchmaker,
     /// `account.*`
     pub account: Account,
     /// `account.failures.*`
@@ -179,6 +182,7 @@ fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
         database: Database::read(&mut reader),
         runtime: Runtime::read(&mut reader),
         live: Live::read(&mut reader),
+        matchmaker: Matchmaker::read(&mut reader),
         account: Account::read(&mut reader),
         failures: Failures::read(&mut reader),
     };

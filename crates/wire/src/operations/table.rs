@@ -165,7 +165,7 @@ operations! {
 
     // ---- Matches, parties, events and game functions ----
     ListMatches: Session, Implemented, ListMatchesRequest => MatchList, [Get "/v2/match" Absent];
-    GetMatchmakerStats: Session, Planned, Empty => MatchmakerStats, [Get "/v2/matchmaker/stats" Absent];
+    GetMatchmakerStats: Session, Implemented, Empty => MatchmakerStats, [Get "/v2/matchmaker/stats" Absent];
     ListParties: Session, Implemented, ListPartiesRequest => PartyList, [Get "/v2/party" Absent];
     RpcFunc: HttpKeyOrSession, Planned, Rpc => Rpc, [
         Post "/v2/rpc/{id}" Field("payload"),

@@ -1,38 +1,23 @@
 //! The matchmaker.
 
-use super::super::key::{Key, Kind, at_least};
+use super::super::key::{Kind, Origin, at_least, honoured, number};
 
-const FEATURE: &str = "matchmaker";
-
-/// Rows of this group.
-pub const OTHERS: &[Key] = &[
-    Key::not_yet(
-        "matchmaker.max_tickets",
-        at_least(1),
-        "3",
-        FEATURE,
-        "Most tickets of one session or party at a time.",
-    ),
-    Key::not_yet("matchmaker.interval_sec", at_least(1), "15", FEATURE, "Time between two passes, in seconds."),
-    Key::not_yet(
-        "matchmaker.max_intervals",
-        at_least(1),
-        "2",
-        FEATURE,
-        "Passes in which a ticket waits for its largest number of players, before fewer will do.",
-    ),
-    Key::not_yet(
-        "matchmaker.rev_precision",
-        Kind::Flag,
-        "false",
-        FEATURE,
-        "Two tickets match only when each fits the other's query.",
-    ),
-    Key::not_yet(
-        "matchmaker.rev_threshold",
-        at_least(0),
-        "1",
-        FEATURE,
-        "Passes after which a ticket no longer needs to fit the other's query.",
-    ),
-];
+honoured! {
+    /// How tickets are matched.
+    pub struct Matchmaker in "matchmaker." {
+        /// Most tickets of one session or party at a time.
+        max_tickets: usize = "3", at_least(1);
+        /// Time between two passes, in seconds. `matchmaker.interval_ms` counts if it is set.
+        interval_sec: u64 = "15", at_least(1);
+        /// Time between two passes, in milliseconds; 0 leaves it to `matchmaker.interval_sec`. Not below 100.
+        interval_ms: u64 = "0", number(0, 3_600_000), Origin::Ours;
+        /// Passes in which a ticket waits for its largest number of players, before fewer will do.
+        max_intervals: u32 = "2", at_least(1);
+        /// Tickets that may wait at a time, of all players together.
+        total_tickets_max: usize = "250000", at_least(1), Origin::Ours;
+        /// Accepted, and without effect: two tickets match only when each fits the other's query, always.
+        rev_precision: bool = "false", Kind::Flag;
+        /// Accepted, and without effect: the reverse check is never left out.
+        rev_threshold: u32 = "1", at_least(0);
+    }
+}

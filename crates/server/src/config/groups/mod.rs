@@ -43,7 +43,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Metrics", keys: &[metrics::Metrics::KEYS, metrics::OTHERS] },
     Group { title: "Game code", keys: &[runtime::Runtime::KEYS, runtime::OTHERS] },
     Group { title: "Matches", keys: &[matches::OTHERS] },
-    Group { title: "Matchmaker", keys: &[matchmaker::OTHERS] },
+    Group { title: "Matchmaker", keys: &[matchmaker::Matchmaker::KEYS] },
     Group { title: "Parties", keys: &[parties::OTHERS] },
     Group { title: "Leaderboards", keys: &[leaderboard::OTHERS] },
     Group { title: "Storage", keys: &[storage::OTHERS] },
