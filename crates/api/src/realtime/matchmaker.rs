@@ -105,7 +105,8 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         Ok(stream) => stream,
         Err(refused) => return parties::refusal(cid, refused).into(),
     };
-    let PartyMatchmakerAdd { party_id, min_count, max_count, query, string_properties, numeric_properties, .. } = request;
+    let PartyMatchmakerAdd { party_id, min_count, max_count, query, string_properties, numeric_properties, .. } =
+        request;
     let count_multiple = request.count_multiple;
     let wanted = Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties };
     let session = session.clone();
@@ -161,7 +162,11 @@ pub fn tell_matched(app: &App, matched: &Matched) {
     for ticket in &matched.tickets {
         for member in &ticket.members {
             users.push(MatchmakerUser {
-                presence: Some(UserPresence { persistence: false, status: None, ..events::user_presence(&member.presence) }),
+                presence: Some(UserPresence {
+                    persistence: false,
+                    status: None,
+                    ..events::user_presence(&member.presence)
+                }),
                 party_id: ticket.party_id().map(|id| id.to_string()).unwrap_or_default(),
                 string_properties: ticket.string_properties.clone(),
                 numeric_properties: ticket.numeric_properties.clone(),

@@ -200,7 +200,12 @@ async fn come(
     outcome(cid, reply.await)
 }
 
-pub(super) async fn ask(session: &SocketSession, cid: &str, stream: StreamKey, ask: Request) -> Result<party::Reply, Answer> {
+pub(super) async fn ask(
+    session: &SocketSession,
+    cid: &str,
+    stream: StreamKey,
+    ask: Request,
+) -> Result<party::Reply, Answer> {
     let reply = session.app.live.ask(|plane, now, request, out| {
         plane.ask_party(now, stream, ask, Some(request), out);
     });

@@ -87,6 +87,11 @@ fn every_variant_has_an_answer() {
             ("match_data_send", _) => {
                 (Some(json!({ "error": { "code": 3, "message": "The match ID is not valid." } })), None)
             }
+            ("party_matchmaker_add" | "party_matchmaker_remove", _) => {
+                (error(3, "There is no such party; it may have ended.".into()), None)
+            }
+            ("matchmaker_add", _) => (error(3, "min_count is 0: a match has at least 2 players.".into()), None),
+            ("matchmaker_remove", _) => (error(3, "There is no such ticket: it may have been matched.".into()), None),
             ("match_leave", _) => (error(3, "The match ID is not valid.".into()), None),
             ("match_join", _) => (error(3, "A match ID or a match token is required.".into()), None),
             ("match_create", _) => {
@@ -114,7 +119,7 @@ fn every_variant_has_an_answer() {
             (_, Direction::Server) => {
                 (error(1, format!("{name} is not accepted from clients.")), Some(CloseReason::UnexpectedMessage))
             }
-            _ => (error(0, format!("{name} is not available on this server yet.")), None),
+            _ => panic!("{name} is for clients, and has no answer here"),
         };
         assert_eq!((reply, close), expect, "{name}");
     }
@@ -145,4 +150,27 @@ fn what_is_no_envelope_closes_the_socket() {
         assert_eq!(socket.send(malformed), (None, Some(CloseReason::InvalidPayload)), "{malformed}");
     }
     assert_eq!(socket.world.app.metrics.malformed_messages.load(Ordering::Relaxed), 9);
+}
+
+#[test]
+fn what_is_said_reaches_the_other_session_too() {
+    let mut ann = socket(Format::Json);
+    let player = ann.world.device("9876543210");
+    let claims = muster_api::authorise::session_token(&ann.world.app, &player.token, ann.world.app.clock.now());
+    let bob = SocketSession::register(ann.world.app.clone(), Format::Json, claims.unwrap());
+    let join = r#"{"cid":"1","channel_join":{"type":1,"target":"hall"}}"#;
+    let mut reply = Vec::new();
+    let Outcome::Later(joining) = bob.message(join.as_bytes(), &mut reply) else { panic!("joining waits") };
+    ann.world.run(joining);
+    ann.send(join);
+    ann.world.rim.sent.borrow_mut().clear();
+    let (reply, _) = ann.send(r#"{"cid":"2","channel_message_send":{"channel_id":"2...hall","content":"{}"}}"#);
+    let told = ann.world.rim.sent.borrow().clone();
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().any(|(key, _)| *key == bob.key()));
+    let id = &reply.unwrap()["channel_message_ack"]["message_id"];
+    assert!(told.iter().all(|(_, message)| message["channel_message"]["message_id"] == *id), "{told:?}");
+    bob.close();
+    ann.session.close();
+    assert_eq!(ann.world.app.live.stats().presences, 0);
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::ids::SessionId;
 use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
 
 use super::Map;
 use super::lanes::Lanes;

@@ -28,9 +28,9 @@ pub use message::{
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
 pub use output::Output;
-pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 use owner::{Owning, Streams};
 use pool::Pool;
+pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 
 use crate::party::Parties;
 use crate::registry::{SessionInfo, SessionKey};
@@ -92,7 +92,9 @@ impl Plane {
 
     /// A session of this shard opened.
     pub fn open(&mut self, info: SessionInfo, username: Arc<str>, encoding: Encoding) -> SessionKey {
-        self.local.sessions.open(info, Session { username, encoding, serial: 0, streams: Vec::new(), has_tickets: false })
+        self.local
+            .sessions
+            .open(info, Session { username, encoding, serial: 0, streams: Vec::new(), has_tickets: false })
     }
 
     /// A session closed: it is on no stream any more, and receives nothing.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_domain::ids::SessionId;
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::message::{Down, Reply, RequestRef, Up};
 use super::output::Output;
