@@ -11,6 +11,8 @@ use muster_live::party;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
 use muster_live::{Encoding, Presence, StreamKey};
 
+use crate::scenario::{PARTIES_FROM, Who};
+
 /// A stream's number in a world.
 pub type StreamId = u16;
 /// The number of one appearance of a session on a stream: every join has its own, kept in the presence's status.
@@ -61,6 +63,39 @@ pub enum Said {
     Event { stream: StreamId, joins: Vec<Version>, leaves: Vec<Version> },
     /// Something for one session.
     Push(u32),
+    /// What members of a party, or those who want to be, are told.
+    Party(StreamId, PartyWord),
+}
+
+/// What is told about a party.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartyWord {
+    /// The receiver is in, with these.
+    Admitted(Vec<Who>),
+    /// The party ended, or the receiver was put out.
+    Closed,
+    /// A member says something, by its number.
+    Said(u32),
+    /// Who leads, who asks.
+    Other,
+}
+
+#[derive(Debug)]
+struct PartyFrame(StreamId, PartyWord);
+
+impl Payload for PartyFrame {
+    fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
+        let (kind, rest): (u32, Vec<u32>) = match &self.1 {
+            PartyWord::Admitted(members) => (0, members.iter().map(|who| *who as u32).collect()),
+            PartyWord::Closed => (1, Vec::new()),
+            PartyWord::Said(id) => (2, vec![*id]),
+            PartyWord::Other => (3, Vec::new()),
+        };
+        out.extend([encoding as u8, b'y']);
+        out.extend(self.0.to_le_bytes());
+        out.extend(kind.to_le_bytes());
+        rest.into_iter().for_each(|number| out.extend(number.to_le_bytes()));
+    }
 }
 
 /// The port by which planes make frames.
@@ -73,9 +108,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// For these streams, numbered in their order.
-    pub fn new(streams: &[StreamKey]) -> Self {
-        let streams = streams.iter().cloned().zip(0..).collect();
+    /// For these streams, numbered in their order, and those of parties.
+    pub fn new(streams: &[StreamKey], parties: &[StreamKey]) -> Self {
+        let numbered = streams.iter().cloned().zip(0..);
+        let streams = numbered.chain(parties.iter().cloned().zip(PARTIES_FROM..)).collect();
         Self { streams, events: RefCell::default(), is_wasteful: Cell::new(false) }
     }
 
@@ -92,9 +128,14 @@ impl Encoder {
         out.extend(stream.to_le_bytes());
         out.extend((event.joins.len() as u32).to_le_bytes());
         for presence in event.joins.iter().chain(event.leaves) {
-            out.extend(version_of(presence).to_le_bytes());
+            let number = if stream < PARTIES_FROM { version_of(presence) } else { who(presence) as u32 };
+            out.extend(number.to_le_bytes());
         }
         let frame = Bytes::from(out);
+        if stream >= PARTIES_FROM {
+            // Members come and go and come again: the same event may be another one.
+            return frame;
+        }
         *self.events.borrow_mut().entry(frame.clone()).or_default() += 1;
         frame
     }
@@ -111,8 +152,17 @@ impl Encode for Encoder {
         out.into()
     }
 
-    fn party_event(&self, _party: &StreamKey, _event: party::Event) -> SharedPayload {
-        Arc::new(Say::push(0))
+    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
+        let stream = self.streams.get(party).copied().unwrap_or(StreamId::MAX);
+        let word = match event {
+            party::Event::Admitted(snapshot) => PartyWord::Admitted(snapshot.members.iter().map(who).collect()),
+            party::Event::Closed => PartyWord::Closed,
+            party::Event::Data { data, .. } => {
+                PartyWord::Said(data.first_chunk().map_or(u32::MAX, |id| u32::from_le_bytes(*id)))
+            }
+            _ => PartyWord::Other,
+        };
+        Arc::new(PartyFrame(stream, word))
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
@@ -128,6 +178,11 @@ pub fn version_of(presence: &Presence) -> Version {
     presence.status.as_deref().and_then(|status| status.parse().ok()).unwrap_or_default()
 }
 
+/// Whose presence it is: the name says so.
+pub fn who(presence: &Presence) -> Who {
+    presence.username.parse().unwrap_or(Who::MAX)
+}
+
 /// What a frame says, and in which encoding.
 pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
     let (&[encoding, kind], rest) = frame.split_first_chunk()?;
@@ -137,6 +192,16 @@ pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
     let said = match kind {
         b'm' => Said::Message(stream, number),
         b'p' => Said::Push(number),
+        b'y' => {
+            let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+            let word = match number {
+                0 => PartyWord::Admitted(numbers.iter().map(|who| *who as Who).collect()),
+                1 => PartyWord::Closed,
+                2 => PartyWord::Said(*numbers.first()?),
+                _ => PartyWord::Other,
+            };
+            Said::Party(stream, word)
+        }
         b'e' => {
             let versions = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
             let mut joins: Vec<Version> = versions.collect();

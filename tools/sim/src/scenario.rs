@@ -21,6 +21,8 @@ pub struct Scenario {
     pub config: PlaneConfig,
     /// The streams, by number.
     pub streams: Vec<StreamKey>,
+    /// The streams of parties, numbered behind the others from [`PARTIES_FROM`] on.
+    pub parties: Vec<StreamKey>,
     /// How many frames may wait for a session that does not read.
     pub backlog_max: usize,
     /// The longest that time moves at once.
@@ -64,6 +66,27 @@ pub enum To {
     Only(Vec<Who>),
 }
 
+/// What players do about a party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartyAct {
+    /// Make it.
+    Create { open: bool, max_size: u16 },
+    /// Ask to be in it.
+    Join,
+    /// Go.
+    Leave,
+    /// Let somebody in.
+    Accept(Who),
+    /// Put somebody out.
+    Remove(Who),
+    /// Let somebody lead.
+    Promote(Who),
+    /// End it.
+    Close,
+    /// Send data to the others.
+    Say,
+}
+
 /// What players, sockets and threads do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -83,6 +106,8 @@ pub enum Action {
     Unlisten { who: Who, stream: StreamId },
     /// A session sends something to a stream, so many times in a row.
     Publish { who: Who, stream: StreamId, to: To, times: u32 },
+    /// A session does something about a party.
+    Party { who: Who, party: StreamId, act: PartyAct },
     /// A shard sends something to a session.
     Push { shard: ShardIndex, who: Who },
     /// A shard asks for a page of a stream.
@@ -99,6 +124,9 @@ pub enum Action {
     Rest,
 }
 
+/// Numbers of parties' streams begin here.
+pub const PARTIES_FROM: StreamId = 1_000;
+
 /// Sessions that may ever be opened in a world.
 pub const SESSIONS_MAX: usize = 48;
 
@@ -108,11 +136,17 @@ pub fn generate(seed: u64) -> Scenario {
     let shards = rng.u16(1..=8);
     let config = config(&mut rng);
     let streams = streams(&mut rng);
-    let mut acts = Actor::new(&mut rng, shards, &streams, seed).acts();
+    // Parties are no part of the count of a session's streams in the model.
+    let parties = if config.session_streams_max > 100 { rng.u16(0..=2) } else { 0 };
+    let party = |number: u16| {
+        StreamKey::about(mode::PARTY, Uuid::from_u128((u128::from(seed) << 64) | u128::from(900 + number)))
+    };
+    let parties: Vec<StreamKey> = (0..parties).map(party).collect();
+    let mut acts = Actor::new(&mut rng, shards, &streams, parties.len(), seed).acts();
     acts.push(Act { action: Action::Rest, turns: 0, salt: seed });
     let backlog_max = rng.usize(4..200);
     let advance_ms_max = pick(&mut rng, &[1, 5, 50, 300]);
-    Scenario { seed, shards, config, streams, backlog_max, advance_ms_max, acts }
+    Scenario { seed, shards, config, streams, parties, backlog_max, advance_ms_max, acts }
 }
 
 fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
@@ -135,7 +169,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
 fn streams(rng: &mut Rng) -> Vec<StreamKey> {
     let count = rng.usize(1..=6);
     let stream = |number: usize| {
-        let subject = Uuid::from_u128(u128::from(rng.u64(..)) << 64 | number as u128);
+        let subject = Uuid::from_u128((u128::from(rng.u64(..)) << 64) | number as u128);
         match rng.u8(0..5) {
             0 => StreamKey::about(mode::NOTIFICATIONS, subject),
             1 => StreamKey::about(mode::STATUS, subject),
@@ -152,6 +186,7 @@ struct Actor<'a> {
     rng: &'a mut Rng,
     shards: ShardIndex,
     streams: &'a [StreamKey],
+    parties: usize,
     salt: u64,
     weights: Vec<u32>,
     opened: Who,
@@ -162,12 +197,12 @@ struct Actor<'a> {
 }
 
 impl<'a> Actor<'a> {
-    fn new(rng: &'a mut Rng, shards: ShardIndex, streams: &'a [StreamKey], salt: u64) -> Self {
-        const USUAL: [u32; 15] = [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1];
+    fn new(rng: &'a mut Rng, shards: ShardIndex, streams: &'a [StreamKey], parties: usize, salt: u64) -> Self {
+        const USUAL: [u32; 16] = [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1, 24];
         let weights = USUAL.map(|usual| usual * pick(rng, &[0, 1, 1, 2, 4])).to_vec();
         let sessions_max = rng.usize(3..=SESSIONS_MAX);
         let (focus, turns_max) = (rng.f32(), pick(rng, &[0, 1, 4, 12]));
-        Self { rng, shards, streams, salt, weights, opened: 0, sessions_max, focus, turns_max }
+        Self { rng, shards, streams, parties, salt, weights, opened: 0, sessions_max, focus, turns_max }
     }
 
     fn acts(mut self) -> Vec<Act> {
@@ -233,6 +268,7 @@ impl<'a> Actor<'a> {
             Some(11) => Action::Read { who, reads: self.chance(6) },
             Some(12) => Action::Pause { shard, ms: self.rng.u64(1..400) },
             Some(13) => Action::Advance { ms: pick(self.rng, &[1, 3, 20, 101, 5_000]) },
+            Some(15) => self.party(who, stream),
             _ => Action::Rest,
         }
     }
@@ -246,6 +282,25 @@ impl<'a> Actor<'a> {
         };
         let (hidden, persistence, listens) = (self.chance(2), self.chance(5), self.chance(8));
         Action::Join { who, stream, hidden, persistence, listens, when }
+    }
+
+    fn party(&mut self, who: Who, stream: StreamId) -> Action {
+        if self.parties == 0 {
+            return self.join(who, stream);
+        }
+        let party = PARTIES_FROM + self.rng.usize(0..self.parties) as StreamId;
+        let whom = self.who();
+        let act = match self.rng.u8(0..16) {
+            0 | 1 => PartyAct::Create { open: self.chance(6), max_size: self.rng.u16(0..8) },
+            2..=6 => PartyAct::Join,
+            7 | 8 => PartyAct::Leave,
+            9 | 10 => PartyAct::Accept(whom),
+            11 => PartyAct::Remove(whom),
+            12 => PartyAct::Promote(whom),
+            13 if self.chance(3) => PartyAct::Close,
+            _ => PartyAct::Say,
+        };
+        Action::Party { who, party, act }
     }
 
     fn publish(&mut self, who: Who, stream: StreamId) -> Action {

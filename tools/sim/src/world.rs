@@ -5,6 +5,7 @@
 
 mod act;
 mod hear;
+mod party;
 mod rest;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +22,7 @@ use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Scenario, Who};
 use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
+use party::{PartyAnswer, PartyAsked, PartyTie};
 
 /// A session and its socket.
 struct Client {
@@ -57,6 +59,7 @@ enum Asked {
     List { stream: StreamId, with_hidden: bool, limit: usize },
     Count,
     Matches,
+    Party(PartyAsked),
 }
 
 /// The answers of the last questions of a kind, for who compares them at rest.
@@ -66,6 +69,7 @@ struct Answers {
     total: usize,
     counts: Vec<(ShardIndex, Vec<usize>)>,
     matches: Vec<(StreamId, usize)>,
+    parties: Vec<(Who, PartyAnswer)>,
 }
 
 /// See the module.
@@ -82,6 +86,7 @@ pub struct World {
     encoder: Rc<Encoder>,
     clients: BTreeMap<Who, Client>,
     by_ref: BTreeMap<SessionRef, Who>,
+    party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     closing: Vec<Who>,
     asked: BTreeMap<(ShardIndex, u64), Asked>,
     answers: Answers,
@@ -90,6 +95,7 @@ pub struct World {
     messages: Messages,
     pushes: Vec<Push>,
     orders: Vec<Order>,
+    party_orders: Vec<Order>,
     /// Messages that cost no credit, since the last rest: what may wait beyond the credits.
     control: usize,
     steps: u64,
@@ -148,7 +154,7 @@ pub fn run(scenario: &Rc<Scenario>, fault: Option<Fault>, prints: bool) -> Outco
 
 impl World {
     fn new(scenario: Rc<Scenario>, fault: Option<Fault>, prints: bool) -> Self {
-        let encoder = Rc::new(Encoder::new(&scenario.streams));
+        let encoder = Rc::new(Encoder::new(&scenario.streams, &scenario.parties));
         encoder.is_wasteful.set(fault == Some(Fault::EncodeTwice));
         let plane = |me| Plane::new(me, scenario.shards, scenario.config.clone(), encoder.clone());
         Self {
@@ -161,6 +167,7 @@ impl World {
             encoder,
             clients: BTreeMap::new(),
             by_ref: BTreeMap::new(),
+            party_ties: BTreeMap::new(),
             closing: Vec::new(),
             asked: BTreeMap::new(),
             answers: Answers::default(),
@@ -169,6 +176,7 @@ impl World {
             messages: Messages::default(),
             pushes: Vec::new(),
             orders: scenario.streams.iter().map(|_| Order::default()).collect(),
+            party_orders: scenario.parties.iter().map(|_| Order::default()).collect(),
             control: 0,
             steps: 0,
             rng: Rng::with_seed(scenario.seed),

@@ -198,6 +198,10 @@ impl Owning<'_> {
         self.streams.presences += 1;
         self.begin_listening(key.clone(), listener);
         if let Some(payload) = told {
+            // It says who is there.
+            if let Some(stream) = self.streams.map.get_mut(key) {
+                stream.news.shown(&stream.presences);
+            }
             self.push(session, payload);
         }
         self.announce(key, Some(presence), None);

@@ -50,11 +50,25 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// The number of the next one.
+    pub fn next_id(&self) -> u32 {
+        self.all.len() as u32
+    }
+
     /// A new message, before it is sent.
     pub fn add(&mut self, stream: StreamId, audience: Audience, due: Vec<Receiver>) -> Arc<Say> {
         let say = Arc::new(Say::message(stream, self.all.len() as u32));
         self.all.push(Message { say: say.clone(), stream, audience, due, received: BTreeSet::new() });
         say
+    }
+
+    /// A message turned out to be for nobody.
+    pub fn retract(&mut self, id: u32) -> Checked {
+        let Some(message) = self.all.get_mut(id as usize) else { return Ok(()) };
+        (message.audience, message.due) = (Audience::Nobody, Vec::new());
+        ensure(Check::Stray, message.received.is_empty(), || {
+            format!("message {id} was refused, and received by {:?}", message.received)
+        })
     }
 
     /// Someone receives a message. Answers whether it is meant for everybody.

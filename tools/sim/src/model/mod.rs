@@ -5,5 +5,5 @@ mod order;
 mod tie;
 
 pub use messages::{Audience, Messages, Receiver};
-pub use order::Order;
+pub use order::{Order, Place};
 pub use tie::{Op, Period, State, Tie};

@@ -20,6 +20,11 @@ pub(super) fn session_id(who: Who) -> SessionId {
     SessionId(Uuid::from_u128(1 + who as u128))
 }
 
+/// The id of a session's user.
+pub(super) fn user_id(who: Who) -> UserId {
+    UserId(Uuid::from_u128(1_000_000 + who as u128))
+}
+
 impl World {
     /// Does it, unless whoever is to do it cannot: not open, its shard paused, its socket not read for congestion.
     pub(super) fn act(&mut self, action: &Action) -> Checked {
@@ -46,6 +51,7 @@ impl World {
             | Action::Vanish { who, .. }
             | Action::Listen { who, .. }
             | Action::Unlisten { who, .. }
+            | Action::Party { who, .. }
             | Action::Publish { who, .. } => {
                 if self.may_act(who) {
                     self.play(who, action)?;
@@ -89,6 +95,7 @@ impl World {
                 self.step(shard, |plane, now, out| plane.unlisten(now, key, stream, out))
             }
             Action::Listen { stream, .. } => self.listen(who, *stream),
+            Action::Party { party, act, .. } => self.act_in_party(who, *party, *act),
             Action::Publish { stream, to, times, .. } => {
                 let mut sent = 0;
                 while sent < *times && self.may_act(who) {
@@ -104,7 +111,7 @@ impl World {
     fn open(&mut self, who: Who, shard: ShardIndex, encoding: Encoding) {
         let info = SessionInfo {
             session_id: session_id(who),
-            user_id: UserId(Uuid::from_u128(1_000_000 + who as u128)),
+            user_id: user_id(who),
             token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
             issued_at_sec: 1,
         };
@@ -119,8 +126,9 @@ impl World {
         let Some(client) = self.clients.get_mut(&who).filter(|client| client.is_open) else { return Ok(()) };
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
-        self.control += client.ties.len();
+        self.control += client.ties.len() + self.scenario.parties.len();
         let (at, name) = (client.at, who);
+        self.leave_parties(who);
         self.trace.step(|| format!("  session {name} closes"), &[name as u64]);
         self.step(at.shard, |plane, now, out| plane.close(now, at.key, out))
     }
@@ -148,7 +156,7 @@ impl World {
         tie.map(crate::model::Tie::hoped).unwrap_or_default()
     }
 
-    fn ask(&mut self, shard: ShardIndex, asked: Asked) -> RequestRef {
+    pub(super) fn ask(&mut self, shard: ShardIndex, asked: Asked) -> RequestRef {
         let request = self.planes[usize::from(shard)].request();
         self.asked.insert((shard, request.id), asked);
         request

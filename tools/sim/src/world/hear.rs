@@ -10,7 +10,7 @@ use super::act::session_id;
 use super::{Asked, World};
 use crate::frames::{Said, StreamId, Version, decode, version_of};
 use crate::model::{Period, Tie};
-use crate::scenario::{SESSIONS_MAX, Who};
+use crate::scenario::{PARTIES_FROM, SESSIONS_MAX, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
@@ -66,6 +66,7 @@ impl World {
                 self.answers.matches.extend(numbered);
                 Ok(())
             }
+            (Asked::Party(asked), reply) => self.party_answered(asked, reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }
@@ -207,6 +208,10 @@ impl World {
         ensure(Check::Stray, client.encoding == encoding, || format!("session {who} receives {encoding:?}"))?;
         match &said {
             Said::Push(id) => self.pushed(who, *id),
+            Said::Party(party, word) => self.hear_of_party(who, *party, word),
+            Said::Event { stream, joins, leaves } if *stream >= PARTIES_FROM => {
+                self.hear_of_members(who, *stream, joins, leaves)
+            }
             Said::Message(stream, id) => {
                 self.check_hears(who, *stream, &said)?;
                 let is_for_all = self.messages.received(*id, *stream, who)?;

@@ -8,7 +8,7 @@ use muster_live::{Millis, ShardIndex};
 use super::{Lane, REST_STEPS_MAX, World};
 use crate::frames::{StreamId, Version, version_of};
 use crate::model::State;
-use crate::scenario::Who;
+use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, ensure};
 
 impl World {
@@ -25,6 +25,7 @@ impl World {
         }
         self.check_counts(&expected)?;
         self.check_conclusions(&states, &expected)?;
+        self.check_parties()?;
         self.check_received()?;
         self.control = 0;
         Ok(())
@@ -33,7 +34,7 @@ impl World {
     /// The last of a run: all go, and nothing remains.
     pub(super) fn end(&mut self) -> Checked {
         self.rest()?;
-        for order in &self.orders {
+        for order in self.orders.iter().chain(&self.party_orders) {
             order.check()?;
         }
         let everybody: Vec<Who> = self.clients.keys().copied().collect();
@@ -43,15 +44,16 @@ impl World {
         self.rest()?;
         for (shard, plane) in self.planes.iter().enumerate() {
             let stats = plane.stats();
-            let left = [stats.sessions, stats.streams, stats.presences, stats.heard_streams, stats.timers];
-            ensure(Check::Presences, left == [0; 5], || {
-                format!("sessions, streams, presences, heard streams, timers left on shard {shard}: {left:?}")
+            let left =
+                [stats.sessions, stats.streams, stats.presences, stats.parties, stats.heard_streams, stats.timers];
+            ensure(Check::Presences, left == [0; 6], || {
+                format!("sessions, streams, presences, parties, heard streams, timers left on shard {shard}: {left:?}")
             })?;
         }
         Ok(())
     }
 
-    fn settle(&mut self) -> Checked {
+    pub(super) fn settle(&mut self) -> Checked {
         let now = self.now;
         let awake = self.paused_until.iter().copied().max().unwrap_or_default().max(now);
         self.advance(awake - now)?;
@@ -225,9 +227,13 @@ impl World {
     }
 
     fn check_received(&mut self) -> Checked {
+        let parties = &self.party_ties;
         let tie = |stream: StreamId, who: Who| self.clients.get(&who)?.ties.get(&stream);
         self.messages.check(
             |stream, due| {
+                if stream >= PARTIES_FROM {
+                    return parties.get(&(stream, due.who)).is_some_and(|tie| tie.is_still(due.period));
+                }
                 let period = tie(stream, due.who).and_then(|tie| tie.period.as_ref());
                 period.is_some_and(|period| period.id == due.period)
             },

@@ -276,3 +276,43 @@ fn who_asks_anew_while_it_is_put_out_is_in_or_out_for_both_sides() {
         assert_eq!(world.take_heard(three).contains(&"[5 from 2]".to_owned()), is_in);
     });
 }
+
+#[test]
+fn of_several_requests_under_way_the_last_says_where_a_session_stands() {
+    let mut world = World::new(4, &PlaneConfig::default());
+    let session = world.open(2);
+    assert_ne!(party_stream().owner(4), 2);
+    world.begin_to_come(session, Request::Join);
+    world.begin_to_come(session, create(true));
+    world.begin_to_come(session, Request::Join);
+    world.settle();
+    assert!(world.hears_party(session));
+    assert_eq!(world.take_heard(session), ["+1"]);
+    world.close(session);
+    world.assert_empty();
+    assert!(world.planes.iter().all(|plane| plane.stats().parties == 0));
+}
+
+#[test]
+fn who_waits_and_tries_to_make_the_party_can_still_be_declined() {
+    with_party(false, |world, [one, two, _]| {
+        assert_eq!(world.come(two, Request::Join), Ok(party::Reply::Asked));
+        assert_eq!(world.come(two, create(false)), Err(Refusal::AlreadyExists));
+        let decline = Request::Remove { by: one, target: world.person(two) };
+        assert_eq!(world.ask(one, decline), DONE);
+        assert!(!world.planes[usize::from(two.shard)].is_on(two.key, &party_stream()));
+    });
+}
+
+#[test]
+fn who_was_named_to_a_new_member_before_its_coming_was_told_is_told_to_have_gone() {
+    let config = PlaneConfig { merge_above: 0, ..PlaneConfig::default() };
+    let mut world = World::new(1, &config);
+    let [one, two, three] = [0; 3].map(|shard| world.open(shard));
+    assert_eq!(world.come(one, create(true)), DONE);
+    assert_eq!(world.come(two, Request::Join), DONE);
+    assert_eq!(world.come(three, Request::Join), DONE);
+    world.leave_party(two);
+    world.pass(config.merge_ms);
+    assert_eq!(world.take_heard(three), ["[in 123 under 1]", "-2 +1 +3"]);
+}

@@ -1,0 +1,288 @@
+//! Parties in a world: what players do about them, what they are told, and that both sides agree on who is in.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use muster_domain::Timestamp;
+use muster_live::ShardIndex;
+use muster_live::StreamKey;
+use muster_live::party::{self, Label, Member, Person, Refusal, Request, Settings};
+use muster_live::plane::{JoinRefusal, Reply};
+
+use super::act::session_id;
+use super::{Asked, World};
+use crate::frames::{PartyWord, StreamId, Version, who as who_is};
+use crate::model::{Audience, Receiver};
+use crate::scenario::{PARTIES_FROM, PartyAct, Who};
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// What a party's owner answered.
+pub(super) type PartyAnswer = Result<party::Reply, Refusal>;
+
+/// What was asked about a party.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PartyAsked {
+    /// To make it, or to be in it.
+    Come { who: Who, party: StreamId, makes: bool, generation: u64 },
+    /// To send data.
+    Say { id: u32 },
+    /// Something of which only the leader is told.
+    Leading { who: Who },
+    /// Anything else.
+    Other,
+}
+
+/// What one session has to do with one party, as the session knows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PartyTie {
+    /// It has asked to be in, and not left since.
+    may_hear: bool,
+    /// Questions to be in that are open.
+    coming: u32,
+    /// Grows whenever it goes or is put out.
+    generation: u64,
+    /// Who is in, as it concludes; `None` while it is not in.
+    view: Option<BTreeSet<Who>>,
+    /// Nothing is under way by which it could be in no more than its view says.
+    is_sure: bool,
+    place: crate::model::Place,
+}
+
+impl PartyTie {
+    /// Whether it has been in since a generation.
+    pub(super) fn is_still(&self, generation: u64) -> bool {
+        self.is_sure && self.generation == generation
+    }
+
+    fn go(&mut self) {
+        self.generation += 1;
+        (self.view, self.is_sure) = (None, false);
+        self.place = Default::default();
+    }
+}
+
+impl World {
+    fn party_key(&self, party: StreamId) -> StreamKey {
+        self.scenario.parties[usize::from(party - PARTIES_FROM)].clone()
+    }
+
+    pub(super) fn act_in_party(&mut self, who: Who, party: StreamId, act: PartyAct) -> Checked {
+        let by = self.clients[&who].at;
+        let person = |who: Who| Person {
+            session_id: session_id(who),
+            user_id: super::act::user_id(who),
+            username: who.to_string().into(),
+        };
+        let request = match act {
+            PartyAct::Create { open, max_size } => {
+                let settings = Settings { open, hidden: false, label: Label::default() };
+                let create = |leader| Request::Create { leader, settings, max_size, created_at: Timestamp(0) };
+                return self.come_to_party(who, party, true, create);
+            }
+            PartyAct::Join => return self.come_to_party(who, party, false, Request::Join),
+            PartyAct::Leave => {
+                let tie = self.party_ties.entry((party, who)).or_default();
+                tie.may_hear = false;
+                tie.go();
+                let stream = self.party_key(party);
+                return self.step(by.shard, |plane, now, out| plane.leave(now, by.key, stream, out)).map(drop);
+            }
+            PartyAct::Say => return self.say_in_party(who, party),
+            PartyAct::Accept(whom) => Request::Accept { by, target: person(whom) },
+            PartyAct::Remove(whom) => Request::Remove { by, target: person(whom) },
+            PartyAct::Promote(whom) => Request::Promote { by, target: person(whom) },
+            PartyAct::Close => Request::Close(by),
+        };
+        self.ask_party(by.shard, party, PartyAsked::Other, request)
+    }
+
+    fn ask_party(&mut self, shard: ShardIndex, party: StreamId, asked: PartyAsked, ask: Request) -> Checked {
+        let (stream, request) = (self.party_key(party), self.ask(shard, Asked::Party(asked)));
+        self.step(shard, |plane, now, out| plane.ask_party(now, stream, ask, Some(request), out))
+    }
+
+    fn come_to_party(
+        &mut self,
+        who: Who,
+        party: StreamId,
+        makes: bool,
+        ask: impl FnOnce(Member) -> Request,
+    ) -> Checked {
+        let tie = self.party_ties.entry((party, who)).or_default();
+        tie.may_hear = true;
+        tie.coming += 1;
+        let asked = PartyAsked::Come { who, party, makes, generation: tie.generation };
+        let (at, stream) = (self.clients[&who].at, self.party_key(party));
+        let request = self.ask(at.shard, Asked::Party(asked));
+        self.step(at.shard, |plane, now, out| plane.come_to_party(now, at.key, stream, ask, request, out))
+    }
+
+    fn say_in_party(&mut self, who: Who, party: StreamId) -> Checked {
+        let is_in = |who: Who| self.party_ties.get(&(party, who)).filter(|tie| tie.is_sure);
+        let due = if is_in(who).is_some() {
+            let others = self.clients.keys().filter(|other| **other != who);
+            let receiver = |other: &Who| Some(Receiver { who: *other, period: is_in(*other)?.generation, changes: 0 });
+            others.filter_map(receiver).collect()
+        } else {
+            Vec::new()
+        };
+        let id = self.messages.next_id();
+        self.messages.add(party, Audience::AllBut(who), due);
+        let by = self.clients[&who].at;
+        let data = Bytes::copy_from_slice(&id.to_le_bytes());
+        self.ask_party(by.shard, party, PartyAsked::Say { id }, Request::SendData { by, op_code: 1, data })
+    }
+
+    pub(super) fn leave_parties(&mut self, who: Who) {
+        for (_, tie) in self.party_ties.iter_mut().filter(|((_, other), _)| *other == who) {
+            tie.may_hear = false;
+            tie.go();
+        }
+    }
+
+    pub(super) fn party_answered(&mut self, asked: PartyAsked, reply: Reply) -> Checked {
+        let reply = match reply {
+            Reply::Party(reply) => reply,
+            // Its session closed in between.
+            Reply::Joined(Err(JoinRefusal::Closed)) => Err(Refusal::NotMember),
+            reply => {
+                return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
+            }
+        };
+        match asked {
+            PartyAsked::Come { who, party, makes, generation } => {
+                let tie = self.party_ties.entry((party, who)).or_default();
+                tie.coming -= 1;
+                if tie.generation == generation && reply == Ok(party::Reply::Done) {
+                    if makes {
+                        tie.view.get_or_insert_with(|| BTreeSet::from([who]));
+                    }
+                    tie.is_sure = tie.view.is_some();
+                }
+                Ok(())
+            }
+            PartyAsked::Say { id } if reply.is_err() => self.messages.retract(id),
+            PartyAsked::Leading { who } => {
+                self.answers.parties.push((who, reply));
+                Ok(())
+            }
+            PartyAsked::Say { .. } | PartyAsked::Other => Ok(()),
+        }
+    }
+
+    fn check_may_hear(&mut self, who: Who, party: StreamId, what: &str) -> Checked<&mut PartyTie> {
+        let tie = self.party_ties.entry((party, who)).or_default();
+        ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in party {party}, and hears {what}"))?;
+        Ok(tie)
+    }
+
+    /// Somebody is told something about a party.
+    pub(super) fn hear_of_party(&mut self, who: Who, party: StreamId, word: &PartyWord) -> Checked {
+        match word {
+            // What is for one session alone may cross its leaving.
+            PartyWord::Admitted(members) => {
+                let tie = self.party_ties.entry((party, who)).or_default();
+                if tie.may_hear {
+                    tie.view = Some(members.iter().copied().collect());
+                    // Otherwise it may be of a time before it left.
+                    tie.is_sure |= tie.coming == 0;
+                }
+                Ok(())
+            }
+            PartyWord::Closed => {
+                let tie = self.party_ties.entry((party, who)).or_default();
+                tie.may_hear &= tie.coming > 0;
+                tie.go();
+                Ok(())
+            }
+            PartyWord::Said(id) => {
+                self.check_may_hear(who, party, "data")?;
+                self.messages.received(*id, party, who)?;
+                let tie = self.party_ties.entry((party, who)).or_default();
+                let order = &mut self.party_orders[usize::from(party - PARTIES_FROM)];
+                order.heard(who, &mut tie.place, &id.to_le_bytes(), false)
+            }
+            PartyWord::Other => Ok(()),
+        }
+    }
+
+    /// Somebody is told who came to a party, and who went.
+    pub(super) fn hear_of_members(
+        &mut self,
+        who: Who,
+        party: StreamId,
+        joins: &[Version],
+        leaves: &[Version],
+    ) -> Checked {
+        let view = &mut self.check_may_hear(who, party, "who is in it")?.view;
+        let view = view.get_or_insert_default();
+        view.retain(|other| !leaves.contains(&(*other as Version)));
+        view.extend(joins.iter().map(|other| *other as Who));
+        Ok(())
+    }
+
+    /// At rest: owners, sessions' shards and sessions agree on who is in, and who waits to be.
+    pub(super) fn check_parties(&mut self) -> Checked {
+        for party in (PARTIES_FROM..).take(self.scenario.parties.len()) {
+            let stream = self.party_key(party);
+            let owner = usize::from(stream.owner(self.scenario.shards));
+            let members: BTreeSet<Who> = self.planes[owner].owned_presences(&stream).map(who_is).collect();
+            let open = || self.clients.iter().filter(|(_, client)| client.is_open);
+            let by_shard = |is: &dyn Fn(&muster_live::Plane, muster_live::SessionKey) -> bool| -> BTreeSet<Who> {
+                let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.shard)], at.key);
+                open().filter(|(_, client)| is(client.at)).map(|(who, _)| *who).collect()
+            };
+            let hearing = by_shard(&|plane, key| plane.hears(key, &stream));
+            ensure(Check::Presences, hearing == members, || {
+                format!("in party {party} are {members:?}, and by their shards {hearing:?}")
+            })?;
+            let there = by_shard(&|plane, key| plane.is_on(key, &stream));
+            let waiting: BTreeSet<Who> = there.difference(&members).copied().collect();
+            for who in &members {
+                let view = self.party_ties.get(&(party, *who)).and_then(|tie| tie.view.as_ref());
+                ensure(Check::Conclusions, view == Some(&members), || {
+                    format!("session {who} takes {view:?} to be in party {party}, it is {members:?}")
+                })?;
+            }
+            self.check_leader(party, &members, &waiting)?;
+        }
+        let parties: usize = self.planes.iter().map(|plane| plane.stats().parties).sum();
+        let streams = &self.scenario.parties;
+        let peopled = streams.iter().filter(|stream| {
+            let owner = usize::from(stream.owner(self.scenario.shards));
+            self.planes[owner].owned_presences(stream).next().is_some()
+        });
+        let peopled = peopled.count();
+        ensure(Check::Presences, parties == peopled, || format!("{parties} parties, and {peopled} with members"))
+    }
+
+    /// One member leads; it is told who is in, and who waits.
+    fn check_leader(&mut self, party: StreamId, members: &BTreeSet<Who>, waiting: &BTreeSet<Who>) -> Checked {
+        self.answers.parties.clear();
+        for who in members {
+            let by = self.clients[who].at;
+            self.ask_party(by.shard, party, PartyAsked::Leading { who: *who }, Request::Matchmake(by))?;
+            self.ask_party(by.shard, party, PartyAsked::Leading { who: *who }, Request::ListRequests(by))?;
+        }
+        self.settle()?;
+        let answers = std::mem::take(&mut self.answers.parties);
+        let leading: Vec<_> = answers.into_iter().filter_map(|(who, answer)| Some((who, answer.ok()?))).collect();
+        ensure(Check::Answers, leading.len() == 2 * usize::from(!members.is_empty()), || {
+            format!("party {party} of {members:?} is led by {leading:?}")
+        })?;
+        for (_, answer) in leading {
+            let (shown, should): (BTreeSet<Who>, _) = match &answer {
+                party::Reply::Matchmaking { members: shown, .. } => {
+                    (shown.iter().map(|member| who_is(&member.presence)).collect(), members)
+                }
+                party::Reply::Requests(shown) => (shown.iter().map(who_is).collect(), waiting),
+                party::Reply::Done | party::Reply::Asked => continue,
+            };
+            ensure(Check::Presences, shown == *should, || {
+                format!("party {party} has {answer:?}, and should have {should:?}")
+            })?;
+        }
+        let nobody_waits = members.is_empty() && !waiting.is_empty();
+        ensure(Check::Presences, !nobody_waits, || format!("{waiting:?} wait for party {party}, which is gone"))
+    }
+}
