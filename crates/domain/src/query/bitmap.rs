@@ -130,6 +130,23 @@ impl Bitmap {
         }
     }
 
+    /// Takes all slots of another set out.
+    pub(super) fn subtract(&mut self, other: &Self) {
+        match &mut self.0 {
+            Form::List(list) => list.retain(|slot| !other.contains(*slot)),
+            Form::Chunks(chunks) => {
+                chunks.retain_mut(|chunk| {
+                    other.take_from(chunk.number, &mut chunk.words);
+                    chunk.len = chunk.words.iter().map(|word| word.count_ones()).sum();
+                    chunk.len > 0
+                });
+                if chunks.is_empty() {
+                    *self = Self::default();
+                }
+            }
+        }
+    }
+
     /// Whether the set holds this slot.
     pub fn contains(&self, slot: u32) -> bool {
         match &self.0 {
@@ -262,6 +279,13 @@ mod tests {
             assert_eq!(bitmap.contains(slot), set.contains(&slot));
             assert_eq!((bitmap.len(), bitmap.is_empty()), (set.len(), set.is_empty()));
         }
+        assert_eq!(members(&bitmap), set.iter().copied().collect::<Vec<_>>());
+        let mut even = Bitmap::default();
+        set.iter().filter(|slot| **slot % 2 == 0).for_each(|slot| {
+            even.insert(*slot);
+        });
+        bitmap.subtract(&even);
+        set.retain(|slot| slot % 2 == 1);
         assert_eq!(members(&bitmap), set.iter().copied().collect::<Vec<_>>());
         for slot in &set {
             bitmap.remove(*slot);

@@ -42,6 +42,8 @@ pub struct Hit {
 pub struct Index {
     documents: Map<u32, Document>,
     slots: Bitmap,
+    /// No slot from this one on was ever used; the very last one is taken for used.
+    slots_end: u32,
     fields: BTreeMap<Box<str>, Field>,
     unindexed: Vec<Box<str>>,
 }
@@ -86,6 +88,10 @@ impl Index {
     /// Puts a document into a slot; gives back the one that was there.
     pub fn insert(&mut self, slot: u32, document: Document) -> Option<Document> {
         let replaced = self.remove(slot);
+        if slot < self.slots_end || slot == u32::MAX {
+            self.fields.values_mut().for_each(|field| field.numbers.comes_back(slot));
+        }
+        self.slots_end = self.slots_end.max(slot.saturating_add(1));
         self.slots.insert(slot);
         for (name, values) in document.fields() {
             if self.unindexed.iter().any(|unindexed| **unindexed == *name) {

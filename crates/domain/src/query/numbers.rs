@@ -11,6 +11,8 @@ use super::candidates::Candidates;
 /// A bucket splits when it holds twice the larger of this and a [`BUCKETS_AIM`]th of the field.
 const BUCKET_LEN_MIN: usize = 128;
 const BUCKETS_AIM: usize = 64;
+/// Slots that have gone are taken out of the sets when there are more than this, and more than there are numbers.
+const GONE_MIN: usize = 1_024;
 
 /// A number as an integer with the same order. Both zeros are one.
 fn key(number: f64) -> u64 {
@@ -33,7 +35,7 @@ struct Bucket {
     low: u64,
     high: u64,
     entries: Entries,
-    /// The slots of this bucket and all before it.
+    /// The slots of this bucket and all before it, and perhaps some that have gone.
     through: Bitmap,
 }
 
@@ -50,11 +52,17 @@ impl Bucket {
         }
     }
 
+    /// Appends the slots with a key in a range.
     fn list(&self, low: u64, high: u64, slots: &mut Vec<u32>) {
-        if let Entries::Mixed(entries) = &self.entries {
-            let within = entries.iter().filter(|(_, key)| (low..=high).contains(key));
-            slots.extend(within.map(|(slot, _)| *slot));
+        let Entries::Mixed(entries) = &self.entries else { return };
+        let mut len = slots.len();
+        slots.resize(len + entries.len(), 0);
+        for (slot, key) in entries {
+            // Written always and kept if it counts: a branch here would be mispredicted every other time.
+            slots[len] = *slot;
+            len += usize::from((low..=high).contains(key));
         }
+        slots.truncate(len);
     }
 }
 
@@ -64,11 +72,25 @@ pub(super) struct Numbers {
     /// In ascending order; their ranges of keys never overlap.
     buckets: Vec<Bucket>,
     len: usize,
+    /// Slots that have gone and may still stand in the sets of buckets. Whoever reads those looks only at slots that the
+    /// index holds, so they are taken out when they come back, or many at a time.
+    gone: Bitmap,
+    gone_len: usize,
     /// Slots with several numbers: while there are any, sets of buckets cannot be subtracted from each other.
     multi_valued: usize,
 }
 
 impl Numbers {
+    /// Must be said of a slot that comes back, before it does, whether it then has numbers or not.
+    pub fn comes_back(&mut self, slot: u32) {
+        if self.gone.remove(slot) {
+            self.gone_len -= 1;
+            for bucket in &mut self.buckets {
+                bucket.through.remove(slot);
+            }
+        }
+    }
+
     /// Adds a slot with its numbers.
     pub fn insert(&mut self, slot: u32, numbers: &[f64]) {
         self.multi_valued += usize::from(numbers.len() > 1);
@@ -82,6 +104,14 @@ impl Numbers {
         self.multi_valued -= usize::from(numbers.len() > 1);
         for number in numbers {
             self.remove_key(slot, key(*number));
+        }
+        if !numbers.is_empty() && self.gone.insert(slot) {
+            self.gone_len += 1;
+        }
+        if self.gone_len > self.len.max(GONE_MIN) {
+            let gone = std::mem::take(&mut self.gone);
+            self.gone_len = 0;
+            self.buckets.iter_mut().for_each(|bucket| bucket.through.subtract(&gone));
         }
     }
 
@@ -134,9 +164,6 @@ impl Numbers {
             return;
         }
         self.len -= 1;
-        for bucket in &mut self.buckets[at..] {
-            bucket.through.remove(slot);
-        }
         self.merge(at);
     }
 

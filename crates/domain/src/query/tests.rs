@@ -329,27 +329,34 @@ fn ranges_stay_exact_while_numbers_come_and_go() {
         let random = &mut Random(seed);
         let spread = random.pick(&[3, 200, 1_000_000]);
         let mut index = Index::new();
-        let mut numbers: BTreeMap<u32, f64> = BTreeMap::new();
+        // Some slots have no number, and may have had one before.
+        let mut numbers: BTreeMap<u32, Option<f64>> = BTreeMap::new();
         for step in 0..6_000_u32 {
             // Grows, then shrinks; the numbers drift.
             let slot = random.below(4_000) as u32;
+            let drift = f64::from(step / 10) - 300.0;
             if random.below(10) < if step < 3_500 { 8 } else { 2 } {
-                let number = random.below(spread) as f64 + f64::from(step / 10) - 300.0;
-                index.insert(slot, Document::new().with("n", number));
+                let number = (random.below(6) > 0).then(|| random.below(spread) as f64 + drift);
+                let document = number.map_or(Document::new(), |number| Document::new().with("n", number));
+                index.insert(slot, document);
                 numbers.insert(slot, number);
             } else {
                 index.remove(slot);
                 numbers.remove(&slot);
             }
             if step % 50 == 0 {
-                let low = random.below(spread) as f64 + f64::from(step / 10) - 300.0;
+                let low = random.below(spread) as f64 + drift;
                 let high = low + random.below(spread) as f64;
-                let query = query(&format!("+n:>={low} +n:<{high}").replace(":>=-", ":>= -"));
-                let found: Vec<_> = index.search(&query).map(|hit| hit.slot).collect();
-                let within = |number: &f64| *number >= low && *number < high;
-                let expect: Vec<_> =
-                    numbers.iter().filter(|(_, number)| within(number)).map(|(slot, _)| *slot).collect();
-                assert_eq!(found, expect, "seed {seed}, step {step}");
+                let check = |text: String, expect: &dyn Fn(Option<f64>) -> bool| {
+                    let query = query(&text);
+                    let found: Vec<_> = index.search(&query).map(|hit| hit.slot).collect();
+                    let expect: Vec<_> =
+                        numbers.iter().filter(|(_, number)| expect(**number)).map(|(slot, _)| *slot).collect();
+                    assert_eq!(found, expect, "seed {seed}, step {step}: {text}");
+                };
+                check(format!("+n:>={low} +n:<{high}"), &|number| number.is_some_and(|n| n >= low && n < high));
+                check(format!("-n:>={low}"), &|number| number.is_none_or(|n| n < low));
+                check(format!("-n:<={low}"), &|number| number.is_none_or(|n| n > low));
             }
         }
     }

@@ -102,9 +102,11 @@ impl<M> Matchmaker<M> {
         let Some(ticket) = self.tickets.get(&search.slot) else { return Progress::Nothing { was_cut: false } };
         let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause));
         let pool_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
-        let base = self.candidates(search.slot, ticket);
+        let mut base = self.candidates(search.slot, ticket);
         while let Some(combination) = tiers.combinations.get(search.tier) {
-            let candidates = tiers.narrow(base.clone(), *combination);
+            let is_last = search.tier + 1 == tiers.combinations.len();
+            let of_tier = if is_last { std::mem::replace(&mut base, Candidates::none()) } else { base.clone() };
+            let candidates = tiers.narrow(of_tier, *combination);
             let sets = candidates.cost();
             budget.spend(sets * SET_UNITS);
             let mut scan = self.documents.scan(candidates, search.from);
