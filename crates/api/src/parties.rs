@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_domain::query::Query;
 use muster_domain::{Error, Result};
 use muster_live::Plane;
-use muster_live::party::{ListQuery, Listed};
+use muster_live::party::{ListQuery, Page};
 use muster_live::plane::{Reply, Up};
 use muster_wire::api;
 
@@ -32,15 +32,10 @@ pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Re
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
     // One more tells whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
-    let mut found = found(&context.app.live, &asked).await;
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    let cursor = match found.last() {
-        Some(last) if has_more => write_parties(&last.place, &filter),
-        _ => String::new(),
-    };
+    let Page { parties, until } = Page::merge(pages(&context.app.live, &asked).await, limit);
+    let cursor = until.map(|place| write_parties(&place, &filter)).unwrap_or_default();
     let node = &context.app.live_rules.node;
-    let parties = found.into_iter().map(|listed| api::Party {
+    let parties = parties.into_iter().map(|listed| api::Party {
         party_id: party_id(&party_stream(listed.place.party.0), node),
         open: listed.open,
         hidden: false,
@@ -50,21 +45,19 @@ pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Re
     Ok(api::PartyList { parties: parties.collect(), cursor })
 }
 
-/// The first of all shards' parties.
-async fn found(live: &Live, asked: &ListQuery) -> Vec<Listed> {
+/// What each shard has.
+async fn pages(live: &Live, asked: &ListQuery) -> Vec<Page> {
     let ask = |shard| {
         live.begin(|plane, now, request, out| {
             plane.ask_shard(now, shard, Up::Parties { request, asked: asked.clone() }, out);
         })
     };
     let answers: Vec<_> = (0..live.look(Plane::shards)).map(ask).collect();
-    let mut found = Vec::new();
+    let mut pages = Vec::new();
     for answer in answers {
-        if let Ok(Reply::Parties(parties)) = answer.await {
-            found.extend(parties);
+        if let Ok(Reply::Parties(page)) = answer.await {
+            pages.push(page);
         }
     }
-    found.sort_unstable_by(|one, other| one.place.order(&other.place));
-    found.truncate(asked.limit);
-    found
+    pages
 }

@@ -1,12 +1,24 @@
 //! Finding parties: which are found by what, and in which order they are listed.
+//!
+//! Parties lie in the index in the order in which they were made, so that a page costs what it shows and not what there
+//! is. Only a query whose weights differ from party to party has to look at more than that.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
-use muster_domain::query::{Document, Index, Query};
+use muster_domain::query::{Document, Index, Occur, Query};
 
 use super::message::{Label, PartyId, Settings};
+use crate::plane::Map;
+
+/// Parties that one listing looks at on one shard. What it did not come to is on the next page; a query that weighs
+/// orders the oldest of those that it finds.
+pub const LISTING_SCAN_MAX: usize = 4_096;
+
+/// The score where all that match do so equally well.
+const EQUAL: f64 = 1.0;
 
 /// What a listing asks for.
 #[derive(Clone, Debug)]
@@ -53,7 +65,33 @@ pub struct Listed {
     pub label: Label,
 }
 
-/// A party that listings show.
+/// A part of a listing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// In order.
+    pub parties: Vec<Listed>,
+    /// Nothing behind this was looked at.
+    pub until: Option<Place>,
+}
+
+impl Page {
+    /// One listing out of those of several shards, with at most so many parties.
+    pub fn merge(pages: Vec<Page>, limit: usize) -> Self {
+        let until = pages.iter().filter_map(|page| page.until).min_by(Place::order);
+        let mut parties: Vec<Listed> = pages.into_iter().flat_map(|page| page.parties).collect();
+        if let Some(until) = until {
+            parties.retain(|listed| listed.place.order(&until).is_le());
+        }
+        parties.sort_unstable_by(|one, other| one.place.order(&other.place));
+        if parties.len() > limit {
+            parties.truncate(limit);
+            let until = parties.last().map(|last| last.place);
+            return Self { parties, until };
+        }
+        Self { parties, until }
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
     party: PartyId,
@@ -63,72 +101,136 @@ struct Entry {
     label: Label,
 }
 
-/// The parties that are not hidden.
+impl Entry {
+    fn listed(&self, score: f64) -> Listed {
+        Listed {
+            place: Place { score, created_at: self.created_at, party: self.party },
+            open: self.open,
+            max_size: self.max_size,
+            label: self.label.clone(),
+        }
+    }
+}
+
+/// The parties of one shard, oldest first. Those that hide are not in the index.
 #[derive(Default)]
 pub(super) struct Directory {
     index: Index,
-    /// By place in the index.
-    entries: Vec<Option<Entry>>,
-    free: Vec<u32>,
+    /// By place in the index. Places are given out in ascending order, and never twice.
+    entries: BTreeMap<u32, Entry>,
+    slots: Map<PartyId, u32>,
+    by_age: BTreeMap<Timestamp, u32>,
+    next_slot: u32,
 }
 
 impl Directory {
-    /// Shows a party as it is now, under the number it has, or under a new one. Answers the number; none if it hides.
-    pub(super) fn show(
-        &mut self,
-        slot: Option<u32>,
-        party: PartyId,
-        settings: &Settings,
-        max_size: u16,
-        created_at: Timestamp,
-    ) -> Option<u32> {
-        if settings.hidden {
-            self.hide(slot);
-            return None;
+    /// Takes in a new party.
+    pub(super) fn add(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
+        if self.next_slot == u32::MAX {
+            self.renumber();
         }
-        let slot = slot.or_else(|| self.free.pop()).unwrap_or_else(|| {
-            self.entries.push(None);
-            (self.entries.len() - 1) as u32
-        });
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        // Times order parties as places do, whatever clocks say.
+        let latest = self.by_age.last_key_value().map_or(created_at, |(latest, _)| Timestamp(latest.0 + 1));
+        let created_at = created_at.max(latest);
+        let (open, label) = (settings.open, settings.label.clone());
+        self.entries.insert(slot, Entry { party, created_at, open, max_size, label });
+        self.slots.insert(party, slot);
+        self.by_age.insert(created_at, slot);
+        self.change(party, settings);
+    }
+
+    /// Shows a party as it is now, or hides it.
+    pub(super) fn change(&mut self, party: PartyId, settings: &Settings) {
+        let Some(slot) = self.slots.get(&party) else { return };
+        let Some(entry) = self.entries.get_mut(slot) else { return };
+        (entry.open, entry.label) = (settings.open, settings.label.clone());
+        if settings.hidden {
+            self.index.remove(*slot);
+            return;
+        }
         let mut document: Document = settings.label.document().clone();
         document.push("open", settings.open);
-        document.push("max_size", f64::from(max_size));
-        self.index.insert(slot, document);
-        let (open, label) = (settings.open, settings.label.clone());
-        self.entries[slot as usize] = Some(Entry { party, created_at, open, max_size, label });
-        Some(slot)
+        document.push("max_size", f64::from(entry.max_size));
+        self.index.insert(*slot, document);
     }
 
-    /// Shows a party no longer.
-    pub(super) fn hide(&mut self, slot: Option<u32>) {
-        if let Some(slot) = slot {
-            self.index.remove(slot);
-            self.entries[slot as usize] = None;
-            self.free.push(slot);
+    /// Forgets a party.
+    pub(super) fn remove(&mut self, party: PartyId) {
+        let Some(slot) = self.slots.remove(&party) else { return };
+        self.index.remove(slot);
+        if let Some(entry) = self.entries.remove(&slot) {
+            self.by_age.remove(&entry.created_at);
         }
     }
 
-    /// The first that were asked for, in order.
-    pub(super) fn list(&self, asked: &ListQuery) -> Vec<Listed> {
-        let found = self.index.search(&asked.query).filter_map(|hit| {
-            let entry = self.entries[hit.slot as usize].as_ref()?;
-            let place = Place { score: hit.score, created_at: entry.created_at, party: entry.party };
-            let is_after = asked.after.is_none_or(|after| place.order(&after).is_gt());
-            let is_asked = asked.open.is_none_or(|open| open == entry.open);
-            (is_after && is_asked).then_some((place, entry))
-        });
-        let mut found: Vec<(Place, &Entry)> = found.collect();
-        if asked.limit < found.len() {
-            found.select_nth_unstable_by(asked.limit, |one, other| one.0.order(&other.0));
-            found.truncate(asked.limit);
+    /// Gives out places anew, in the same order.
+    fn renumber(&mut self) {
+        let (mut index, mut next_slot) = (Index::new(), 0);
+        let entries = std::mem::take(&mut self.entries);
+        for (slot, entry) in entries {
+            if let Some(document) = self.index.remove(slot) {
+                index.insert(next_slot, document);
+            }
+            self.slots.insert(entry.party, next_slot);
+            self.by_age.insert(entry.created_at, next_slot);
+            self.entries.insert(next_slot, entry);
+            next_slot += 1;
         }
-        found.sort_unstable_by(|one, other| one.0.order(&other.0));
-        let listed = |(place, entry): (Place, &Entry)| Listed {
-            place,
-            open: entry.open,
-            max_size: entry.max_size,
-            label: entry.label.clone(),
+        (self.index, self.next_slot) = (index, next_slot);
+    }
+
+    /// What was asked for, in order.
+    pub(super) fn list(&self, asked: &ListQuery) -> Page {
+        let [shoulds, musts] = [Occur::Should, Occur::Must].map(|occur| asked.query.having(occur).count());
+        // Otherwise what matches at all matches equally well.
+        let weighs = shoulds > 1 || (shoulds == 1 && musts > 0);
+        if weighs { self.list_weighed(asked) } else { self.list_by_age(asked) }
+    }
+
+    /// Candidates from a place on, with those that match.
+    fn scan<'a>(&'a self, asked: &'a ListQuery, from: u32) -> impl Iterator<Item = (&'a Entry, Option<f64>)> {
+        let mut candidates = self.index.candidates(&asked.query);
+        if let Some(open) = asked.open {
+            candidates = candidates.and(self.index.with_text("open", if open { "T" } else { "F" }));
+        }
+        self.index
+            .scan(candidates, from)
+            .filter_map(|slot| Some((self.entries.get(&slot)?, asked.query.matches(self.index.document(slot)?))))
+    }
+
+    fn list_by_age(&self, asked: &ListQuery) -> Page {
+        let from = match asked.after {
+            None => 0,
+            Some(after) => match self.by_age.range(after.created_at..).next() {
+                Some((_, slot)) => *slot,
+                None => return Page::default(),
+            },
         };
-        found.into_iter().map(listed).collect()
+        let mut parties = Vec::new();
+        for (looked_at, (entry, score)) in self.scan(asked, from).enumerate() {
+            let listed = entry.listed(EQUAL);
+            if score.is_some() && asked.after.is_none_or(|after| listed.place.order(&after).is_gt()) {
+                parties.push(listed);
+                if parties.len() == asked.limit {
+                    break;
+                }
+            } else if looked_at + 1 >= LISTING_SCAN_MAX {
+                return Page { parties, until: Some(listed.place) };
+            }
+        }
+        Page { parties, until: None }
+    }
+
+    fn list_weighed(&self, asked: &ListQuery) -> Page {
+        let found = self.scan(asked, 0).take(LISTING_SCAN_MAX).filter_map(|(entry, score)| {
+            let listed = entry.listed(score?);
+            asked.after.is_none_or(|after| listed.place.order(&after).is_gt()).then_some(listed)
+        });
+        let mut parties: Vec<Listed> = found.collect();
+        parties.sort_unstable_by(|one, other| one.place.order(&other.place));
+        parties.truncate(asked.limit);
+        Page { parties, until: None }
     }
 }

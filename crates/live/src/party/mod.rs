@@ -11,7 +11,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use listing::{ListQuery, Listed, Place};
+pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, Page, Place};
 pub use message::{Effect, Event, Label, Member, PartyId, Person, Refusal, Reply, Request, Settings, Snapshot};
 pub use parties::Parties;
 

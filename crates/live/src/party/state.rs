@@ -7,7 +7,7 @@ use crate::stream::{Presence, SessionRef};
 #[derive(Debug)]
 pub(super) struct Party {
     pub(super) settings: Settings,
-    pub(super) max_size: u16,
+    max_size: u16,
     /// Oldest first; never empty while the party lives.
     members: Vec<Member>,
     leader: Presence,

@@ -317,7 +317,7 @@ pub enum Reply {
     /// What was asked of a party.
     Party(Result<party::Reply, party::Refusal>),
     /// Parties of one owner.
-    Parties(Vec<party::Listed>),
+    Parties(party::Page),
 }
 
 /// What a session finds on a stream that it joined.

@@ -20,7 +20,7 @@ fn listed() -> Parties {
 
 fn find(parties: &Parties, query: &str, open: Option<bool>, after: Option<Place>, limit: usize) -> Vec<Listed> {
     let query = Query::parse(query).expect("the query is good").into();
-    parties.list(&ListQuery { query, open, after, limit })
+    parties.list(&ListQuery { query, open, after, limit }).parties
 }
 
 fn ids(found: &[Listed]) -> Vec<u128> {
@@ -66,4 +66,55 @@ fn listing_page_by_page() {
     let second = find(&parties, "*", None, Some(first[0].place), 1);
     assert_eq!(ids(&second), [2]);
     assert_eq!(ids(&find(&parties, "*", None, Some(second[0].place), 1)), [0; 0]);
+}
+
+#[test]
+fn a_listing_looks_at_so_many_and_goes_on_from_there() {
+    let mut parties = Parties::default();
+    // Only the last has what is looked for, in a way that no index knows.
+    let last = LISTING_SCAN_MAX as u128 + 10;
+    for id in 1..=last {
+        let text = if id == last { "needle" } else { &format!("hay-{id}") };
+        let label = Label::new(&format!(r#"{{"text":"{text}"}}"#)).expect("the label is good");
+        let settings = Settings { open: true, hidden: false, label };
+        // Clocks of shards differ: places keep the order all the same.
+        let created_at = Timestamp(5);
+        let request = Request::Create { leader: member('a'), settings, max_size: 2, created_at };
+        parties.handle(PartyId(Uuid::from_u128(id)), request, &mut Vec::new()).expect("it is new");
+    }
+    let query: std::sync::Arc<Query> = Query::parse("+label.text:/nee.*/").expect("the query is good").into();
+    let asked = |after| ListQuery { query: query.clone(), open: None, after, limit: 3 };
+    let first = parties.list(&asked(None));
+    assert_eq!(ids(&first.parties), [0; 0]);
+    let second = parties.list(&asked(Some(first.until.expect("there is more"))));
+    assert_eq!((ids(&second.parties), second.until), (vec![last], None));
+    // What weighs is ordered among those that were looked at.
+    let weighed = find(&parties, "label.text:/nee.*/ max_size:2", None, None, 2);
+    assert_eq!(ids(&weighed), [1, 2]);
+}
+
+#[test]
+fn pages_of_shards_make_one() {
+    let listed = |id: u128, at: i64| Listed {
+        place: Place { score: 1.0, created_at: Timestamp(at), party: PartyId(Uuid::from_u128(id)) },
+        open: true,
+        max_size: 2,
+        label: Label::default(),
+    };
+    let page = |found: &[(u128, i64)], until: Option<(u128, i64)>| Page {
+        parties: found.iter().map(|(id, at)| listed(*id, *at)).collect(),
+        until: until.map(|(id, at)| listed(id, at).place),
+    };
+    let check = |pages: Vec<Page>, limit, expected: &[u128], until: Option<u128>| {
+        let merged = Page::merge(pages, limit);
+        assert_eq!(
+            (ids(&merged.parties), merged.until.map(|place| place.party.0.as_u128())),
+            (expected.to_vec(), until)
+        );
+    };
+    check(vec![page(&[(1, 1), (3, 3)], None), page(&[(2, 2)], None)], 3, &[1, 2, 3], None);
+    check(vec![page(&[(1, 1), (3, 3)], None), page(&[(2, 2)], None)], 2, &[1, 2], Some(2));
+    // One shard stopped early: what lies behind is on the next page.
+    check(vec![page(&[(1, 1), (5, 5)], None), page(&[(2, 2)], Some((3, 3)))], 4, &[1, 2], Some(3));
+    check(vec![page(&[], Some((9, 9))), page(&[], None)], 4, &[], Some(9));
 }
