@@ -115,6 +115,7 @@ fn simulation() -> Result<Outcome> {
 fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Result<Outcome> {
     let folder = repository::root().join("tests/e2e");
     install_packages(&folder)?;
+    build_helper()?;
     let binary = build_server()?;
     // The client leaves timers behind that would keep a test process for half a minute: hence the forced exit.
     let mut node = Command::new("node");
@@ -135,9 +136,17 @@ fn path_with(folder: &Path) -> Result<OsString> {
     std::env::join_paths(folders).context("the folder of PostgreSQL's programs does not fit into PATH")
 }
 
+/// Compiles the helper for the official client, which the tests use as a game would.
+fn build_helper() -> Result<()> {
+    let folder = repository::root().join("sdk/typescript");
+    install_packages(&folder)?;
+    run::check(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder))
+}
+
 /// `npm ci`, unless what is installed is what the lock file says already. Packages' own scripts never run.
 fn install_packages(folder: &Path) -> Result<()> {
-    let lock = std::fs::read(folder.join("package-lock.json")).context("tests/e2e has no package-lock.json")?;
+    let lock = std::fs::read(folder.join("package-lock.json"))
+        .with_context(|| format!("{} has no package-lock.json", folder.display()))?;
     let stamp = folder.join("node_modules/.muster-installed");
     if std::fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
