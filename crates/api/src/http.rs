@@ -48,7 +48,7 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
     let operation = request.matched.operation;
     let now = app.clock.now();
     let response = if operation == Operation::RpcFunc {
-        rpc::call(app, &request, now)
+        rpc::call(app, &request, now).await
     } else {
         let (authorization, address) = (request.authorization, request.address);
         let call = Call { operation, authorization, address, now, codec: HttpCodec(request) };

@@ -12,6 +12,7 @@ use muster_api::live::Rim;
 use muster_api::realtime::{events, parties};
 use muster_live::party::Event;
 use muster_live::plane::Message;
+use muster_live::rooms::{self, LobbyDelta};
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
 use muster_live::{CloseReason, Delivery, Encoding, Millis, SessionKey, ShardIndex, StreamKey};
 use muster_wire::frame;
@@ -188,6 +189,18 @@ pub struct Framer {
 impl Encode for Framer {
     fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes {
         frame::finished(events::format(encoding), |out| payload.write(encoding, out))
+    }
+
+    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
+        muster_api::rooms::event(room, &event)
+    }
+
+    fn lobby_event(&self, view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
+        muster_api::rooms::lobby_event(view, &delta)
+    }
+
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
+        muster_api::rooms::seat_status(seat)
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {

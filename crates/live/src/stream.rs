@@ -8,6 +8,7 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 
 use crate::party;
 use crate::registry::SessionKey;
+use crate::rooms;
 
 /// A shard's number, from 0.
 pub type ShardIndex = u16;
@@ -30,6 +31,10 @@ pub mod mode {
     pub const MATCH_AUTHORITATIVE: u8 = 6;
     /// A party; the subject is its id.
     pub const PARTY: u8 = 7;
+    /// A room; the subject is its id.
+    pub const ROOM: u8 = 201;
+    /// A view of the lobby; the label is what it shows, see [`crate::rooms::ViewKey::label`].
+    pub const LOBBY: u8 = 202;
 }
 
 /// A stream's name.
@@ -72,9 +77,12 @@ impl StreamKey {
     }
 
     /// The shard that owns it. Streams about the same subject have the same owner, whatever their mode: a party and
-    /// its stream, a user's notifications and status.
+    /// its stream, a user's notifications and status. All views of the lobby are owned where the directory is.
     pub fn owner(&self, shards: ShardIndex) -> ShardIndex {
         let mut hash = Fnv::default();
+        if self.mode == mode::LOBBY {
+            return hash.shard(shards);
+        }
         hash.write(self.subject.as_bytes());
         hash.write(self.subcontext.as_bytes());
         hash.write(self.label().as_bytes());
@@ -181,6 +189,15 @@ pub trait Encode {
 
     /// What members of a party, or those who want to be, are told.
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload;
+
+    /// What those in a room are told.
+    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload;
+
+    /// What those who watch a view of the lobby are told.
+    fn lobby_event(&self, view: &StreamKey, delta: rooms::LobbyDelta) -> SharedPayload;
+
+    /// What a presence in a room shows of its seat; none for spectators.
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str>;
 
     /// An event's frame; `None` if this kind of stream tells its members nothing.
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes>;

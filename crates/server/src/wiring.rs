@@ -27,6 +27,7 @@ use muster_gateway::ws::resume::ResumeLimits;
 use muster_gateway::ws::shared::SocketLimits;
 use muster_gateway::{GatewayConfig, HttpLimits, listener, rim, text_page, tls};
 use muster_live::matchmaker::MatchmakerConfig;
+use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
@@ -271,6 +272,7 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
             single_party: config.session.single_party,
             matchmaker: matchmaker(config),
             node: config.general.name.as_str().into(),
+            rooms: Arc::new(rooms_config(config)),
             ..PlaneConfig::default()
         },
         node: config.general.name.as_str().into(),
@@ -287,6 +289,16 @@ fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConf
         response_headers: response_headers(config)?,
         tls,
     })
+}
+
+fn rooms_config(config: &Config) -> RoomsConfig {
+    let rooms = &config.rooms;
+    RoomsConfig {
+        templates: Templates::new(rooms.templates.iter().map(|template| template.0.clone())),
+        reservation_ms: rooms.reservation_sec * 1_000,
+        rooms_max: rooms.max_rooms_per_shard,
+        rooms_per_creator_max: rooms.max_rooms_per_user,
+    }
 }
 
 fn response_headers(config: &Config) -> Result<Vec<(HeaderName, HeaderValue)>, StartError> {

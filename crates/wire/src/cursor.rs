@@ -46,6 +46,8 @@ pub enum CursorKind {
     Purchases = 12,
     /// Subscriptions.
     Subscriptions = 13,
+    /// Rooms.
+    Rooms = 14,
 }
 
 /// A cursor that does not belong here.

@@ -12,4 +12,8 @@ pub mod mode {
     pub const LAST: u8 = 219;
     /// A session that may change its socket: see the reference, "Sessions that survive their socket".
     pub const SESSION: u8 = 200;
+    /// A room; the subject is its id: see the reference, "Rooms and lobby".
+    pub const ROOM: u8 = 201;
+    /// A view of the lobby; the label is its name.
+    pub const LOBBY: u8 = 202;
 }

@@ -31,7 +31,7 @@ export class Server {
    * @param {object} options
    * @param {"sqlite"|"postgres"} options.database
    * @param {number} options.shards
-   * @param {Record<string, string|number>} options.flags further flags, by configuration key
+   * @param {Record<string, string|number|string[]>} options.flags further flags, by configuration key
    */
   static async start({ database = "sqlite", shards = 1, flags = {} } = {}) {
     const server = new Server();
@@ -61,7 +61,8 @@ export class Server {
     if (!program) {
       throw new Error("MUSTER_BIN names no server program; `cargo xtask test --e2e` builds one and runs these tests");
     }
-    const flags = Object.entries(this.flags).flatMap(([key, value]) => [`--${key}`, String(value)]);
+    const flagsOf = ([key, value]) => [value].flat().flatMap((each) => [`--${key}`, String(each)]);
+    const flags = Object.entries(this.flags).flatMap(flagsOf);
     const child = spawn(program, ["dev", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     running.add(child);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use muster_live::party;
+use muster_live::rooms;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
 use muster_live::{Encoding, Presence, StreamKey};
 
@@ -163,6 +164,18 @@ impl Encode for Encoder {
             _ => PartyWord::Other,
         };
         Arc::new(PartyFrame(stream, word))
+    }
+
+    fn room_event(&self, _room: &StreamKey, _event: rooms::Event) -> SharedPayload {
+        Arc::new(Say::push(0))
+    }
+
+    fn lobby_event(&self, _view: &StreamKey, _delta: rooms::LobbyDelta) -> SharedPayload {
+        Arc::new(Say::push(0))
+    }
+
+    fn seat_status(&self, _seat: Option<u32>) -> Arc<str> {
+        "".into()
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {

@@ -2,6 +2,7 @@
 
 pub mod channels;
 pub mod events;
+mod functions;
 pub mod matches;
 pub mod matchmaker;
 pub mod notifications;
@@ -150,6 +151,15 @@ impl SocketSession {
         SessionRef { shard: self.app.live.shard(), key: self.key }
     }
 
+    /// Who asks, for owners of rooms.
+    pub(crate) fn caller(&self) -> muster_live::rooms::Caller {
+        muster_live::rooms::Caller {
+            user_id: self.claims.user_id,
+            username: self.claims.username.as_str().into(),
+            session: Some((self.session_ref(), self.session_id)),
+        }
+    }
+
     /// The session as others are told of it, without what belongs to one stream.
     fn user_presence(&self) -> UserPresence {
         UserPresence {
@@ -222,7 +232,7 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
     let answer = match message {
         Message::Ping(_) => Answer::Reply(Envelope::reply(cid, Message::Pong(Pong {}))),
         Message::Pong(_) => Answer::Silence,
-        Message::Rpc(rpc) => call_function(cid, &rpc.id),
+        Message::Rpc(rpc) => return functions::call(session, cid, rpc),
         Message::MatchDataSend(request) => matches::send(session, request),
         Message::MatchCreate(request) => return matches::create(session, cid, &request),
         Message::MatchJoin(request) => return matches::join(session, cid, request),
@@ -272,16 +282,6 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
         | Message::PartyPresenceEvent(_) => server_only(cid, name),
     };
     answer.into()
-}
-
-/// There are no functions until scripts are built.
-fn call_function(cid: String, id: &str) -> Answer {
-    let (code, text) = if id.is_empty() {
-        (RealtimeCode::BadInput, "The id of a function is required.")
-    } else {
-        (RealtimeCode::RuntimeFunctionNotFound, "The game has no function of this id.")
-    };
-    Answer::Refusal(Envelope::error(cid, code, text), None)
 }
 
 fn refuse(cid: String, code: RealtimeCode, text: impl Into<String>) -> Answer {

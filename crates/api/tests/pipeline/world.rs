@@ -22,6 +22,7 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
 use muster_live::plane::Message;
+use muster_live::rooms::{Event, LobbyDelta};
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
 use muster_live::{
     CloseReason, Delivery, Encoding, Millis, Plane, PlaneConfig, SessionKey, ShardIndex, StreamKey, party,
@@ -148,6 +149,18 @@ impl Encode for Frames {
         let mut out = Vec::new();
         payload.write(Encoding::Json, &mut out);
         out.into()
+    }
+
+    fn room_event(&self, room: &StreamKey, event: Event) -> SharedPayload {
+        muster_api::rooms::event(room, &event)
+    }
+
+    fn lobby_event(&self, view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
+        muster_api::rooms::lobby_event(view, &delta)
+    }
+
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
+        muster_api::rooms::seat_status(seat)
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {

@@ -27,6 +27,7 @@ impl Traffic for Up {
         match self {
             Self::Publish(_) => true,
             Self::Party { ask, .. } => matches!(**ask, party::Request::SendData { .. }),
+            Self::Rooms(ask) => ask.is_talk(),
             _ => false,
         }
     }

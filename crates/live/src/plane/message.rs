@@ -13,6 +13,7 @@ use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::party;
 use crate::registry::SessionKey;
+use crate::rooms;
 use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
 
 /// A question and who waits for its answer.
@@ -95,6 +96,8 @@ pub enum Up {
         /// Which of them.
         asked: party::ListQuery,
     },
+    /// Something is asked of an owner of rooms, or told to it.
+    Rooms(Box<rooms::ToOwner>),
     /// How many are on each of these streams, hidden ones included.
     Count {
         /// Who asks.
@@ -318,6 +321,8 @@ pub enum Reply {
     Party(Result<party::Reply, party::Refusal>),
     /// Parties of one owner.
     Parties(party::Page),
+    /// What was asked of rooms.
+    Rooms(muster_domain::Result<rooms::Answer>),
 }
 
 /// What a session finds on a stream that it joined.

@@ -12,6 +12,7 @@ mod owner;
 mod parties;
 mod pool;
 mod presences;
+mod rooms;
 mod telling;
 
 use std::collections::VecDeque;
@@ -34,6 +35,7 @@ pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 
 use crate::party::Parties;
 use crate::registry::{SessionInfo, SessionKey};
+use crate::rooms::Rooms;
 use crate::session::Millis;
 use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
 use crate::wheel::Wheel;
@@ -49,6 +51,9 @@ pub struct Plane {
     streams: Streams,
     parties: Parties,
     pool: Pool,
+    rooms: Rooms,
+    /// When the first timer for rooms fires.
+    rooms_timer: Option<Millis>,
     wheel: Wheel<Timer>,
     due: Vec<Timer>,
     /// What owners were told while the way down was blocked, in order, with the shard it came from.
@@ -63,10 +68,12 @@ impl Plane {
         Self {
             shards,
             local: Local::new(me, shards, &config, encode),
+            rooms: Rooms::new(config.rooms.clone()),
             config,
             streams: Streams::default(),
             parties: Parties::default(),
             pool: Pool::new(pool_config),
+            rooms_timer: None,
             wheel: Wheel::default(),
             due: Vec::new(),
             held: VecDeque::new(),
@@ -272,8 +279,13 @@ impl Plane {
             match timer {
                 Timer::Tell(stream) => self.owning(now, out).tell_kept(&stream),
                 Timer::Match => self.begin_pass(now),
+                Timer::Rooms => {
+                    self.rooms_timer = None;
+                    self.owning(now, out).turn_rooms();
+                }
             }
         }
+        self.set_rooms_timer();
         self.due = due;
     }
 
@@ -301,6 +313,7 @@ impl Plane {
             streams: self.streams.len(),
             presences: self.streams.presences,
             parties: self.parties.len(),
+            rooms: self.rooms.stats(),
             heard_streams: self.local.heard_streams(),
             up_waiting,
             down_waiting,
@@ -362,13 +375,18 @@ impl Plane {
             Up::Join(join) => owning.join(*join),
             Up::Leave { stream, session, heard } => {
                 owning.leave_party(&stream, session);
-                owning.leave(&stream, session, heard);
+                let left = owning.leave(&stream, session, heard);
+                owning.left_room(&stream, left);
             }
             Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
-            Up::Unlisten { stream, listener, by_join } => owning.unlisten(&stream, listener, by_join),
+            Up::Unlisten { stream, listener, by_join } => {
+                owning.unlisten(&stream, listener, by_join);
+                owning.drop_unheard(&stream);
+            }
             Up::Publish(publish) => owning.publish(&publish),
             Up::Party { request, stream, ask } => owning.ask_party(request, &stream, *ask),
             Up::Parties { request, asked } => owning.list_parties(request, &asked),
+            Up::Rooms(ask) => owning.ask_rooms(*ask),
             Up::Count { request, streams } => owning.count(request, &streams),
             Up::List { request, stream, with_hidden, skip, limit } => {
                 owning.list(request, &stream, with_hidden, (skip, limit));
@@ -376,6 +394,7 @@ impl Plane {
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
         }
+        self.set_rooms_timer();
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
         }
@@ -400,6 +419,8 @@ impl Plane {
         Owning {
             streams: &mut self.streams,
             parties: &mut self.parties,
+            rooms: &mut self.rooms,
+            shards: self.shards,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

@@ -6,6 +6,7 @@ use super::lanes::{DOWN_CREDITS, UP_CREDITS};
 use super::local::SLICE_DELIVERIES;
 use super::message::Condition;
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
+use crate::rooms::{RoomStats, RoomsConfig};
 use crate::session::Millis;
 use crate::stream::{StreamKey, mode};
 use crate::wheel::Lateness;
@@ -35,6 +36,8 @@ pub struct PlaneConfig {
     pub up_credits: u32,
     /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No key: tests make it small.
     pub down_credits: u32,
+    /// How rooms are kept.
+    pub rooms: Arc<RoomsConfig>,
 }
 
 impl Default for PlaneConfig {
@@ -51,6 +54,7 @@ impl Default for PlaneConfig {
             slice_deliveries: SLICE_DELIVERIES,
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
+            rooms: Arc::default(),
         }
     }
 }
@@ -75,6 +79,8 @@ pub(crate) enum Timer {
     Tell(StreamKey),
     /// A pass over the matchmaker's tickets begins.
     Match,
+    /// Something is due among rooms.
+    Rooms,
 }
 
 /// How a session comes to a stream.
@@ -129,6 +135,8 @@ pub struct PlaneStats {
     pub active_tickets: usize,
     /// What the matchmaker did, where it is owned.
     pub matchmaker: MatchmakerTotals,
+    /// Rooms of which this shard is the owner.
+    pub rooms: RoomStats,
     /// How late timers ran.
     pub lateness: Lateness,
 }

@@ -14,6 +14,7 @@ use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
+use crate::rooms::Rooms;
 use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey, mode};
 use crate::wheel::Wheel;
@@ -91,6 +92,8 @@ pub(super) struct Streams {
 pub(super) struct Owning<'a> {
     pub streams: &'a mut Streams,
     pub parties: &'a mut Parties,
+    pub rooms: &'a mut Rooms,
+    pub shards: ShardIndex,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
@@ -163,14 +166,23 @@ impl Owning<'_> {
         self.local.down(listener.session.shard, Down::Listening { stream: key, listener }, self.out);
     }
 
-    pub(super) fn leave(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) {
+    /// A session goes from a stream. Answers its presence, if it was there.
+    pub(super) fn leave(
+        &mut self,
+        key: &StreamKey,
+        session: SessionRef,
+        heard: Option<Encoding>,
+    ) -> Option<Arc<Presence>> {
         if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
             stream.discount_listener(session.shard, encoding);
         }
-        if let Some(here) = self.remove(key, session) {
+        let left = self.remove(key, session);
+        let presence = left.as_ref().map(|here| here.presence.clone());
+        if let Some(here) = left {
             self.announce(key, None, Some(here));
         }
         self.drop_if_unused(key);
+        presence
     }
 
     /// Takes a presence off a stream, and that it heard by its join. There is nothing to do if it was refused, or if the
@@ -308,6 +320,11 @@ impl Streams {
     /// Streams that exist.
     pub(super) fn len(&self) -> usize {
         self.map.len()
+    }
+
+    /// Changes what a session shows of itself on a stream, if it is there. Those who are there are not told.
+    pub(super) fn set_status(&mut self, key: &StreamKey, session: SessionRef, status: &Option<Arc<str>>) -> bool {
+        self.map.get_mut(key).is_some_and(|stream| stream.presences.set_status(session, status))
     }
 
     /// Everybody on a stream, hidden ones included.

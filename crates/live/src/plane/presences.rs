@@ -63,6 +63,14 @@ impl Presences {
         self.here.get_mut(&session).map(|here| &mut here.heard)
     }
 
+    /// Changes the status of a presence, if there is one.
+    pub(super) fn set_status(&mut self, session: SessionRef, status: &Option<Arc<str>>) -> bool {
+        let Some((place, _, here)) = self.here.get_full_mut(&session) else { return false };
+        Arc::make_mut(&mut here.presence).status.clone_from(status);
+        self.changed(place);
+        true
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Presence> {
         self.here.values().map(|here| &*here.presence)
     }

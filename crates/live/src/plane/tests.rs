@@ -3,6 +3,7 @@
 mod parties;
 mod pool;
 mod races;
+mod rooms;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -43,6 +44,18 @@ impl Encode for Words {
 
     fn party_event(&self, _party: &StreamKey, event: party::Event) -> SharedPayload {
         Arc::new(parties::PartyText(event))
+    }
+
+    fn room_event(&self, _room: &StreamKey, event: crate::rooms::Event) -> SharedPayload {
+        Arc::new(rooms::RoomText(rooms::event_text(&event)))
+    }
+
+    fn lobby_event(&self, _view: &StreamKey, delta: crate::rooms::LobbyDelta) -> SharedPayload {
+        Arc::new(rooms::RoomText(rooms::delta_text(&delta)))
+    }
+
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
+        format!("seat {}", seat.unwrap_or(0)).into()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::session::Millis;
 use crate::stream::SessionRef;
 
 /// What is answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// It is done.
     Done,
@@ -24,14 +24,14 @@ pub enum Answer {
     Reserved(Box<Reserved>),
     /// Whoever asked is in the room.
     Joined(Box<Joined>),
-    /// What the room is like: with members for members, without for others.
+    /// What the room is like, for whoever is not in it.
     Room(Box<RoomState>),
     /// Rooms.
     Page(Page),
 }
 
 /// A seat held for the caller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reserved {
     /// The room.
     pub room: Arc<Summary>,
@@ -42,7 +42,7 @@ pub struct Reserved {
 }
 
 /// The caller is in a room.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
     /// The caller's seat; none for spectators.
     pub seat: Option<u32>,
@@ -51,7 +51,7 @@ pub struct Joined {
 }
 
 /// Some rooms of a listing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The rooms.
     pub rooms: Vec<Arc<Summary>>,
@@ -79,10 +79,10 @@ pub struct Actor {
     pub username: Arc<str>,
 }
 
-/// Why somebody is no longer in a room.
+/// Why somebody was taken out of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// Of the player's own will, or with the session.
+    /// The user asked for it elsewhere.
     Left,
     /// Thrown out by the owner.
     Kicked,
@@ -153,6 +153,8 @@ pub enum Effect {
         room: RoomId,
         /// Who.
         listener: Listener,
+        /// Whether the others are told that it went.
+        seen: bool,
     },
     /// Tell sessions what happened.
     Tell {

@@ -273,6 +273,13 @@ impl ToOwner {
             Self::Across(owner, _) => owner.clone(),
         }
     }
+
+    /// Whether it makes others hear something, so that who sends it must not outrun them.
+    pub fn is_talk(&self) -> bool {
+        use RoomAction::{Say, SetOwn, SetVariables, Spectate, Update, Whisper};
+        let Self::Room(_, request) = self else { return false };
+        matches!(request.what, Say(_) | Whisper(..) | SetVariables(_) | SetOwn(_) | Update(_) | Spectate(_))
+    }
 }
 
 /// What owners tell each other.

@@ -93,11 +93,6 @@ impl Rooms {
         }
     }
 
-    /// How rooms are kept.
-    pub fn config(&self) -> &Arc<RoomsConfig> {
-        &self.config
-    }
-
     /// Counts and gauges.
     pub fn stats(&self) -> RoomStats {
         RoomStats { rooms: self.rooms.len(), views: self.directory.views(), ..self.stats }

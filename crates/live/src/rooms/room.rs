@@ -155,7 +155,7 @@ impl Room {
             RoomAction::Create(_) => Err(Error::new(ErrorKind::AlreadyExists, "There is such a room already.")),
             RoomAction::Join(entry, listener) => self.join(now, caller, entry, listener, out),
             RoomAction::Leave => self.leave(caller, out),
-            RoomAction::Look => Ok(Answer::Room(Box::new(self.state(Some(caller.user_id))))),
+            RoomAction::Look => Ok(self.look(caller)),
             RoomAction::SetVariables(change) => self.set_variables(caller, &change, out),
             RoomAction::SetOwn(change) => self.set_own(caller, &change, out),
             RoomAction::Say(data) => self.say(caller, data, out),
@@ -193,7 +193,7 @@ impl Room {
             out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Closed(cause) });
         }
         for member in self.members.values() {
-            out.push(Effect::Untrack { room: self.id, listener: member.listener });
+            out.push(Effect::Untrack { room: self.id, listener: member.listener, seen: false });
         }
         self.members.clear();
         if let Some(desk) = &self.desk {
@@ -235,6 +235,14 @@ impl Room {
             version: self.variables.version(),
             members: shown.collect(),
             members_total: self.members.len(),
+        }
+    }
+
+    fn look(&mut self, caller: &Caller) -> Answer {
+        let seat = self.member(caller).map(|member| member.seat);
+        match seat {
+            Ok(seat) => self.joined(caller.user_id, seat),
+            Err(_) => Answer::Room(Box::new(self.state(None))),
         }
     }
 

@@ -80,6 +80,7 @@ impl Flat<'_> {
             Value::Scalar(text) => vec![Entry { text, source: self.source(line) }],
             Value::List(items) if key.kind.is_list() => self.items(key, items),
             Value::Map(pairs) if matches!(key.kind, Kind::Pairs { .. }) => self.pairs(key, pairs),
+            Value::Map(records) if key.kind == Kind::Templates => self.records(key, records),
             Value::List(_) => return self.fault(line, format!("`{}` takes one value, not a list", key.name)),
             Value::Map(_) => {
                 return self.fault(line, format!("`{}` takes {}, not a map", key.name, key.kind.expected()));
@@ -114,11 +115,38 @@ impl Flat<'_> {
         entries
     }
 
+    /// Maps by name: each becomes one text, as flags write it.
+    fn records(&mut self, key: &'static Key, records: Vec<Pair>) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for Pair { name, line, node } in records {
+            let fields = match node.value {
+                Value::Null => String::new(),
+                Value::Scalar(text) => text,
+                Value::Map(fields) => fields.into_iter().filter_map(field).collect::<Vec<_>>().join(" "),
+                Value::List(_) => {
+                    self.fault(line, format!("`{name}` of `{}` must be a map", key.name));
+                    continue;
+                }
+            };
+            entries.push(Entry { text: format!("{name}={fields}"), source: self.source(line) });
+        }
+        entries
+    }
+
     fn source(&self, line: usize) -> Source {
         Source::File { path: self.path.to_owned(), line }
     }
 
     fn fault(&mut self, line: usize, message: String) {
         self.problems.push(Problem::Yaml { path: self.path.to_owned(), line, message });
+    }
+}
+
+/// A field of a record; one that is no text is left without a value, which whoever reads the record says.
+fn field(Pair { name, node, .. }: Pair) -> Option<String> {
+    match node.value {
+        Value::Null => None,
+        Value::Scalar(text) => Some(format!("{name}={text}")),
+        Value::List(_) | Value::Map(_) => Some(name),
     }
 }

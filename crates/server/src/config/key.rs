@@ -1,7 +1,7 @@
 //! What one configuration key is: its name, the values it takes, its default, and what becomes of it here.
 //! Never holds a value that somebody set; that is `setting`.
 
-use super::{address::DatabaseAddress, secret::mask_address};
+use super::{address::DatabaseAddress, secret::mask_address, template::RoomTemplate};
 
 /// One row of the table of keys.
 #[derive(Debug)]
@@ -65,6 +65,8 @@ pub enum Kind {
     Pairs { secret: bool },
     /// Any number of database addresses.
     Addresses,
+    /// Any number of templates of rooms.
+    Templates,
 }
 
 /// Shorthand for the tables.
@@ -136,7 +138,7 @@ impl Key {
 impl Kind {
     /// True when several entries may stand beside each other.
     pub fn is_list(self) -> bool {
-        matches!(self, Kind::List | Kind::Pairs { .. } | Kind::Addresses)
+        matches!(self, Kind::List | Kind::Pairs { .. } | Kind::Addresses | Kind::Templates)
     }
 
     /// What a value must be, for error messages and the reference.
@@ -151,6 +153,7 @@ impl Kind {
             Kind::List => "a list of texts".to_owned(),
             Kind::Pairs { .. } => "NAME=value pairs".to_owned(),
             Kind::Addresses => super::address::EXPECTED.to_owned(),
+            Kind::Templates => super::template::EXPECTED.to_owned(),
         }
     }
 
@@ -164,6 +167,7 @@ impl Kind {
             Kind::Interface => super::read::interface(text).is_some(),
             Kind::Pairs { .. } => text.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty()),
             Kind::Addresses => return text.parse::<DatabaseAddress>().map(drop).map_err(|e| e.to_string()),
+            Kind::Templates => return text.parse::<RoomTemplate>().map(drop).map_err(|e| e.to_string()),
         };
         if fits { Ok(()) } else { Err(self.expected()) }
     }

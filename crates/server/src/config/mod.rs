@@ -15,6 +15,7 @@ mod read;
 pub mod reference;
 mod secret;
 mod setting;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -33,6 +34,7 @@ pub use groups::{
     logger::{LogFormat, LogLevel, Logger},
     matchmaker::Matchmaker,
     metrics::Metrics,
+    rooms::Rooms,
     runtime::Runtime,
     session::Session,
     socket::{Protocol, Socket},
@@ -88,6 +90,8 @@ pub struct Config {
     pub live: Live,
     /// `matchmaker.*`
     pub matchmaker: Matchmaker,
+    /// `rooms.*`
+    pub rooms: Rooms,
     /// `account.*`
     pub account: Account,
     /// `account.failures.*`
@@ -183,6 +187,7 @@ fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
         runtime: Runtime::read(&mut reader),
         live: Live::read(&mut reader),
         matchmaker: Matchmaker::read(&mut reader),
+        rooms: Rooms::read(&mut reader),
         account: Account::read(&mut reader),
         failures: Failures::read(&mut reader),
     };

@@ -11,6 +11,7 @@ use super::{
     problem::Problem,
     secret::Secret,
     setting::{Entry, Settings},
+    template::RoomTemplate,
 };
 
 /// Hands out typed values and collects what does not fit.
@@ -107,6 +108,12 @@ impl FromEntries for BTreeMap<String, String> {
     fn from_entries(entries: &[Entry]) -> Option<Self> {
         let pair = |entry: &Entry| entry.text.split_once('=').map(|(k, v)| (k.trim().to_owned(), v.to_owned()));
         entries.iter().map(pair).collect()
+    }
+}
+
+impl FromEntries for Vec<RoomTemplate> {
+    fn from_entries(entries: &[Entry]) -> Option<Self> {
+        entries.iter().map(|entry| entry.text.parse().ok()).collect()
     }
 }
 

@@ -173,6 +173,18 @@ impl Telemetry {
         page.gauge("lane_up_waiting", "Messages that wait for credit towards owners.", sum(|plane| plane.up_waiting));
         page.gauge("lane_down_waiting", "Messages of owners that wait for credit.", sum(|plane| plane.down_waiting));
         page.gauge("lane_held", "Messages that owners hold back meanwhile.", sum(|plane| plane.held));
+        page.gauge("rooms", "Rooms open.", sum(|plane| plane.rooms.rooms));
+        page.gauge(
+            "lobby_views",
+            "Different views of the lobby that somebody watches.",
+            sum(|plane| plane.rooms.views),
+        );
+        let total = |pick: fn(&PlaneStats) -> u64| planes.values().map(pick).sum();
+        page.counter("room_opened_count", "Rooms opened.", total(|plane| plane.rooms.opened));
+        page.counter("room_placed_count", "Seats held for players.", total(|plane| plane.rooms.placed));
+        let turned_away = total(|plane| plane.rooms.turned_away);
+        page.counter("room_turned_away_count", "Players sent on to another room.", turned_away);
+        page.counter("room_limited_count", "Rooms not opened for a limit.", total(|plane| plane.rooms.limited));
         let deliveries = planes.values().map(|plane| plane.deliveries).sum();
         page.counter("delivery_count", "Frames handed to sessions.", deliveries);
         let strangers = planes.values().map(|plane| plane.strangers).sum();

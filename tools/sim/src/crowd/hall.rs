@@ -13,7 +13,7 @@ use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply, Up};
 use muster_live::registry::SessionInfo;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{Delivery, Encoding, Millis, Plane, PlaneConfig, SessionRef, ShardIndex, StreamKey, party};
+use muster_live::{Delivery, Encoding, Millis, Plane, PlaneConfig, SessionRef, ShardIndex, StreamKey, party, rooms};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A frame of the size that the real one has: about this much JSON per presence.
@@ -43,6 +43,18 @@ impl Encode for Frames {
 
     fn party_event(&self, _party: &StreamKey, _event: party::Event) -> SharedPayload {
         Arc::new(Numbered(u32::MAX))
+    }
+
+    fn room_event(&self, _room: &StreamKey, _event: rooms::Event) -> SharedPayload {
+        Arc::new(Numbered(u32::MAX))
+    }
+
+    fn lobby_event(&self, _view: &StreamKey, _delta: rooms::LobbyDelta) -> SharedPayload {
+        Arc::new(Numbered(u32::MAX))
+    }
+
+    fn seat_status(&self, _seat: Option<u32>) -> Arc<str> {
+        "".into()
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, _encoding: Encoding) -> Option<Bytes> {

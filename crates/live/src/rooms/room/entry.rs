@@ -84,7 +84,7 @@ impl Room {
         self.joined(user, seat)
     }
 
-    fn joined(&self, user: UserId, seat: Option<u32>) -> Answer {
+    pub(super) fn joined(&self, user: UserId, seat: Option<u32>) -> Answer {
         Answer::Joined(Box::new(Joined { seat, state: self.state(Some(user)) }))
     }
 
@@ -123,7 +123,7 @@ impl Room {
 
     pub(super) fn leave(&mut self, caller: &Caller, out: &mut Vec<Effect>) -> Result<Answer> {
         let listener = self.member(caller)?.listener;
-        out.push(Effect::Untrack { room: self.id, listener });
+        self.put_out(listener, LeaveReason::Left, out);
         self.remove(caller.user_id, out);
         Ok(Answer::Done)
     }
@@ -198,7 +198,7 @@ impl Room {
     fn put_out(&self, listener: Listener, reason: LeaveReason, out: &mut Vec<Effect>) {
         let to = To::Only(vec![listener.session]);
         out.push(Effect::Tell { room: self.id, to, event: Event::Out(reason) });
-        out.push(Effect::Untrack { room: self.id, listener });
+        out.push(Effect::Untrack { room: self.id, listener, seen: true });
     }
 
     fn remove(&mut self, user: UserId, out: &mut Vec<Effect>) {

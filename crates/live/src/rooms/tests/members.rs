@@ -45,6 +45,7 @@ pub(super) fn joined(answer: Result<Answer>) -> Joined {
 pub(super) fn look(world: &mut World, player: u32, room: RoomId) -> RoomState {
     match world.ask(player, room, RoomAction::Look).unwrap() {
         Answer::Room(state) => *state,
+        Answer::Joined(joined) => joined.state,
         other => panic!("{other:?}"),
     }
 }
@@ -78,7 +79,8 @@ fn players_take_the_lowest_seats_and_the_room_passes_to_the_oldest() {
     assert_eq!(joined(world.join(4, room)).seat, Some(1));
     // Over HTTP, where a session is not known.
     world.ask(2, room, RoomAction::Leave).unwrap();
-    assert_eq!(world.take_told(), [(vec![3, 4], Event::Owner(Some(user(3))))]);
+    let told = [(vec![2], Event::Out(LeaveReason::Left)), (vec![3, 4], Event::Owner(Some(user(3))))];
+    assert_eq!(world.take_told(), told);
     assert_eq!(world.streams[&room], [3, 4].into());
 }
 

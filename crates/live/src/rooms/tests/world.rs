@@ -14,7 +14,7 @@ use super::super::{
 use crate::plane::{Listener, RequestRef};
 use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::{Encoding, SessionRef, ShardIndex, StreamKey, owner_of_name};
+use crate::stream::{Encoding, SessionRef, ShardIndex};
 
 /// A generator of numbers that are random enough (splitmix64).
 pub(super) struct Random(pub u64);
@@ -74,13 +74,7 @@ impl World {
     }
 
     fn owner(&self, owner: &Owner) -> usize {
-        let shards = self.shards.len() as ShardIndex;
-        let shard = match owner {
-            Owner::Room(room) => StreamKey::about(201, room.0).owner(shards),
-            Owner::Desk(name) => owner_of_name(name, shards),
-            Owner::Directory => 0,
-        };
-        usize::from(shard)
+        usize::from(owner.shard(self.shards.len() as ShardIndex))
     }
 
     /// The shard of a player's socket.
@@ -179,7 +173,7 @@ impl World {
                 Effect::Track { room, listener, .. } => {
                     self.streams.entry(room).or_default().insert(listener.session.key.test_number());
                 }
-                Effect::Untrack { room, listener } => {
+                Effect::Untrack { room, listener, .. } => {
                     let stream = self.streams.get_mut(&room).expect("a stream that somebody goes from");
                     assert!(stream.remove(&listener.session.key.test_number()), "who goes was there");
                 }

@@ -13,6 +13,7 @@ pub mod matchmaker;
 pub mod metrics;
 pub mod parties;
 pub mod purchases;
+pub mod rooms;
 pub mod runtime;
 pub mod satori;
 pub mod session;
@@ -44,6 +45,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Game code", keys: &[runtime::Runtime::KEYS, runtime::OTHERS] },
     Group { title: "Matches", keys: &[matches::OTHERS] },
     Group { title: "Matchmaker", keys: &[matchmaker::Matchmaker::KEYS] },
+    Group { title: "Rooms", keys: &[rooms::Rooms::KEYS] },
     Group { title: "Parties", keys: &[parties::OTHERS] },
     Group { title: "Leaderboards", keys: &[leaderboard::OTHERS] },
     Group { title: "Storage", keys: &[storage::OTHERS] },

@@ -54,6 +54,18 @@ fn lists_and_pairs() {
 }
 
 #[test]
+fn templates_of_rooms_are_maps_by_name() {
+    let text = "rooms:\n  templates:\n    duel: {size: 2, path: a/b}\n    table: size=3-8\n    plain:\n";
+    let expect = "rooms.templates = duel=size=2 path=a/b, table=size=3-8, plain= (f:5)";
+    assert_eq!(read(text), expect);
+    assert_eq!(read("rooms.templates: [duel=size=2]"), "rooms.templates = duel=size=2 (f:1)");
+    assert_eq!(
+        read("rooms.templates: {duel: [2]}"),
+        "rooms.templates =  (default)\nerror f:1: `duel` of `rooms.templates` must be a map"
+    );
+}
+
+#[test]
 fn shapes_that_do_not_fit() {
     assert_eq!(read("socket: 1"), "error f:1: `socket` is a group of keys: it takes no value of its own");
     assert_eq!(read("name: [a]"), "error f:1: `name` takes one value, not a list");

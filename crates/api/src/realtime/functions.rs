@@ -1,0 +1,53 @@
+//! Calls of functions over a socket: those that are built in; there are no others until scripts are built.
+
+use std::rc::Rc;
+
+use muster_domain::{Error, ErrorKind};
+use muster_wire::api::Rpc;
+use muster_wire::code::RealtimeCode;
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{self, Envelope};
+
+use super::{Answer, Handled, SocketSession, refuse, refuse_input};
+use crate::functions::{self, Asker};
+use crate::http::code;
+
+/// Where the error's context says which code the same refusal has over HTTP.
+const CODE_KEY: &str = "code";
+
+pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handled {
+    let id = rpc.id.to_ascii_lowercase();
+    if id.is_empty() {
+        return refuse_input(cid, "The id of a function is required.").into();
+    }
+    if !functions::is_built_in(&id) {
+        let text = "The game has no function of this id.";
+        return refuse(cid, RealtimeCode::RuntimeFunctionNotFound, text).into();
+    }
+    let session = session.clone();
+    Handled::later(async move {
+        let asker = Asker::Session(session.clone());
+        match functions::call(&session.app, &asker, &id, &rpc.payload).await {
+            // Without an id nobody could tell which call it answers: silence means that all went well.
+            Ok(_) if cid.is_empty() => Answer::Silence,
+            Ok(payload) => Answer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() }))),
+            Err(error) => refusal(cid, &error),
+        }
+    })
+}
+
+fn refusal(cid: String, error: &Error) -> Answer {
+    if error.kind == ErrorKind::Internal {
+        tracing::error!(cause = error.cause.as_deref().unwrap_or_default(), told = %error.message, "function failed");
+    }
+    if error.kind == ErrorKind::NotFound && error.message.starts_with("There is no function") {
+        return refuse(cid, RealtimeCode::RuntimeFunctionNotFound, error.message.clone());
+    }
+    let code = code(error.kind);
+    let error = realtime::Error {
+        code: code.mapping().realtime.number(),
+        message: error.message.to_string(),
+        context: [(CODE_KEY.to_owned(), code.number().to_string())].into(),
+    };
+    Answer::Refusal(Envelope::reply(cid, Message::Error(error)), None)
+}

@@ -1,0 +1,99 @@
+//! Ways into a room: made, by its id, placed, or found. A seat is held first and taken by joining; over a socket both
+//! happen in one call.
+
+use muster_domain::{Error, ErrorKind, Result};
+use muster_live::rooms::{Answer, Creation, DirectoryAction, Entry, Reserved, RoomAction, RoomId, RoomPath, ToOwner};
+
+use super::answer::Written;
+use super::request as shape;
+use super::{answered, ask, ask_room, room_id_for, unexpected};
+use crate::context::App;
+use crate::functions::{Asker, write};
+
+pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> Result<String> {
+    let room = room_id_for(app, asker.player()?.user_id);
+    let reserve = request.reserve;
+    let creation = Box::new(creation(app, room, request)?);
+    let answer = ask_room(app, asker, room, RoomAction::Create(creation)).await?;
+    take_seat(app, asker, answer, reserve).await
+}
+
+/// What the room is made with: of a template with what the request says otherwise, or of nothing.
+fn creation(app: &App, room: RoomId, request: shape::Create) -> Result<Creation> {
+    let base = match &request.template {
+        Some(name) => {
+            let template = app.live.look(|plane| plane.rooms_config().templates.get(name).cloned())?;
+            let capacity = template.size(request.capacity, random(app))?;
+            template.creation(capacity)
+        }
+        None => Creation::plain(request.capacity.unwrap_or(muster_live::rooms::DEFAULT_CAPACITY)),
+    };
+    let seconds = |given: Option<u64>, name| given.map(|seconds| shape::milliseconds(seconds, name)).transpose();
+    Ok(Creation {
+        name: request.name.into(),
+        path: request.path.as_deref().map(RoomPath::new).transpose()?.unwrap_or(base.path),
+        spectators_max: request.spectators_max.unwrap_or(base.spectators_max),
+        password: shape::password(room, request.password)?,
+        hidden: request.hidden.unwrap_or(base.hidden),
+        empty_ms: seconds(request.empty_sec, "empty_sec")?.unwrap_or(base.empty_ms),
+        life_ms: seconds(request.life_sec, "life_sec")?.or(base.life_ms),
+        properties: shape::change(request.properties, Vec::new())?,
+        variables: shape::change(request.variables, Vec::new())?,
+        ..base
+    })
+}
+
+pub(super) async fn join(app: &App, asker: &Asker, request: shape::Join) -> Result<String> {
+    let room = request.room.0;
+    let password = shape::password(room, request.password)?;
+    enter(app, asker, room, Entry { password, spectator: request.spectator }).await
+}
+
+pub(super) async fn place(app: &App, asker: &Asker, request: shape::Place) -> Result<String> {
+    let template = request.template.as_deref().unwrap_or(muster_live::rooms::DEFAULT_TEMPLATE).into();
+    let (fresh, random) = (RoomId(app.random_uuid()), random(app));
+    let place = muster_live::rooms::Place { template, size: request.size, fresh, random, tried: Vec::new() };
+    let answer = ask(app, asker.player()?, place, ToOwner::Place).await?;
+    take_seat(app, asker, answer, request.reserve).await
+}
+
+pub(super) async fn quick_join(app: &App, asker: &Asker, request: shape::QuickJoin) -> Result<String> {
+    let find = shape::find(&request.path, request.filter)?;
+    let answer = ask(app, asker.player()?, DirectoryAction::QuickJoin(find), ToOwner::Directory).await?;
+    take_seat(app, asker, answer, request.reserve).await
+}
+
+/// Takes the seat that is held, where there is a socket to take it with; otherwise, or with `reserve`, only says so.
+async fn take_seat(app: &App, asker: &Asker, answer: Answer, reserve: bool) -> Result<String> {
+    let Answer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
+    match asker {
+        Asker::Session(_) if !reserve => enter(app, asker, held.room.id, Entry::default()).await,
+        _ => reserved(&held),
+    }
+}
+
+fn reserved(held: &Reserved) -> Result<String> {
+    write(&Written::reserved(held))
+}
+
+async fn enter(app: &App, asker: &Asker, room: RoomId, entry: Entry) -> Result<String> {
+    let key = asker.session()?.key();
+    let answer = if app.live.look(|plane| plane.is_on(key, &room.stream())) {
+        ask_room(app, asker, room, RoomAction::Look).await?
+    } else {
+        let reply = app.live.ask(|plane, now, request, out| plane.come_to_room(now, key, room, entry, request, out));
+        answered(reply.await)?
+    };
+    match answer {
+        Answer::Joined(joined) => write(&Written::joined(&joined)),
+        // Thrown out while asking.
+        Answer::Room(_) => Err(Error::new(ErrorKind::FailedPrecondition, "You are no longer in this room.")),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn random(app: &App) -> u32 {
+    let mut bytes = [0; 4];
+    app.entropy.fill(&mut bytes);
+    u32::from_le_bytes(bytes)
+}

@@ -1,0 +1,258 @@
+//! Rooms whose members are on several shards, and the lobby.
+
+use super::*;
+use crate::rooms::{
+    Answer, Caller, Creation, DirectoryAction, Entry, Event, LobbyDelta, Place, Request, RoomAction, RoomId, ToOwner,
+    ViewKey,
+};
+
+/// What members and watchers are told, in short.
+#[derive(Debug)]
+pub(super) struct RoomText(pub String);
+
+impl Payload for RoomText {
+    fn write(&self, _encoding: Encoding, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+pub(super) fn event_text(event: &Event) -> String {
+    match event {
+        Event::Message(who, data) => format!("[{}: {data}]", who.username),
+        Event::Out(reason) => format!("[{reason:?}]"),
+        Event::Owner(owner) => format!("[owner {}]", owner.map_or(0, |owner| owner.0.as_u128() - 1_000)),
+        Event::Seat(who, seat) => format!("[{} at {}]", who.username, seat.unwrap_or(0)),
+        other => format!("{other:?}"),
+    }
+}
+
+pub(super) fn delta_text(delta: &LobbyDelta) -> String {
+    let rooms: String = delta.rooms.iter().map(|room| format!(" {}:{}", room.name, room.players)).collect();
+    format!("[lobby{rooms} -{}]", delta.gone.len())
+}
+
+type Asked = muster_domain::Result<Answer>;
+
+impl World {
+    fn caller(&self, session: SessionRef) -> Caller {
+        let presence = self.planes[usize::from(session.shard)].presence(session.key).unwrap();
+        let session = Some((session, presence.session_id));
+        Caller { user_id: presence.user_id, username: presence.username, session }
+    }
+
+    fn begin_to_ask_rooms(&mut self, session: SessionRef, ask: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) {
+        let caller = self.caller(session);
+        self.step(session.shard, |plane, now, out| {
+            let request = plane.request();
+            plane.ask_rooms(now, ask(caller, Some(request)), out);
+        });
+    }
+
+    fn ask_room(&mut self, session: SessionRef, room: RoomId, what: RoomAction) -> Asked {
+        self.begin_to_ask_rooms(session, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }));
+        self.asked()
+    }
+
+    fn begin_to_enter(&mut self, session: SessionRef, room: RoomId) {
+        self.step(session.shard, |plane, now, out| {
+            let request = plane.request();
+            plane.come_to_room(now, session.key, room, Entry::default(), request, out);
+        });
+    }
+
+    fn enter(&mut self, session: SessionRef, room: RoomId) -> Asked {
+        self.begin_to_enter(session, room);
+        self.asked()
+    }
+
+    fn asked(&mut self) -> Asked {
+        self.settle();
+        match self.replies.pop() {
+            Some(Reply::Rooms(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn make_room(&mut self, session: SessionRef, id: u128, capacity: u32) -> RoomId {
+        let room = RoomId(Uuid::from_u128(id << 64 | 7));
+        let creation = Creation { name: id.to_string().as_str().into(), ..Creation::plain(capacity) };
+        self.ask_room(session, room, RoomAction::Create(Box::new(creation))).unwrap();
+        self.enter(session, room).unwrap();
+        room
+    }
+
+    fn assert_no_rooms(&self) {
+        self.assert_empty();
+        for plane in &self.planes {
+            let stats = plane.stats();
+            assert_eq!((stats.rooms.rooms, stats.rooms.views), (0, 0));
+        }
+    }
+
+    fn is_in(&self, session: SessionRef, room: RoomId) -> bool {
+        self.planes[usize::from(session.shard)].is_on(session.key, &room.stream())
+    }
+}
+
+fn say(text: &str) -> RoomAction {
+    RoomAction::Say(text.into())
+}
+
+/// A room of three seats made by the first of four sessions; on every number of shards.
+fn with_room(run: impl Fn(&mut World, RoomId, [SessionRef; 4])) {
+    for shards in [1, 2, 4] {
+        let mut world = World::new(shards, &PlaneConfig::default());
+        let sessions = [0, 1, 2, 3].map(|n| world.open(n % shards));
+        let room = world.make_room(sessions[0], 1, 3);
+        assert_eq!(world.take_heard(sessions[0]), ["+1"]);
+        run(&mut world, room, sessions);
+        sessions.iter().for_each(|session| world.close(*session));
+        world.pass(11_000);
+        world.assert_no_rooms();
+    }
+}
+
+#[test]
+fn members_hear_each_other_whatever_their_shards() {
+    with_room(|world, room, [one, two, three, four]| {
+        world.enter(two, room).unwrap();
+        world.enter(three, room).unwrap();
+        assert!(world.enter(four, room).is_err());
+        assert!(!world.is_in(four, room), "who was refused is on no stream");
+        world.ask_room(two, room, say("hello")).unwrap();
+        assert!(world.ask_room(four, room, say("me too")).is_err());
+        assert_eq!(world.take_heard(one), ["+2", "+3", "[2: hello]"]);
+        assert_eq!(world.take_heard(three), ["+3", "[2: hello]"]);
+        assert_eq!(world.take_heard(four), [""; 0]);
+        world.close(one);
+        assert_eq!(world.take_heard(two)[3..], ["-1", "[owner 2]"]);
+        world.enter(four, room).unwrap();
+    });
+}
+
+#[test]
+fn who_is_thrown_out_hears_why_and_nothing_more() {
+    with_room(|world, room, [one, two, three, _]| {
+        world.enter(two, room).unwrap();
+        world.enter(three, room).unwrap();
+        world.heard.clear();
+        let user = world.caller(two).user_id;
+        world.ask_room(one, room, RoomAction::Kick(user, 0)).unwrap();
+        world.ask_room(one, room, say("gone")).unwrap();
+        assert_eq!(world.take_heard(two), ["[Kicked]"]);
+        assert_eq!(world.take_heard(three), ["-2", "[1: gone]"]);
+        assert!(!world.is_in(two, room));
+        world.enter(two, room).unwrap();
+        assert_eq!(world.take_heard(two), ["+2"]);
+    });
+}
+
+#[test]
+fn leaving_while_being_thrown_out_leaves_nothing_behind() {
+    with_room(|world, room, [one, two, _, _]| {
+        world.enter(two, room).unwrap();
+        let user = world.caller(two).user_id;
+        world.begin_to_ask_rooms(one, |caller, reply_to| {
+            ToOwner::Room(room, Request { caller, reply_to, what: RoomAction::Kick(user, 0) })
+        });
+        world.step(two.shard, |plane, now, out| plane.leave(now, two.key, room.stream(), out));
+        world.begin_to_enter(two, room);
+        world.settle();
+        world.heard.clear();
+        // Which of the two came last decides, and both sides agree.
+        let is_member = world.ask_room(two, room, say("here")).is_ok();
+        assert_eq!(world.is_in(two, room), is_member);
+        assert_eq!(world.take_heard(two).len(), usize::from(is_member));
+    });
+}
+
+#[test]
+fn who_closes_while_coming_in_is_not_there() {
+    with_room(|world, room, [one, two, _, _]| {
+        world.begin_to_enter(two, room);
+        world.step(two.shard, |plane, now, out| plane.close(now, two.key, out));
+        world.settle();
+        let Answer::Joined(joined) = world.ask_room(one, room, RoomAction::Look).unwrap() else { panic!() };
+        assert_eq!((joined.state.summary.players, joined.state.members_total), (1, 1));
+    });
+}
+
+#[test]
+fn a_change_of_seat_is_told_and_shown() {
+    with_room(|world, room, [one, two, three, _]| {
+        world.enter(two, room).unwrap();
+        world.ask_room(one, room, RoomAction::Spectate(true)).unwrap_err();
+        world.heard.clear();
+        // The presence shows the seat.
+        let seats = |world: &World| -> Vec<String> {
+            let stream = room.stream();
+            let shown = world.planes.iter().flat_map(|plane| plane.owned_presences(&stream));
+            shown.map(|presence| presence.status.as_deref().unwrap_or_default().to_owned()).collect()
+        };
+        assert_eq!(seats(world), ["seat 1", "seat 2"]);
+        world.close(one);
+        world.enter(three, room).unwrap();
+        let mut shown = seats(world);
+        shown.sort();
+        assert_eq!(shown, ["seat 1", "seat 2"]);
+    });
+}
+
+#[test]
+fn players_are_placed_across_shards_and_seats_that_nobody_took_come_back() {
+    for shards in [1, 2, 4] {
+        let mut world = World::new(shards, &PlaneConfig::default());
+        let sessions: Vec<_> = (0..20).map(|n| world.open(n % shards)).collect();
+        for (session, n) in sessions.iter().zip(1u128..) {
+            let fresh = RoomId(Uuid::from_u128(n << 64 | 3));
+            let what = Place { template: "default".into(), size: None, fresh, random: 0, tried: Vec::new() };
+            world.begin_to_ask_rooms(*session, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }));
+        }
+        world.settle();
+        let mut rooms = BTreeMap::<RoomId, u32>::new();
+        for reply in std::mem::take(&mut world.replies) {
+            let Reply::Rooms(Ok(Answer::Reserved(held))) = reply else { panic!("{reply:?}") };
+            *rooms.entry(held.room.id).or_default() += 1;
+        }
+        let mut taken: Vec<u32> = rooms.into_values().collect();
+        taken.sort();
+        assert_eq!(taken, [4, 8, 8]);
+        world.pass(10_001);
+        sessions.iter().for_each(|session| world.close(*session));
+        world.assert_no_rooms();
+    }
+}
+
+#[test]
+fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
+    for shards in [1, 2, 4] {
+        let mut world = World::new(shards, &PlaneConfig::default());
+        let [one, two, three] = [0, 1, 2].map(|n| world.open(n % shards));
+        let view = ViewKey { path: Default::default(), filter: "".into(), interval_ms: 250, rooms_max: 10 };
+        for session in [two, three] {
+            world.step(session.shard, |plane, now, out| plane.listen(now, session.key, view.stream(), None, out));
+            let what = DirectoryAction::Subscribe(view.clone());
+            world
+                .begin_to_ask_rooms(session, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
+            assert!(matches!(world.asked(), Ok(Answer::Page(_))));
+        }
+        world.make_room(one, 1, 3);
+        world.pass(100);
+        world.pass(250);
+        let heard = world.take_heard(two);
+        assert_eq!(heard, ["[lobby 1:1 -0]"]);
+        assert_eq!(world.take_heard(three), heard);
+        world.close(two);
+        world.step(three.shard, |plane, now, out| plane.unlisten(now, three.key, view.stream(), out));
+        world.settle();
+        world.close(one);
+        world.pass(1_000);
+        assert_eq!(world.take_heard(three), [""; 0]);
+        // Who asked and was gone before the question arrived leaves no view behind.
+        let what = DirectoryAction::Subscribe(view);
+        world.begin_to_ask_rooms(three, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
+        world.settle();
+        world.close(three);
+        world.assert_no_rooms();
+    }
+}
