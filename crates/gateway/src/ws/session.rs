@@ -88,33 +88,33 @@ pub fn start<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<
             let arrival = Arrival { stream: stream.into_stream(), early, opening, guard };
             tokio::task::spawn_local(resume::arrive(arrival, request, shard));
         }
-        _ => {
-            tokio::task::spawn_local(run(stream, early, opening, shard, guard));
-        }
+        _ => start_plain(stream, &early, opening, shard, guard),
     }
 }
 
-/// Runs a session that ends with its socket.
-async fn run<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, _guard: ConnectionGuard) {
+/// Starts a session that ends with its socket. Its task holds no more than it needs to wait: whatever an async function
+/// takes as an argument would stay in it to the end, the buffer that the handshake was read into among that.
+fn start_plain<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: Rc<Shard>, guard: ConnectionGuard) {
     let handle = Rc::new(SocketHandle::new(shard.pushing.clone()));
     if opening.resume.is_some() {
         handle.push(resume::disabled(opening.format), Delivery::Reliable);
     }
-    let session = Registered::open(&shard, opening, handle.clone());
+    let session = Registered::open(shard.clone(), opening, handle.clone());
     session.begin();
-    let gauge = count_session(&shard.metrics);
     let work = Work::new(session.handler());
-    let mut connection = Connection::new(stream, &early, work, handle, shard.sockets.clone());
-    // It holds on to the buffer that the handshake was read into.
-    drop(early);
-    let reason = (&mut connection).await;
-    let operation = connection.into_work().into_operation();
-    drop(gauge);
-    shard.metrics.socket_closed(reason);
-    session.close(reason);
-    if let Some(operation) = operation {
-        finish(operation, &shard).await;
-    }
+    let mut connection = Connection::new(stream, early, work, handle, shard.sockets.clone());
+    tokio::task::spawn_local(async move {
+        let gauge = count_session(&shard.metrics);
+        let reason = (&mut connection).await;
+        let operation = connection.into_work().into_operation();
+        drop(gauge);
+        shard.metrics.socket_closed(reason);
+        session.close(reason);
+        if let Some(operation) = operation {
+            finish(operation, &shard).await;
+        }
+        drop(guard);
+    });
 }
 
 /// Runs to its end what the last message caused. Nobody waits for the reply any more.
@@ -125,16 +125,16 @@ pub(super) async fn finish(operation: Operation, shard: &Shard) {
 }
 
 /// A session and its handle, known to the live plane until dropped, however that happens.
-pub(super) struct Registered<'a> {
-    shard: &'a Shard,
+pub(super) struct Registered {
+    shard: Rc<Shard>,
     session: Rc<SocketSession>,
     handle: Rc<SocketHandle>,
     address: IpAddr,
     appears: bool,
 }
 
-impl<'a> Registered<'a> {
-    pub(super) fn open(shard: &'a Shard, opening: Opening, handle: Rc<SocketHandle>) -> Self {
+impl Registered {
+    pub(super) fn open(shard: Rc<Shard>, opening: Opening, handle: Rc<SocketHandle>) -> Self {
         let Opening { claims, format, appears, address, .. } = opening;
         let session = SocketSession::register(shard.app.clone(), format, claims);
         shard.rim.attach(session.key(), handle.clone());
@@ -174,7 +174,7 @@ impl<'a> Registered<'a> {
     }
 }
 
-impl Drop for Registered<'_> {
+impl Drop for Registered {
     fn drop(&mut self) {
         self.shard.rim.detach(self.session.key());
         self.session.close();

@@ -31,7 +31,7 @@ pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Sh
     let format = opening.format;
     let resumption = Resumption::new(opening.claims.user_id, format);
     let handle = Rc::new(SocketHandle::resumable(shard.pushing.clone(), limits.ring, resumption));
-    let session = Registered::open(&shard, opening, handle.clone());
+    let session = Registered::open(shard.clone(), opening, handle.clone());
     let name = name_of(session.session_id(), shard.index());
     if let Some(refusal) = refusal {
         shard.metrics.resumes_refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
