@@ -34,6 +34,7 @@ export async function nextInLobby(player, lobby) {
   assert.deepEqual([stream.mode, stream.label], [LOBBY_MODE, lobby]);
   const { type, ...delta } = JSON.parse(data);
   assert.equal(type, "lobby");
+  assert.ok(delta.revision > 0);
   return delta;
 }
 

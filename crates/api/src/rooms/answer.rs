@@ -138,6 +138,9 @@ pub(super) struct WrittenPage<'a> {
     /// By which pushes name the view, and it is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     lobby: Option<String>,
+    /// Of a view: pushes up to this one are in the page already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
     rooms: Vec<WrittenRoom<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -145,6 +148,11 @@ pub(super) struct WrittenPage<'a> {
 
 impl<'a> WrittenPage<'a> {
     pub(super) fn new(page: &'a Page, cursor: Option<String>, lobby: Option<String>) -> Self {
-        Self { lobby, rooms: page.rooms.iter().map(|room| WrittenRoom::of(room)).collect(), cursor }
+        Self {
+            lobby,
+            revision: page.revision,
+            rooms: page.rooms.iter().map(|room| WrittenRoom::of(room)).collect(),
+            cursor,
+        }
     }
 }

@@ -36,7 +36,7 @@ enum Data<'a> {
     /// The room is no more.
     Closed { reason: &'static str },
     /// Rooms of a view that came or changed, and ids of those that went.
-    Lobby { rooms: Vec<WrittenRoom<'a>>, gone: Vec<String> },
+    Lobby { revision: u64, rooms: Vec<WrittenRoom<'a>>, gone: Vec<String> },
 }
 
 /// A push to those in a room.
@@ -64,7 +64,11 @@ pub fn event(room: &StreamKey, event: &Event) -> SharedPayload {
 /// A push to those who watch a view of the lobby.
 pub fn lobby_event(view: &StreamKey, delta: &LobbyDelta) -> SharedPayload {
     let rooms = delta.rooms.iter().map(|room| WrittenRoom::of(room)).collect();
-    push(view, None, &Data::Lobby { rooms, gone: delta.gone.iter().map(ToString::to_string).collect() })
+    push(
+        view,
+        None,
+        &Data::Lobby { revision: delta.revision, rooms, gone: delta.gone.iter().map(ToString::to_string).collect() },
+    )
 }
 
 /// The status of a presence in a room: its seat, null for spectators.

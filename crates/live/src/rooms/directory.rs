@@ -10,7 +10,7 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::effect::{Effect, LobbyDelta, Page};
 use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
-use super::lobby::Lobby;
+use super::lobby::{Due, Lobby};
 use super::message::{Find, RoomId, ViewKey};
 use super::path::RoomPath;
 use super::state::Summary;
@@ -122,8 +122,8 @@ impl Directory {
     pub(super) fn subscribe(&mut self, now: Millis, view: ViewKey) -> Result<Page> {
         let find = Find { path: view.path.clone(), filter: view.filter.clone(), ..Find::default() };
         let page = self.find(&find)?;
-        self.lobby.add(now, view, parse(&find.filter)?)?;
-        Ok(page)
+        let revision = self.lobby.add(now, view, parse(&find.filter)?)?;
+        Ok(Page { revision: Some(revision), ..page })
     }
 
     pub(super) fn drop_view(&mut self, view: &ViewKey) {
@@ -136,8 +136,8 @@ impl Directory {
 
     /// Tells the views whose time has come.
     pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
-        while let Some((view, query, changed)) = self.lobby.take_due(now) {
-            let mut delta = LobbyDelta::default();
+        while let Some(Due { view, query, revision, changed }) = self.lobby.take_due(now) {
+            let mut delta = LobbyDelta { revision, ..LobbyDelta::default() };
             for id in changed {
                 let slot = self.slots.get(&id);
                 let document = slot.and_then(|slot| self.index.document(*slot));

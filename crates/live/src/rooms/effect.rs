@@ -57,6 +57,8 @@ pub struct Page {
     pub rooms: Vec<Arc<Summary>>,
     /// The next page is what comes after this, if there is one. It may be empty.
     pub next: Option<u32>,
+    /// Of a view: how many times its changes were told so far. What is told later has a higher number.
+    pub revision: Option<u64>,
 }
 
 /// Who of a room is told something.
@@ -125,6 +127,8 @@ pub enum Event {
 /// Changes of a view since its last push, merged.
 #[derive(Clone, Debug, Default)]
 pub struct LobbyDelta {
+    /// The how manieth push of the view it is, from 1.
+    pub revision: u64,
     /// Rooms that came or changed, as they are now.
     pub rooms: Vec<Arc<Summary>>,
     /// Rooms that closed or fit no longer.

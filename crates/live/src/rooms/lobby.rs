@@ -21,7 +21,18 @@ struct View {
     /// Rooms that changed since they were last told, the one that waits for longest first.
     changed: IndexSet<RoomId, Hasher>,
     told_at: Option<Millis>,
+    /// Times that changes were told.
+    revision: u64,
     due: Option<Millis>,
+}
+
+/// What one view is to be told.
+pub(super) struct Due {
+    pub view: Arc<ViewKey>,
+    pub query: Arc<Query>,
+    pub revision: u64,
+    /// Rooms that changed, in whatever way.
+    pub changed: Vec<RoomId>,
 }
 
 /// See the module.
@@ -36,18 +47,19 @@ impl Lobby {
         self.views.len()
     }
 
-    /// Adds a view unless it is there.
-    pub(super) fn add(&mut self, now: Millis, key: ViewKey, query: Query) -> Result<()> {
-        if self.views.contains_key(&key) {
-            return Ok(());
+    /// Adds a view unless it is there. Answers how many times its changes were told.
+    pub(super) fn add(&mut self, now: Millis, key: ViewKey, query: Query) -> Result<u64> {
+        if let Some(view) = self.views.get(&key) {
+            return Ok(view.revision);
         }
         if self.views.len() >= LOBBY_VIEWS_MAX {
             let message = "The lobby is watched in too many different ways: use a filter that others use, or none.";
             return Err(Error::new(ErrorKind::ResourceExhausted, message));
         }
-        let view = View { query: Arc::new(query), changed: IndexSet::default(), told_at: Some(now), due: None };
+        let view =
+            View { query: Arc::new(query), changed: IndexSet::default(), told_at: Some(now), revision: 0, due: None };
         self.views.insert(Arc::new(key), view);
-        Ok(())
+        Ok(0)
     }
 
     pub(super) fn drop_view(&mut self, key: &ViewKey) {
@@ -77,7 +89,7 @@ impl Lobby {
     }
 
     /// Takes out what one view is to be told now, as much as its budget allows.
-    pub(super) fn take_due(&mut self, now: Millis) -> Option<(Arc<ViewKey>, Arc<Query>, Vec<RoomId>)> {
+    pub(super) fn take_due(&mut self, now: Millis) -> Option<Due> {
         self.due.first().filter(|(at, _)| *at <= now)?;
         let (_, key) = self.due.pop_first()?;
         let view = self.views.get_mut(&key)?;
@@ -86,6 +98,7 @@ impl Lobby {
         view.told_at = Some(now);
         view.due = (!view.changed.is_empty()).then_some(now + key.interval_ms);
         self.due.extend(view.due.map(|due| (due, key.clone())));
-        Some((key, view.query.clone(), told.into_iter().collect()))
+        view.revision += 1;
+        Some(Due { query: view.query.clone(), revision: view.revision, changed: told.into_iter().collect(), view: key })
     }
 }
