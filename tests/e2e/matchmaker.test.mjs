@@ -184,6 +184,61 @@ onEveryServer(
       assert.deepEqual(matchedIds(await carl.next("matched")), idsOf([carl, dave]));
     });
 
+    test("a player learns why a ticket waits", async () => {
+      const [ann, bob] = await connectPlayers(holder.server, ["json"], 2);
+      const topic = newTopic();
+      const { ticket } = await look(ann, topic, { query: "+properties.region:europe", strings: { region: "europe" } });
+      const other = await look(bob, topic, { strings: { region: "asia" } });
+      const explain = async (player) =>
+        JSON.parse((await player.socket.rpc("muster.matchmaker.explain", JSON.stringify({ ticket }))).payload);
+      const why = await explain(ann);
+      assert.deepEqual([why.players, why.players_needed, why.players_found], [1, 2, 0]);
+      const near = why.closest.find((closest) => closest.ticket === other.ticket);
+      assert.deepEqual(near.obstacles.map((obstacle) => [obstacle.kind, obstacle.of]), [["term", ticket]]);
+      assert.match(near.obstacles[0].term, /region:europe/);
+      assert.match(near.obstacles[0].text, /asia/);
+      // A ticket is its player's own business.
+      await assert.rejects(explain(bob), (error) => error.code !== undefined);
+    });
+
+    test("a ticket widens while it waits", async () => {
+      const [ann, bob] = await connectPlayers(holder.server, ["json"], 2);
+      const topic = newTopic();
+      const ticket = {
+        min_count: 2,
+        max_count: 2,
+        query: `+properties.topic:${topic} +properties.rank:>=100 +properties.rank:<=110`,
+        string_properties: { topic },
+        numeric_properties: { rank: 105 },
+        widening: [{ field: "properties.rank", step: 20, limit: 60 }],
+      };
+      await ann.socket.rpc("muster.matchmaker.add", JSON.stringify(ticket));
+      await look(bob, topic, { numbers: { rank: 150 } });
+      assert.deepEqual(matchedIds(await ann.next("matched")), idsOf([ann, bob]));
+    });
+
+    test("a server brings a ticket for its users and may take it back", async () => {
+      const [ann, bob] = await connectPlayers(holder.server, ["json"], 2);
+      const topic = newTopic();
+      const rpc = (id, body) =>
+        call(holder.server, "POST", `/v2/rpc/${id}?unwrap=true&http_key=defaulthttpkey`, { body });
+      const ticket = { min_count: 2, max_count: 2, query: `+properties.topic:${topic}`, string_properties: { topic } };
+      const owned = { ...ticket, owner: "events", users: [ann.userId] };
+      const withdrawn = await rpc("muster.matchmaker.add", owned);
+      assert.equal(withdrawn.status, 200);
+      const named = { owner: "events", ticket: withdrawn.json.ticket };
+      assert.equal((await rpc("muster.matchmaker.remove", named)).status, 200);
+      assert.equal((await rpc("muster.matchmaker.remove", named)).status, 404);
+      assert.equal((await rpc("muster.matchmaker.add", { ...owned, owner: "" })).status, 400);
+      assert.equal((await rpc("muster.matchmaker.add", { ...owned, users: [newId()] })).status, 404);
+      const added = await rpc("muster.matchmaker.add", owned);
+      const own = await look(bob, topic);
+      const matched = await ann.next("matched");
+      assert.equal(matched.ticket, added.json.ticket);
+      assert.deepEqual(matchedIds(matched), idsOf([ann, bob]));
+      assert.equal((await bob.next("matched")).ticket, own.ticket);
+    });
+
     test("players ask how busy the matchmaker is", async () => {
       const [ann] = await connectPlayers(holder.server, ["json"], 1);
       await look(ann, newTopic());

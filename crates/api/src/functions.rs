@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{App, Caller};
 use crate::realtime::SocketSession;
-use crate::rooms;
+use crate::{matchmaker, rooms};
 
 /// Who calls a function.
 #[derive(Clone)]
@@ -78,6 +78,7 @@ impl Asker {
 /// `NotFound` when there is no such function; otherwise the function's own.
 pub async fn call(app: &App, asker: &Asker, id: &str, payload: &str) -> Result<String> {
     match id.strip_prefix(FUNCTION_PREFIX) {
+        Some(name) if name.starts_with("matchmaker.") => matchmaker::call(app, asker, name, payload).await,
         Some(name) => rooms::call(app, asker, name, payload).await,
         None => Err(Error::new(ErrorKind::NotFound, "The game has no function of this id.")),
     }

@@ -1,12 +1,27 @@
-//! How busy the matchmaker is.
+//! The matchmaker beside the protocol's messages: how busy it is, and the functions under `muster.matchmaker.`, by which
+//! tickets widen, servers bring tickets for their users, and anybody learns why a ticket waits.
 
-use muster_domain::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+
+use muster_domain::account::parse_user_id;
+use muster_domain::ids::SessionId;
+use muster_domain::ports::accounts::UserQuery;
+use muster_domain::{Error, ErrorKind, Result, UserId};
+use muster_live::matchmaker::{Explanation, Member, MemberKey, Obstacle, Owner, TicketId, Widening};
 use muster_live::plane::{PoolAsk, PoolReply};
+use muster_live::stream::mode;
+use muster_live::{Presence, SessionRef};
 use muster_wire::api;
+use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
-use crate::realtime::matchmaker::ask_pool;
+use crate::context::{App, Context};
+use crate::functions::{Asker, nothing, read, write};
+use crate::realtime::matchmaker::{Wanted, ask_pool, member};
+use crate::realtime::parties::party_id;
 use crate::users::time;
+
+/// Users on one ticket of a server's.
+const USERS_MAX: usize = 100;
 
 /// Tickets that wait, and the last that were matched.
 pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats> {
@@ -22,4 +37,207 @@ pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats
         oldest_ticket_create_time: stats.oldest.map(time),
         completions: stats.completions.iter().map(completion).collect(),
     })
+}
+
+/// Calls a function by what follows `muster.` in its id.
+pub(crate) async fn call(app: &App, asker: &Asker, name: &str, payload: &str) -> Result<String> {
+    match name {
+        "matchmaker.add" => add(app, asker, read(payload)?).await,
+        "matchmaker.remove" => remove(app, asker, read(payload)?).await,
+        "matchmaker.explain" => explain(app, asker, read(payload)?).await,
+        _ => Err(Error::new(ErrorKind::NotFound, format!("There is no function \"muster.{name}\"."))),
+    }
+}
+
+/// `muster.matchmaker.add`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Add {
+    min_count: i32,
+    max_count: i32,
+    count_multiple: Option<i32>,
+    query: String,
+    string_properties: BTreeMap<String, String>,
+    numeric_properties: BTreeMap<String, f64>,
+    widening: Vec<Widen>,
+    /// Servers only: whose ticket it is.
+    owner: Option<String>,
+    /// Servers only: the ids of those who play.
+    users: Vec<String>,
+}
+
+/// See [`Widening`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Widen {
+    field: String,
+    step: f64,
+    limit: f64,
+}
+
+/// A ticket and, for servers, whose it is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    ticket: String,
+    #[serde(default)]
+    owner: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Ticket<'a> {
+    ticket: &'a str,
+}
+
+async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
+    let (owner, members) = match asker {
+        Asker::Server => {
+            let members = users(app, &request.users).await?;
+            (server(request.owner)?, members)
+        }
+        Asker::Session(_) | Asker::Player(..) => {
+            if request.owner.is_some() || !request.users.is_empty() {
+                return Err(Error::invalid("owner and users are for servers: leave them out."));
+            }
+            let session = asker.session()?;
+            let presence = app.live.look(|plane| plane.presence(session.key()));
+            let gone = || Error::new(ErrorKind::FailedPrecondition, "The session has closed.");
+            (Owner::Session(session.session_id()), vec![member(presence.ok_or_else(gone)?)])
+        }
+    };
+    let Add { min_count, max_count, count_multiple, query, string_properties, numeric_properties, .. } = request;
+    let widening = request.widening.into_iter();
+    let widening = widening.map(|Widen { field, step, limit }| Widening { field, step, limit }).collect();
+    let wanted =
+        Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
+    let ticket = wanted.ticket(app, owner, members);
+    let id = ticket.id.clone();
+    ask_pool(app, PoolAsk::Add(Box::new(ticket))).await?;
+    write(&Ticket { ticket: &id.0 })
+}
+
+fn server(owner: Option<String>) -> Result<Owner> {
+    let owner = owner.filter(|name| !name.is_empty());
+    let owner =
+        owner.ok_or_else(|| Error::invalid("owner is required: a name of yours, by which you take tickets back."))?;
+    Ok(Owner::Server(owner.into()))
+}
+
+/// Users as members of a server's ticket. They need not be connected yet.
+async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
+    if ids.is_empty() || ids.len() > USERS_MAX {
+        return Err(Error::invalid("users must name 1 to 100 players."));
+    }
+    let ids = ids.iter().map(|id| parse_user_id(id)).collect::<Result<Vec<UserId>>>()?;
+    let query = UserQuery { ids: ids.clone(), usernames: Vec::new(), facebook_ids: Vec::new() };
+    let found = app.store.users(&query).await?;
+    let member = |id: &UserId| {
+        let user = found.iter().find(|user| user.id == Some(*id));
+        let user = user.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("There is no user {id}.")))?;
+        let presence = Presence {
+            session: SessionRef::NOBODY,
+            session_id: SessionId(muster_domain::ids::Uuid::nil()),
+            user_id: *id,
+            username: user.username.as_str().into(),
+            hidden: false,
+            persistence: false,
+            status: None,
+        };
+        Ok(Member { key: MemberKey::Server(id.to_string().into()), presence })
+    };
+    ids.iter().map(member).collect()
+}
+
+async fn remove(app: &App, asker: &Asker, request: Named) -> Result<String> {
+    let owner = match asker {
+        Asker::Server => server(request.owner)?,
+        Asker::Session(_) | Asker::Player(..) => Owner::Session(asker.session()?.session_id()),
+    };
+    ask_pool(app, PoolAsk::Remove(TicketId(request.ticket.into()), owner)).await?;
+    nothing()
+}
+
+async fn explain(app: &App, asker: &Asker, request: Named) -> Result<String> {
+    let id = TicketId(request.ticket.into());
+    // A server may ask about every ticket, players about their own and their party's.
+    let mut owners = vec![None];
+    if !matches!(asker, Asker::Server) {
+        let session = asker.session()?;
+        let parties = app.live.look(|plane| plane.streams_of(session.key(), mode::PARTY));
+        let party = |stream| Some(Owner::Party(party_id(stream, &app.live_rules.node).into()));
+        owners = parties.iter().map(party).collect();
+        owners.push(Some(Owner::Session(session.session_id())));
+    }
+    let mut refused = Error::new(ErrorKind::NotFound, "There is no such ticket of yours: it may have been matched.");
+    for owner in owners {
+        match ask_pool(app, PoolAsk::Explain(id.clone(), owner)).await {
+            Ok(PoolReply::Explained(explanation)) => return write(&Explained::from(&*explanation)),
+            Ok(_) => {}
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// Why a ticket waits.
+#[derive(Serialize)]
+struct Explained {
+    ticket: String,
+    is_searching: bool,
+    players: u32,
+    players_needed: u32,
+    players_found: u32,
+    examined: u32,
+    closest: Vec<Closest>,
+}
+
+#[derive(Serialize)]
+struct Closest {
+    ticket: String,
+    obstacles: Vec<ExplainedObstacle>,
+}
+
+#[derive(Serialize)]
+struct ExplainedObstacle {
+    /// `term`, `counts` or `overlap`.
+    kind: &'static str,
+    /// Whose query it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
+    /// As it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<String>,
+    /// A sentence.
+    text: String,
+}
+
+impl From<&Explanation> for Explained {
+    fn from(explanation: &Explanation) -> Self {
+        let closest = explanation.closest.iter().map(|near| Closest {
+            ticket: near.ticket.0.to_string(),
+            obstacles: near.obstacles.iter().map(ExplainedObstacle::from).collect(),
+        });
+        Self {
+            ticket: explanation.ticket.0.to_string(),
+            is_searching: explanation.is_searching,
+            players: explanation.players,
+            players_needed: explanation.players_needed,
+            players_found: explanation.players_found,
+            examined: explanation.examined,
+            closest: closest.collect(),
+        }
+    }
+}
+
+impl From<&Obstacle> for ExplainedObstacle {
+    fn from(obstacle: &Obstacle) -> Self {
+        let text = obstacle.to_string();
+        match obstacle {
+            Obstacle::Term { of, term, .. } => {
+                Self { kind: "term", of: Some(of.0.to_string()), term: Some(term.clone()), text }
+            }
+            Obstacle::Counts => Self { kind: "counts", of: None, term: None, text },
+            Obstacle::Overlap => Self { kind: "overlap", of: None, term: None, text },
+        }
+    }
 }

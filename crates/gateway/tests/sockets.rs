@@ -136,13 +136,13 @@ fn an_operation_outlives_its_socket() {
 }
 
 #[test]
-fn what_a_handler_pushes_to_its_own_socket_stands_between_the_answers() {
+fn what_a_handler_pushes_to_its_own_socket_stands_behind_its_answer() {
     in_runtime(|| {
         let mut rig = Rig::new();
         rig.handle.push(frame("before"), Delivery::Reliable);
         rig.send_texts(["now 1", "push 2", "now 3", "later 4"]);
         assert_eq!(rig.run(), None);
-        assert_eq!(texts(&rig.received()), ["before", "1", "pushed", "2", "3"]);
+        assert_eq!(texts(&rig.received()), ["before", "1", "2", "pushed", "3"]);
         let polls = rig.polls;
         rig.handle.push(frame("meanwhile"), Delivery::Reliable);
         rig.release("4");

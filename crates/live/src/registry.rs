@@ -38,6 +38,9 @@ pub struct Registry<T> {
 }
 
 impl SessionKey {
+    /// A place that no session ever has.
+    pub const NONE: Self = Self { index: u32::MAX, generation: u32::MAX };
+
     /// Its place, below the highest number of sessions that were open at once.
     pub fn index(self) -> usize {
         self.index as usize

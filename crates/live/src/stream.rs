@@ -129,6 +129,11 @@ pub struct SessionRef {
     pub key: SessionKey,
 }
 
+impl SessionRef {
+    /// No session: for somebody who is known and need not be connected.
+    pub const NOBODY: Self = Self { shard: ShardIndex::MAX, key: SessionKey::NONE };
+}
+
 /// How a session's frames are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind};
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId, Widening};
 use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, PoolReply, Reply};
 use muster_live::stream::Presence;
@@ -21,31 +21,37 @@ use super::{Answer, Handled, SocketSession, matches, parties, refuse_domain};
 use crate::context::App;
 
 /// What a ticket asks for, whoever brings it.
-struct Wanted {
-    min_count: i32,
-    max_count: i32,
-    count_multiple: Option<i32>,
-    query: String,
-    string_properties: BTreeMap<String, String>,
-    numeric_properties: BTreeMap<String, f64>,
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub min_count: i32,
+    pub max_count: i32,
+    pub count_multiple: Option<i32>,
+    pub query: String,
+    pub string_properties: BTreeMap<String, String>,
+    pub numeric_properties: BTreeMap<String, f64>,
+    pub widening: Vec<Widening>,
+}
+
+/// A player who is connected, as a member of a ticket.
+pub(crate) fn member(presence: Presence) -> Member<Presence> {
+    Member { key: MemberKey::Session(presence.session_id), presence }
 }
 
 impl Wanted {
-    fn ticket(self, app: &App, owner: Owner, members: Vec<Presence>) -> NewTicket<Presence> {
+    pub(crate) fn ticket(self, app: &App, owner: Owner, members: Vec<Member<Presence>>) -> NewTicket<Presence> {
         // A negative count is refused as 0 is.
         let count = |count: i32| u32::try_from(count).unwrap_or(0);
-        let member = |presence: Presence| Member { key: MemberKey::Session(presence.session_id), presence };
         NewTicket {
             id: TicketId(app.random_uuid().to_string().into()),
             owner,
-            members: members.into_iter().map(member).collect(),
+            members,
             min_count: count(self.min_count),
             max_count: count(self.max_count),
             count_multiple: count(self.count_multiple.unwrap_or(1)),
             query: self.query,
             string_properties: self.string_properties,
             numeric_properties: self.numeric_properties,
-            widening: Vec::new(),
+            widening: self.widening,
             created_at: app.clock.now(),
         }
     }
@@ -68,13 +74,15 @@ fn stopping() -> Error {
 
 pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerAdd) -> Handled {
     let MatchmakerAdd { min_count, max_count, query, string_properties, numeric_properties, count_multiple } = request;
-    let wanted = Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties };
+    let widening = Vec::new();
+    let wanted =
+        Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
     let session = session.clone();
     Handled::later(async move {
         let Some(presence) = session.app.live.look(|plane| plane.presence(session.key)) else {
             return refuse_domain(cid, &stopping());
         };
-        let ticket = wanted.ticket(&session.app, Owner::Session(session.session_id), vec![presence]);
+        let ticket = wanted.ticket(&session.app, Owner::Session(session.session_id), vec![member(presence)]);
         let id = ticket.id.clone();
         match ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             Ok(_) => {
@@ -108,7 +116,9 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
     let PartyMatchmakerAdd { party_id, min_count, max_count, query, string_properties, numeric_properties, .. } =
         request;
     let count_multiple = request.count_multiple;
-    let wanted = Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties };
+    let widening = Vec::new();
+    let wanted =
+        Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
     let session = session.clone();
     Handled::later(async move {
         let by = session.session_ref();
@@ -119,7 +129,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
             Err(refused) => return refused,
         };
         let owner = Owner::Party(party_id.as_str().into());
-        let members = members.into_iter().map(|member| member.presence).collect();
+        let members = members.into_iter().map(|each| member(each.presence)).collect();
         let ticket = wanted.ticket(&session.app, owner.clone(), members);
         let id = ticket.id.clone();
         if let Err(error) = ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
@@ -175,15 +185,17 @@ pub fn tell_matched(app: &App, matched: &Matched) {
     }
     let members = matched.tickets.iter().flat_map(|ticket| ticket.members.iter().map(move |member| (ticket, member)));
     for ((ticket, member), user) in members.zip(users.clone()) {
-        if !matches!(member.key, MemberKey::Session(_)) {
-            continue;
-        }
         let message = Message::MatchmakerMatched(MatchmakerMatched {
             ticket: ticket.id.0.to_string(),
             users: users.clone(),
             self_: Some(user),
             id: Some(Id::Token(token.clone())),
         });
-        app.live.push(member.presence.session, Arc::new(Push::new(message)));
+        let payload = Arc::new(Push::new(message));
+        match member.key {
+            MemberKey::Session(_) => app.live.push(member.presence.session, payload),
+            // A server brought the ticket for this user: all sockets are told.
+            MemberKey::Server(_) => app.live.push_to_user(member.presence.user_id, payload),
+        }
     }
 }

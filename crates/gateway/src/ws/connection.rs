@@ -128,6 +128,14 @@ where
         if is_answered { Poll::Ready(reason) } else { Poll::Pending }
     }
 
+    /// Whether something waits, and not so much that it should leave at once.
+    fn may_put_off_writing(&self) -> bool {
+        let outbox = self.handle.outbox().borrow();
+        matches!(self.phase, Phase::Open)
+            && !outbox.is_empty()
+            && outbox.bytes() <= self.shared.limits.backlog_bytes_max
+    }
+
     fn step(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         self.handle.watch(context.waker());
         if self.handle.is_taken_over() {
@@ -141,6 +149,12 @@ where
             self.flush(context)?;
         }
         let ended = self.receive(context).and_then(|()| self.run_timers(context));
+        // Other sockets that were ready at the same time often have something for this one: once they were read, it leaves
+        // in one write. A socket that is only pushed to is woken behind them anyway.
+        if std::mem::take(&mut self.input.has_read) && ended.is_ok() && self.may_put_off_writing() {
+            context.waker().wake_by_ref();
+            return Ok(());
+        }
         // Even if it ends: a client that only stopped sending is told what it is owed.
         let flushed = self.flush(context);
         ended.and(flushed)?;

@@ -128,26 +128,28 @@ impl SocketHandle {
         self.close.get()
     }
 
-    /// Runs the handler of a message of this socket. Frames that it pushes to its own socket stand behind `replies`, the
-    /// answers to earlier messages, which are moved to the queue for that. `None`: it panicked, and pushed nothing.
-    pub(super) fn handling<R>(&self, replies: &mut Vec<u8>, handle: impl FnOnce() -> R) -> Option<R> {
+    /// Runs the handler of a message of this socket. Frames that it pushes to its own socket wait for
+    /// [`SocketHandle::release_own`]. `None`: it panicked, and pushed nothing.
+    pub(super) fn handling<R>(&self, handle: impl FnOnce() -> R) -> Option<R> {
         self.is_handling.set(true);
         // What a panic leaves behind is not looked at again: the session closes.
         let outcome = catch_unwind(AssertUnwindSafe(handle)).ok();
         self.is_handling.set(false);
-        if !self.shared.own.borrow().is_empty() {
-            let pushed = self.shared.own.take();
-            if outcome.is_some() {
-                self.enqueue_behind(replies, pushed);
-            }
+        if outcome.is_none() {
+            self.shared.own.borrow_mut().clear();
         }
         outcome
     }
 
-    fn enqueue_behind(&self, replies: &mut Vec<u8>, pushed: Vec<(Bytes, Delivery)>) {
+    /// What a handler pushed to its own socket follows `replies`, its own answer the last of them: whoever joins something
+    /// learns that it is in before it hears who is. They are moved to the queue for that.
+    pub(super) fn release_own(&self, replies: &mut Vec<u8>) {
+        if self.shared.own.borrow().is_empty() {
+            return;
+        }
         self.queue_replies(replies);
         replies.clear();
-        for (frame, delivery) in pushed {
+        for (frame, delivery) in self.shared.own.borrow_mut().drain(..) {
             // The socket is on its way: it writes once it has handled what it read.
             self.enqueue(frame, delivery);
         }

@@ -25,6 +25,8 @@ pub(super) struct Input {
     is_fragmented: bool,
     /// Whether there may be more to do that nothing wakes the socket for.
     pub(super) is_cut_short: bool,
+    /// Whether messages were read since this was last looked at.
+    pub(super) has_read: bool,
     /// See [`SocketShared::wake_after_pause`](super::shared::SocketShared::wake_after_pause).
     pause: u32,
 }
@@ -37,6 +39,7 @@ impl Input {
             fragments: Vec::new(),
             is_fragmented: false,
             is_cut_short: false,
+            has_read: false,
             pause: 0,
         }
     }
@@ -172,6 +175,7 @@ where
                 Err(end) => break Err(end),
             }
         };
+        self.input.has_read |= messages > 0;
         self.keep_alive.received(self.now(), messages);
         self.shared.traffic.received(u64::from(messages), read as u64);
         self.input.keep(&input[start..]);

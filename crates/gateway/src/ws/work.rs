@@ -126,11 +126,12 @@ impl<H: MessageHandler> Work<H> {
     ) -> Result<(), CloseReason> {
         let Answers { handle, output, reply } = answers;
         reply.clear();
-        let handled = handle.handling(output, || self.handler.message(payload, reply));
+        let handled = handle.handling(|| self.handler.message(payload, reply));
         let Some(outcome) = handled else { return Err(CloseReason::Panic) };
         if !reply.is_empty() {
             frame::write_frame(self.handler.opcode(), reply, output);
         }
+        handle.release_own(output);
         match outcome {
             Outcome::Done => Ok(()),
             Outcome::Close(reason) => Err(reason),
@@ -143,8 +144,9 @@ impl<H: MessageHandler> Work<H> {
 
     fn poll_operation(&mut self, answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let Some(operation) = &mut self.operation else { return Ok(()) };
-        let polled = answers.handle.handling(answers.output, || operation.poll_unpin(context));
+        let polled = answers.handle.handling(|| operation.poll_unpin(context));
         if matches!(polled, Some(Poll::Pending)) {
+            answers.handle.release_own(answers.output);
             return Ok(());
         }
         // It is not polled again, whatever it did.
@@ -153,6 +155,7 @@ impl<H: MessageHandler> Work<H> {
         if !reply.is_empty() {
             frame::write_frame(self.handler.opcode(), &reply, answers.output);
         }
+        answers.handle.release_own(answers.output);
         then.map_or(Ok(()), Err)
     }
 }
