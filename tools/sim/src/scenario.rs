@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
+use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::stream::mode;
 use muster_live::{Encoding, Millis, PlaneConfig, ShardIndex, StreamKey};
 
@@ -108,6 +109,10 @@ pub enum Action {
     Publish { who: Who, stream: StreamId, to: To, times: u32 },
     /// A session does something about a party.
     Party { who: Who, party: StreamId, act: PartyAct },
+    /// A session looks for a match of so many players.
+    Search { who: Who, players: u32 },
+    /// A session looks no more.
+    Withdraw { who: Who },
     /// A shard sends something to a session.
     Push { shard: ShardIndex, who: Who },
     /// A shard asks for a page of a stream.
@@ -162,6 +167,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
         slice_deliveries: pick(rng, &[1, 2, 3, 2_048]),
         up_credits: pick(rng, &[1, 3, 8, 64, 1_024]),
         down_credits: pick(rng, &[1, 4, 16, 64, 8_192]),
+        matchmaker: MatchmakerConfig { interval_ms: pick(rng, &[100, 1_000]), ..MatchmakerConfig::default() },
         ..PlaneConfig::default()
     }
 }
@@ -198,7 +204,7 @@ struct Actor<'a> {
 
 impl<'a> Actor<'a> {
     fn new(rng: &'a mut Rng, shards: ShardIndex, streams: &'a [StreamKey], parties: usize, salt: u64) -> Self {
-        const USUAL: [u32; 16] = [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1, 24];
+        const USUAL: [u32; 17] = [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1, 24, 4];
         let weights = USUAL.map(|usual| usual * pick(rng, &[0, 1, 1, 2, 4])).to_vec();
         let sessions_max = rng.usize(3..=SESSIONS_MAX);
         let (focus, turns_max) = (rng.f32(), pick(rng, &[0, 1, 4, 12]));
@@ -269,6 +275,8 @@ impl<'a> Actor<'a> {
             Some(12) => Action::Pause { shard, ms: self.rng.u64(1..400) },
             Some(13) => Action::Advance { ms: pick(self.rng, &[1, 3, 20, 101, 5_000]) },
             Some(15) => self.party(who, stream),
+            Some(16) if self.chance(2) => Action::Withdraw { who },
+            Some(16) => Action::Search { who, players: self.rng.u32(2..=4) },
             _ => Action::Rest,
         }
     }

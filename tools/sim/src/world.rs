@@ -7,6 +7,7 @@ mod act;
 mod hear;
 mod party;
 mod rest;
+mod tickets;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -23,6 +24,7 @@ use crate::scenario::{Scenario, Who};
 use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
 use party::{PartyAnswer, PartyAsked, PartyTie};
+use tickets::{Ticket, TicketAsked};
 
 /// A session and its socket.
 struct Client {
@@ -60,6 +62,7 @@ enum Asked {
     Count,
     Matches,
     Party(PartyAsked),
+    Ticket(TicketAsked),
 }
 
 /// The answers of the last questions of a kind, for who compares them at rest.
@@ -87,6 +90,7 @@ pub struct World {
     clients: BTreeMap<Who, Client>,
     by_ref: BTreeMap<SessionRef, Who>,
     party_ties: BTreeMap<(StreamId, Who), PartyTie>,
+    tickets: Vec<Ticket>,
     closing: Vec<Who>,
     asked: BTreeMap<(ShardIndex, u64), Asked>,
     answers: Answers,
@@ -168,6 +172,7 @@ impl World {
             clients: BTreeMap::new(),
             by_ref: BTreeMap::new(),
             party_ties: BTreeMap::new(),
+            tickets: Vec::new(),
             closing: Vec::new(),
             asked: BTreeMap::new(),
             answers: Answers::default(),
@@ -221,6 +226,9 @@ impl World {
         }
         for (key, reason) in out.closes {
             self.told_to_close(SessionRef { shard, key }, reason);
+        }
+        for found in &out.matches {
+            self.matched(found)?;
         }
         for (to, message) in out.sends {
             self.send(shard, to, message)?;

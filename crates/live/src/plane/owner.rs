@@ -214,7 +214,11 @@ impl Owning<'_> {
             if let Some(stream) = self.streams.map.get_mut(key) {
                 stream.news.shown(&stream.presences);
             }
-            self.push(session, payload);
+            // On the stream, for it alone: if it has left meanwhile, it is told nothing.
+            let mut frames = Frames::default();
+            frames.set(listener.encoding, self.local.encode.frame(&*payload, listener.encoding));
+            let (audience, delivery) = (LocalAudience::Only(vec![session.key]), Delivery::Reliable);
+            self.local.down(session.shard, Down::Fanout { stream: key.clone(), frames, audience, delivery }, self.out);
         }
         self.announce(key, Some(presence), None);
     }

@@ -52,6 +52,8 @@ impl World {
             | Action::Listen { who, .. }
             | Action::Unlisten { who, .. }
             | Action::Party { who, .. }
+            | Action::Search { who, .. }
+            | Action::Withdraw { who }
             | Action::Publish { who, .. } => {
                 if self.may_act(who) {
                     self.play(who, action)?;
@@ -95,6 +97,8 @@ impl World {
                 self.step(shard, |plane, now, out| plane.unlisten(now, key, stream, out))
             }
             Action::Listen { stream, .. } => self.listen(who, *stream),
+            Action::Search { players, .. } => self.add_ticket(who, *players),
+            Action::Withdraw { .. } => self.remove_ticket(who),
             Action::Party { party, act, .. } => self.act_in_party(who, *party, *act),
             Action::Publish { stream, to, times, .. } => {
                 let mut sent = 0;
@@ -126,7 +130,8 @@ impl World {
         let Some(client) = self.clients.get_mut(&who).filter(|client| client.is_open) else { return Ok(()) };
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
-        self.control += client.ties.len() + self.scenario.parties.len();
+        // And its tickets.
+        self.control += client.ties.len() + self.scenario.parties.len() + 1;
         let (at, name) = (client.at, who);
         self.leave_parties(who);
         self.trace.step(|| format!("  session {name} closes"), &[name as u64]);
@@ -157,6 +162,7 @@ impl World {
     }
 
     pub(super) fn ask(&mut self, shard: ShardIndex, asked: Asked) -> RequestRef {
+        self.control += 1;
         let request = self.planes[usize::from(shard)].request();
         self.asked.insert((shard, request.id), asked);
         request

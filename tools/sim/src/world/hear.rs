@@ -66,6 +66,7 @@ impl World {
                 self.answers.matches.extend(numbered);
                 Ok(())
             }
+            (Asked::Ticket(asked), reply) => self.ticket_answered(asked, &reply),
             (Asked::Party(asked), reply) => self.party_answered(asked, reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }

@@ -179,16 +179,13 @@ impl World {
     /// Somebody is told something about a party.
     pub(super) fn hear_of_party(&mut self, who: Who, party: StreamId, word: &PartyWord) -> Checked {
         match word {
-            // What is for one session alone may cross its leaving.
             PartyWord::Admitted(members) => {
-                let tie = self.party_ties.entry((party, who)).or_default();
-                if tie.may_hear {
-                    tie.view = Some(members.iter().copied().collect());
-                    // Otherwise it may be of a time before it left.
-                    tie.is_sure |= tie.coming == 0;
-                }
+                let tie = self.check_may_hear(who, party, "that it is")?;
+                tie.view = Some(members.iter().copied().collect());
+                tie.is_sure = true;
                 Ok(())
             }
+            // What is for one session alone may cross its leaving.
             PartyWord::Closed => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 tie.may_hear &= tie.coming > 0;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use muster_live::plane::PlaneStats;
 use muster_live::stream::mode;
-use muster_live::{Millis, ShardIndex};
+use muster_live::{Millis, Plane, ShardIndex};
 
 use super::{Lane, REST_STEPS_MAX, World};
 use crate::frames::{StreamId, Version, version_of};
@@ -26,6 +27,7 @@ impl World {
         self.check_counts(&expected)?;
         self.check_conclusions(&states, &expected)?;
         self.check_parties()?;
+        self.check_tickets()?;
         self.check_received()?;
         self.control = 0;
         Ok(())
@@ -44,10 +46,11 @@ impl World {
         self.rest()?;
         for (shard, plane) in self.planes.iter().enumerate() {
             let stats = plane.stats();
-            let left =
-                [stats.sessions, stats.streams, stats.presences, stats.parties, stats.heard_streams, stats.timers];
-            ensure(Check::Presences, left == [0; 6], || {
-                format!("sessions, streams, presences, parties, heard streams, timers left on shard {shard}: {left:?}")
+            let PlaneStats { sessions, streams, presences, parties, tickets, heard_streams, timers, .. } = stats;
+            let left = [sessions, streams, presences, parties, tickets, heard_streams, timers];
+            ensure(Check::Presences, left == [0; 7], || {
+                let what = "sessions, streams, presences, parties, tickets, heard streams, timers";
+                format!("{what} left on shard {shard}: {left:?}")
             })?;
         }
         Ok(())
@@ -62,7 +65,7 @@ impl World {
             while self.happen()? {
                 ensure(Check::Rest, self.steps < deadline, || "messages cause messages without end".to_owned())?;
             }
-            let Some(due) = self.planes.iter().filter_map(muster_live::Plane::next_due).min() else { return Ok(()) };
+            let Some(due) = self.planes.iter().filter_map(next_due).min() else { return Ok(()) };
             ensure(Check::Rest, self.steps < deadline, || "timers set timers without end".to_owned())?;
             let ms: Millis = due.saturating_sub(self.now).max(1);
             self.advance(ms)?;
@@ -248,4 +251,10 @@ impl World {
         let again = self.encoder.event_encoded_again();
         ensure(Check::Encoding, again.is_none(), || format!("encoded more than once: {again:?}"))
     }
+}
+
+/// When a plane wants to be turned for what comes to an end. While tickets wait, passes over them do not.
+fn next_due(plane: &Plane) -> Option<Millis> {
+    let stats = plane.stats();
+    plane.next_due().filter(|_| stats.timers > usize::from(stats.tickets > 0))
 }

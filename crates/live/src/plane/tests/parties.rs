@@ -316,3 +316,16 @@ fn who_was_named_to_a_new_member_before_its_coming_was_told_is_told_to_have_gone
     world.pass(config.merge_ms);
     assert_eq!(world.take_heard(three), ["[in 123 under 1]", "-2 +1 +3"]);
 }
+
+#[test]
+fn who_left_before_it_heard_that_it_is_in_is_told_nothing() {
+    let mut world = World::new(4, &PlaneConfig::default());
+    let [one, two] = [0, 2].map(|shard| world.open(shard));
+    assert_ne!(party_stream().owner(4), 2);
+    assert_eq!(world.come(one, create(true)), DONE);
+    world.begin_to_come(two, Request::Join);
+    world.step(two.shard, |plane, now, out| plane.leave(now, two.key, party_stream(), out));
+    world.settle();
+    assert_eq!(world.take_heard(two), [""; 0]);
+    assert_eq!(world.take_heard(one), ["+1", "+2", "-2"]);
+}
