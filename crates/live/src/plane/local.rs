@@ -88,6 +88,14 @@ pub(super) struct Coming {
     pub listens: bool,
 }
 
+/// What is done for a stream in its order.
+#[derive(Debug)]
+enum Work {
+    Broadcast(Job),
+    /// A session is taken off, behind what was broadcast before.
+    Removal(Listener),
+}
+
 #[derive(Debug, Default)]
 struct Listeners {
     /// In which encoding, and by which join or listen.
@@ -95,7 +103,7 @@ struct Listeners {
     /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
     snapshot: Option<Rc<[Receiver]>>,
     /// Broadcasts in progress, in order.
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<Work>,
 }
 
 /// See the module.
@@ -336,7 +344,10 @@ impl Local {
             }
             Down::Listening { stream, listener } => self.listening(stream, listener),
             Down::Removed { stream, listener } => {
-                self.removed(&stream, listener);
+                match self.listeners.get_mut(&stream).filter(|listeners| !listeners.jobs.is_empty()) {
+                    Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
+                    None => self.removed(&stream, listener),
+                }
             }
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
@@ -379,9 +390,11 @@ impl Local {
 
     fn listening(&mut self, stream: StreamKey, listener: Listener) {
         let key = listener.session.key;
-        let Some(session) = self.sessions.get(key) else { return };
-        let hearing = session.streams.iter().find(|on| on.stream == stream).and_then(|on| on.hearing);
-        if hearing.is_some_and(|hearing| is_from(listener.serial, hearing.since)) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let hearing = session.streams.iter_mut().find(|on| on.stream == stream).and_then(|on| on.hearing.as_mut());
+        if let Some(hearing) = hearing.filter(|hearing| is_from(listener.serial, hearing.since)) {
+            // A removal from before may still wait behind broadcasts.
+            hearing.since = listener.serial;
             if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
                 self.arrivals.push((key, stream.clone()));
             }
@@ -433,23 +446,21 @@ impl Local {
     pub(super) fn run_slice(&mut self, out: &mut Output) -> bool {
         let Some(stream) = self.busy.pop_front() else { return false };
         let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
-        let Some(job) = listeners.jobs.front_mut() else { return !self.busy.is_empty() };
-        let end = job.receivers.len().min(job.next + self.slice_deliveries);
-        for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
-            // Who left meanwhile receives nothing any more.
-            let still_hears = listeners.sessions.get(key).is_some_and(|(_, current)| current == serial);
-            if still_hears
-                && job.but != Some(*key)
-                && let Some(frame) = job.frames.get(*encoding)
-            {
-                self.deliveries += 1;
-                out.deliveries.push((*key, frame.clone(), job.delivery));
+        match listeners.jobs.front_mut() {
+            Some(Work::Broadcast(job)) => {
+                self.deliveries += deliver_slice(job, &listeners.sessions, self.slice_deliveries, out);
+                if job.next == job.receivers.len() {
+                    listeners.jobs.pop_front();
+                }
             }
+            Some(Work::Removal(listener)) => {
+                let listener = *listener;
+                listeners.jobs.pop_front();
+                self.removed(&stream, listener);
+            }
+            None => {}
         }
-        job.next = end;
-        if end == job.receivers.len() {
-            listeners.jobs.pop_front();
-        }
+        let Some(listeners) = self.listeners.get(&stream) else { return !self.busy.is_empty() };
         if !listeners.jobs.is_empty() {
             self.busy.push_back(stream);
         } else if listeners.sessions.is_empty() {
@@ -467,6 +478,29 @@ impl Local {
     pub(super) fn heard_streams(&self) -> usize {
         self.listeners.len()
     }
+}
+
+/// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
+fn deliver_slice(
+    job: &mut Job,
+    sessions: &IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
+    max: usize,
+    out: &mut Output,
+) -> u64 {
+    let end = job.receivers.len().min(job.next + max);
+    let before = out.deliveries.len();
+    for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
+        // Who left meanwhile receives nothing any more.
+        let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
+        if still_hears
+            && job.but != Some(*key)
+            && let Some(frame) = job.frames.get(*encoding)
+        {
+            out.deliveries.push((*key, frame.clone(), job.delivery));
+        }
+    }
+    job.next = end;
+    (out.deliveries.len() - before) as u64
 }
 
 /// Whether a serial is this one or a later one. They go around the end.
@@ -490,7 +524,7 @@ impl Listeners {
             (Some(snapshot), _) => snapshot.clone(),
             (None, _) => self.snapshot.insert(self.sessions.iter().map(receiver).collect()).clone(),
         };
-        self.jobs.push_back(Job { receivers, next: 0, frames, but, delivery });
+        self.jobs.push_back(Work::Broadcast(Job { receivers, next: 0, frames, but, delivery }));
     }
 }
 

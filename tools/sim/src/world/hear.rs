@@ -184,11 +184,14 @@ impl World {
             return Err(Violation { check: Check::Stray, detail: format!("{at:?} was never open") });
         };
         self.hear(who, frame)?;
-        if let Some(leaver) = self.faults.leaver(self.clients.iter().filter_map(|(who, client)| {
-            let has_left = client.is_open && client.ties.values().any(|tie| tie.changes > 1 && tie.period.is_none());
-            has_left.then_some(*who)
-        })) {
-            self.hear(leaver, frame)?;
+        if let Some((_, Said::Message(stream, _))) = decode(frame) {
+            let leavers = self.clients.iter().filter(|(_, client)| {
+                let tie = client.ties.get(&stream);
+                client.is_open && tie.is_some_and(|tie| tie.changes > 1 && tie.period.is_none())
+            });
+            if let Some(leaver) = self.faults.leaver(leavers.map(|(who, _)| *who)) {
+                self.hear(leaver, frame)?;
+            }
         }
         let backlog_max = self.scenario.backlog_max;
         let Some(client) = self.clients.get_mut(&who).filter(|client| !client.reads) else { return Ok(()) };

@@ -37,8 +37,6 @@ pub(super) enum PartyAsked {
 pub(super) struct PartyTie {
     /// It has asked to be in, and not left since.
     may_hear: bool,
-    /// Questions to be in that are open.
-    coming: u32,
     /// Grows whenever it goes or is put out.
     generation: u64,
     /// Who is in, as it concludes; `None` while it is not in.
@@ -110,7 +108,6 @@ impl World {
     ) -> Checked {
         let tie = self.party_ties.entry((party, who)).or_default();
         tie.may_hear = true;
-        tie.coming += 1;
         let asked = PartyAsked::Come { who, party, makes, generation: tie.generation };
         let (at, stream) = (self.clients[&who].at, self.party_key(party));
         let request = self.ask(at.shard, Asked::Party(asked));
@@ -152,7 +149,6 @@ impl World {
         match asked {
             PartyAsked::Come { who, party, makes, generation } => {
                 let tie = self.party_ties.entry((party, who)).or_default();
-                tie.coming -= 1;
                 if tie.generation == generation && reply == Ok(party::Reply::Done) {
                     if makes {
                         tie.view.get_or_insert_with(|| BTreeSet::from([who]));
@@ -185,11 +181,9 @@ impl World {
                 tie.is_sure = true;
                 Ok(())
             }
-            // What is for one session alone may cross its leaving.
+            // What is for one session alone may cross its leaving, or overtake what many are being told.
             PartyWord::Closed => {
-                let tie = self.party_ties.entry((party, who)).or_default();
-                tie.may_hear &= tie.coming > 0;
-                tie.go();
+                self.party_ties.entry((party, who)).or_default().go();
                 Ok(())
             }
             PartyWord::Said(id) => {

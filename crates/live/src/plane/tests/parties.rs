@@ -329,3 +329,16 @@ fn who_left_before_it_heard_that_it_is_in_is_told_nothing() {
     assert_eq!(world.take_heard(two), [""; 0]);
     assert_eq!(world.take_heard(one), ["+1", "+2", "-2"]);
 }
+
+#[test]
+fn who_is_taken_off_hears_first_what_was_said_before_to_many() {
+    let config = PlaneConfig { slice_deliveries: 1, ..PlaneConfig::default() };
+    let mut world = World::new(1, &config);
+    let [one, two] = [0; 2].map(|shard| world.open(shard));
+    assert_eq!(world.come(one, create(true)), DONE);
+    assert_eq!(world.come(two, Request::Join), DONE);
+    world.heard.clear();
+    assert_eq!(world.ask(one, Request::Close(one)), DONE);
+    assert_eq!([one, two].map(|session| world.take_heard(session)), [["[closed]"], ["[closed]"]]);
+    assert!(!world.hears_party(two));
+}
