@@ -23,6 +23,8 @@ pub trait Rim {
     fn now(&self) -> Millis;
     /// Hands a frame to a session's socket.
     fn deliver(&self, session: SessionKey, frame: Bytes, delivery: Delivery);
+    /// What a session is sent from here on follows the answer that its handler is about to give.
+    fn hold(&self, session: SessionKey);
     /// Closes a session's socket behind what it was sent.
     fn close(&self, session: SessionKey, reason: CloseReason);
     /// Sends a message to another shard.
@@ -32,6 +34,15 @@ pub trait Rim {
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
 }
 
+/// Tells players of a match.
+type Teller = Box<dyn Fn(&Matched)>;
+
+/// Who waits for an answer, and on whose behalf if the answer says what a session finds.
+struct Waiting {
+    session: Option<SessionKey>,
+    answer: oneshot::Sender<Reply>,
+}
+
 /// The shard's part of the live plane.
 pub struct Live {
     plane: RefCell<Plane>,
@@ -39,10 +50,10 @@ pub struct Live {
     /// Kept for its capacity.
     output: RefCell<Output>,
     /// Who waits for which answer. Every question is answered, so this is bounded by the handlers that run.
-    waiting: RefCell<HashMap<u64, oneshot::Sender<Reply>>>,
+    waiting: RefCell<HashMap<u64, Waiting>>,
     is_broken: Cell<bool>,
     /// Who tells players of a match.
-    on_match: OnceCell<Box<dyn Fn(&Matched)>>,
+    on_match: OnceCell<Teller>,
 }
 
 /// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
@@ -115,6 +126,14 @@ impl Live {
     }
 
     fn carry_out(&self, output: &mut Output) {
+        for (request, reply) in output.replies.drain(..) {
+            let Some(waiting) = self.waiting.borrow_mut().remove(&request) else { continue };
+            if let Some(session) = waiting.session {
+                self.rim.hold(session);
+            }
+            // Whoever asked may have gone.
+            let _ = waiting.answer.send(reply);
+        }
         for (session, frame, delivery) in output.deliveries.drain(..) {
             self.rim.deliver(session, frame, delivery);
         }
@@ -124,12 +143,6 @@ impl Live {
         for (shard, message) in output.sends.drain(..) {
             self.rim.send(shard, message);
         }
-        for (request, reply) in output.replies.drain(..) {
-            if let Some(waiting) = self.waiting.borrow_mut().remove(&request) {
-                // Whoever asked may have gone.
-                let _ = waiting.send(reply);
-            }
-        }
     }
 
     /// Asks something; `None` only when the server is stopping.
@@ -137,12 +150,29 @@ impl Live {
         self.begin(step).await.ok()
     }
 
+    /// Asks what a session will find somewhere: what happens there afterwards reaches it behind the answer.
+    pub async fn ask_for(
+        &self,
+        session: SessionKey,
+        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
+    ) -> Option<Reply> {
+        self.begin_for(Some(session), step).await.ok()
+    }
+
     /// Asks something, to be awaited later: several questions may be on their way at once.
     pub fn begin(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) -> oneshot::Receiver<Reply> {
-        let (sender, receiver) = oneshot::channel();
+        self.begin_for(None, step)
+    }
+
+    fn begin_for(
+        &self,
+        session: Option<SessionKey>,
+        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
+    ) -> oneshot::Receiver<Reply> {
+        let (answer, receiver) = oneshot::channel();
         self.step(|plane, now, output| {
             let request = plane.request();
-            self.waiting.borrow_mut().insert(request.id, sender);
+            self.waiting.borrow_mut().insert(request.id, Waiting { session, answer });
             step(plane, now, request, output);
         });
         receiver
@@ -158,7 +188,9 @@ impl Live {
         stream: StreamKey,
         options: JoinOptions,
     ) -> Result<Joined, JoinRefusal> {
-        let reply = self.ask(|plane, now, request, out| plane.join(now, session, stream, options, Some(request), out));
+        let reply = self.ask_for(session, |plane, now, request, out| {
+            plane.join(now, session, stream, options, Some(request), out);
+        });
         match reply.await {
             Some(Reply::Joined(joined)) => joined,
             _ => Err(JoinRefusal::Closed),

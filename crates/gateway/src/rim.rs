@@ -157,6 +157,10 @@ impl Rim for ShardRim {
         self.with_socket(session, |socket| socket.push(frame, delivery));
     }
 
+    fn hold(&self, session: SessionKey) {
+        self.with_socket(session, SocketHandle::hold);
+    }
+
     fn close(&self, session: SessionKey, reason: CloseReason) {
         self.with_socket(session, |socket| socket.close(reason));
     }

@@ -126,7 +126,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         let (members, membership) = match asked {
             Ok(party::Reply::Matchmaking { members, membership }) => (members, membership),
             Ok(_) => return refuse_domain(cid, &stopping()),
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let owner = Owner::Party(party_id.as_str().into());
         let members = members.into_iter().map(|each| member(each.presence)).collect();
@@ -139,7 +139,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         if let Err(refused) = parties::ask(&session, &cid, stream, issued).await {
             // Somebody came or went meanwhile: the ticket is for another party than this is now.
             let _ = ask_pool(&session.app, PoolAsk::Remove(id, owner)).await;
-            return refused;
+            return *refused;
         }
         let ticket = PartyMatchmakerTicket { party_id, ticket: id.0.to_string() };
         Answer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
@@ -155,7 +155,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     Handled::later(async move {
         let by = session.session_ref();
         if let Err(refused) = parties::ask(&session, &cid, stream, party::Request::CheckLeader(by)).await {
-            return refused;
+            return *refused;
         }
         let remove = PoolAsk::Remove(TicketId(request.ticket.into()), Owner::Party(request.party_id.into()));
         match ask_pool(&session.app, remove).await {

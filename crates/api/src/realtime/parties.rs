@@ -59,7 +59,7 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCre
     Handled::later(async move {
         let ask = |leader| Request::Create { leader, settings, max_size: seats, created_at };
         if let Err(answer) = come(&session, &cid, stream.clone(), ask).await {
-            return answer;
+            return *answer;
         }
         let own = session.user_presence();
         let created = Party {
@@ -85,7 +85,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: &PartyJoin
     Handled::later(async move {
         match come(&session, &cid, stream, Request::Join).await {
             Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
-            Err(answer) => answer,
+            Err(answer) => *answer,
         }
     })
 }
@@ -148,7 +148,7 @@ pub(super) fn list_requests(session: &Rc<SocketSession>, cid: String, request: P
         let waiting = match ask(&session, &cid, stream, Request::ListRequests(session.session_ref())).await {
             Ok(party::Reply::Requests(waiting)) => waiting,
             Ok(_) => Vec::new(),
-            Err(answer) => return answer,
+            Err(answer) => return *answer,
         };
         let presences = waiting.iter().map(user_presence).collect();
         let listed = PartyJoinRequest { party_id: request.party_id, presences };
@@ -182,7 +182,7 @@ fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: Reque
     Handled::later(async move {
         match ask(&session, &cid, stream, request).await {
             Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
-            Err(answer) => answer,
+            Err(answer) => *answer,
         }
     })
 }
@@ -192,9 +192,9 @@ async fn come(
     cid: &str,
     stream: StreamKey,
     ask: impl FnOnce(Member) -> Request,
-) -> Result<party::Reply, Answer> {
+) -> Result<party::Reply, Box<Answer>> {
     let key = session.key;
-    let reply = session.app.live.ask(|plane, now, request, out| {
+    let reply = session.app.live.ask_for(key, |plane, now, request, out| {
         plane.come_to_party(now, key, stream, ask, request, out);
     });
     outcome(cid, reply.await)
@@ -205,18 +205,18 @@ pub(super) async fn ask(
     cid: &str,
     stream: StreamKey,
     ask: Request,
-) -> Result<party::Reply, Answer> {
+) -> Result<party::Reply, Box<Answer>> {
     let reply = session.app.live.ask(|plane, now, request, out| {
         plane.ask_party(now, stream, ask, Some(request), out);
     });
     outcome(cid, reply.await)
 }
 
-fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Answer> {
+fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<Answer>> {
     match reply {
-        Some(Reply::Party(outcome)) => outcome.map_err(|refused| refusal(cid.to_owned(), refused)),
-        Some(Reply::Joined(Err(refused))) => Err(refuse_join(cid.to_owned(), refused)),
-        _ => Err(refuse(cid.to_owned(), RealtimeCode::RuntimeException, "The server is stopping.")),
+        Some(Reply::Party(outcome)) => outcome.map_err(|refused| Box::new(refusal(cid.to_owned(), refused))),
+        Some(Reply::Joined(Err(refused))) => Err(Box::new(refuse_join(cid.to_owned(), refused))),
+        _ => Err(Box::new(refuse(cid.to_owned(), RealtimeCode::RuntimeException, "The server is stopping."))),
     }
 }
 

@@ -81,7 +81,9 @@ async fn enter(app: &App, asker: &Asker, room: RoomId, entry: Entry) -> Result<S
     let answer = if app.live.look(|plane| plane.is_on(key, &room.stream())) {
         ask_room(app, asker, room, RoomAction::Look).await?
     } else {
-        let reply = app.live.ask(|plane, now, request, out| plane.come_to_room(now, key, room, entry, request, out));
+        let reply = app.live.ask_for(key, |plane, now, request, out| {
+            plane.come_to_room(now, key, room, entry, request, out);
+        });
         answered(reply.await)?
     };
     match answer {

@@ -130,6 +130,8 @@ impl Rim for TestRim {
         self.sent.borrow_mut().push((session, serde_json::from_slice(&frame).unwrap()));
     }
 
+    fn hold(&self, _session: SessionKey) {}
+
     fn close(&self, session: SessionKey, reason: CloseReason) {
         self.closed.borrow_mut().push((session, reason));
     }

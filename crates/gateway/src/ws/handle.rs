@@ -31,12 +31,17 @@ impl Pushing {
     }
 }
 
+/// Frames in order.
+type Held = Vec<(Bytes, Delivery)>;
+
 /// The shared side of one socket, or of one session and its sockets, one after the other.
 pub struct SocketHandle {
     outbox: RefCell<Outbox>,
     close: Cell<Option<CloseReason>>,
     /// Whether a message of this socket is being handled.
     is_handling: Cell<bool>,
+    /// What was pushed since the running operation's answer was decided: made when there is any.
+    held: RefCell<Option<Box<Held>>>,
     waker: RefCell<Option<Waker>>,
     shared: Rc<Pushing>,
     /// Of a session that may change its socket.
@@ -59,6 +64,7 @@ impl SocketHandle {
             outbox: RefCell::new(outbox),
             close: Cell::new(None),
             is_handling: Cell::new(false),
+            held: RefCell::new(None),
             waker: RefCell::new(None),
             shared,
             resumption,
@@ -76,10 +82,21 @@ impl SocketHandle {
             self.shared.own.borrow_mut().push((frame, delivery));
             return;
         }
+        if let Some(held) = &mut *self.held.borrow_mut() {
+            held.push((frame, delivery));
+            return;
+        }
         // Whoever has something waiting is on its way already, or blocked.
         if self.enqueue(frame, delivery) {
             self.wake();
         }
+    }
+
+    /// What is pushed from here on follows the answer of the running operation, which is decided: whoever joins something
+    /// learns who is there before it hears who comes and goes.
+    pub fn hold(&self) {
+        self.held.borrow_mut().get_or_insert_default();
+        self.wake();
     }
 
     /// Closes the socket after what it still has to send; the first reason counts.
@@ -144,12 +161,13 @@ impl SocketHandle {
     /// What a handler pushed to its own socket follows `replies`, its own answer the last of them: whoever joins something
     /// learns that it is in before it hears who is. They are moved to the queue for that.
     pub(super) fn release_own(&self, replies: &mut Vec<u8>) {
-        if self.shared.own.borrow().is_empty() {
+        let held = self.held.take().map(|held| *held).unwrap_or_default();
+        if held.is_empty() && self.shared.own.borrow().is_empty() {
             return;
         }
         self.queue_replies(replies);
         replies.clear();
-        for (frame, delivery) in self.shared.own.borrow_mut().drain(..) {
+        for (frame, delivery) in held.into_iter().chain(self.shared.own.borrow_mut().drain(..)) {
             // The socket is on its way: it writes once it has handled what it read.
             self.enqueue(frame, delivery);
         }

@@ -94,7 +94,10 @@ impl<H: MessageHandler> Work<H> {
         answers: &mut Answers<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        self.poll_operation(answers, context)?;
+        let polled = self.poll_operation(answers, context);
+        // Also if nothing ran: the operation may have gone on without its socket.
+        answers.handle.release_own(answers.output);
+        polled?;
         while may_start && self.operation.is_none() {
             let Some(message) = self.next_waiting() else { break };
             self.handle(&message, answers, context)?;
