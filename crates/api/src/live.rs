@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use muster_domain::UserId;
+use muster_domain::{Error, ErrorKind, UserId};
 use muster_live::plane::{
     JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
 };
 use muster_live::{
-    CloseReason, Delivery, Millis, Plane, Presence, SessionKey, SessionRef, ShardIndex, StreamKey, plane::Audience,
+    CloseReason, Delivery, Millis, Plane, SessionKey, SessionRef, ShardIndex, StreamKey, plane::Audience,
     stream::SharedPayload,
 };
 use tokio::sync::oneshot;
@@ -41,6 +41,11 @@ type Teller = Box<dyn Fn(&Matched)>;
 struct Waiting {
     session: Option<SessionKey>,
     answer: oneshot::Sender<Reply>,
+}
+
+/// What is answered when a question gets none: its shard has ended.
+pub(crate) fn stopping() -> Error {
+    Error::new(ErrorKind::Unavailable, "The server is stopping.")
 }
 
 /// The shard's part of the live plane.
@@ -250,36 +255,22 @@ impl Live {
         self.count(&streams).await.into_iter().map(|count| count > 0).collect()
     }
 
-    /// A page of who is on a stream, and how many there are in all.
-    pub async fn list(
-        &self,
-        stream: StreamKey,
-        with_hidden: bool,
-        skip: usize,
-        limit: usize,
-    ) -> (Vec<Presence>, usize) {
-        let reply = self.ask(|plane, now, request, out| {
-            let up = Up::List { request, stream: stream.clone(), with_hidden, skip, limit };
-            plane.ask(now, &stream, up, out);
-        });
-        match reply.await {
-            Some(Reply::Presences(presences, total)) => (presences, total),
-            _ => Default::default(),
+    /// Asks the same of every shard at once; answers in the shards' order, without those that are stopping.
+    pub async fn ask_every_shard(&self, question: impl Fn(RequestRef) -> Up) -> Vec<Reply> {
+        let ask = |shard| self.begin(|plane, now, request, out| plane.ask_shard(now, shard, question(request), out));
+        let asked: Vec<_> = (0..self.look(Plane::shards)).map(ask).collect();
+        let mut replies = Vec::new();
+        for answer in asked {
+            replies.extend(answer.await);
         }
+        replies
     }
 
     /// Relayed matches of all shards with their sizes.
     pub async fn relayed_matches(&self, limit: usize, sizes: (usize, usize)) -> Vec<(StreamKey, usize)> {
-        let shards = self.look(Plane::shards);
-        let ask = |shard| {
-            self.begin(|plane, now, request, out| {
-                plane.ask_shard(now, shard, Up::Matches { request, limit, sizes }, out);
-            })
-        };
-        let asked: Vec<_> = (0..shards).map(ask).collect();
         let mut matches = Vec::new();
-        for answer in asked {
-            if let Ok(Reply::Matches(found)) = answer.await {
+        for reply in self.ask_every_shard(|request| Up::Matches { request, limit, sizes }).await {
+            if let Reply::Matches(found) = reply {
                 matches.extend(found);
             }
         }

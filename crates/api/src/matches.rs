@@ -1,5 +1,6 @@
 //! Listings of matches. Until game code runs matches, all of them are relayed.
 
+use muster_domain::limits::page_limit;
 use muster_domain::{Error, Result};
 use muster_wire::api;
 
@@ -13,10 +14,7 @@ const PAGE_MAX: i32 = 100;
 
 /// Matches that fit a size. Relayed ones have no label: a listing by label or query has none of them.
 pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Result<api::MatchList> {
-    let limit = match request.limit.unwrap_or(PAGE_DEFAULT) {
-        limit @ 1..=PAGE_MAX => limit.unsigned_abs() as usize,
-        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
-    };
+    let limit = page_limit(request.limit, PAGE_DEFAULT, PAGE_MAX)? as usize;
     let size = |size: Option<i32>, otherwise| match size {
         None => Ok(otherwise),
         Some(size) => usize::try_from(size).map_err(|_| Error::invalid("A size must not be negative.")),

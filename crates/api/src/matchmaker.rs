@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{App, Context};
 use crate::functions::{Asker, nothing, read, write};
+use crate::live::stopping;
 use crate::realtime::matchmaker::{Wanted, ask_pool, member};
 use crate::realtime::parties::party_id;
 use crate::users::time;
@@ -26,7 +27,7 @@ const USERS_MAX: usize = 100;
 /// Tickets that wait, and the last that were matched.
 pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats> {
     let PoolReply::Stats(stats) = ask_pool(context.app, PoolAsk::Stats).await? else {
-        return Err(Error::new(ErrorKind::Unavailable, "The server is stopping."));
+        return Err(stopping());
     };
     let completion = |completion: &muster_live::matchmaker::Completion| api::MatchmakerCompletionStats {
         create_time: Some(time(completion.created_at)),

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use muster_domain::Result;
+use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
-use muster_domain::{Error, Result};
-use muster_live::Plane;
 use muster_live::party::{ListQuery, Page};
 use muster_live::plane::{Reply, Up};
 use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors::{read_parties, write_parties};
-use crate::live::Live;
 use crate::realtime::parties::{party_id, party_stream};
 
 /// Parties in one listing when the request does not say.
@@ -21,10 +20,7 @@ const PAGE_MAX: i32 = 100;
 
 /// Parties that are not hidden, the best match first, among equals the oldest.
 pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Result<api::PartyList> {
-    let limit = match request.limit.unwrap_or(PAGE_DEFAULT) {
-        limit @ 1..=PAGE_MAX => limit.unsigned_abs() as usize,
-        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
-    };
+    let limit = page_limit(request.limit, PAGE_DEFAULT, PAGE_MAX)? as usize;
     let source = request.query.unwrap_or_default();
     let query = Arc::new(Query::parse(&source)?);
     let open = request.open;
@@ -32,7 +28,12 @@ pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Re
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
     // One more tells whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
-    let Page { parties, until } = Page::merge(pages(&context.app.live, &asked).await, limit);
+    let replies = context.app.live.ask_every_shard(|request| Up::Parties { request, asked: asked.clone() }).await;
+    let pages = replies.into_iter().filter_map(|reply| match reply {
+        Reply::Parties(page) => Some(page),
+        _ => None,
+    });
+    let Page { parties, until } = Page::merge(pages.collect(), limit);
     let cursor = until.map(|place| write_parties(&place, &filter)).unwrap_or_default();
     let node = &context.app.live_rules.node;
     let parties = parties.into_iter().map(|listed| api::Party {
@@ -43,21 +44,4 @@ pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Re
         label: listed.label.as_json().to_owned(),
     });
     Ok(api::PartyList { parties: parties.collect(), cursor })
-}
-
-/// What each shard has.
-async fn pages(live: &Live, asked: &ListQuery) -> Vec<Page> {
-    let ask = |shard| {
-        live.begin(|plane, now, request, out| {
-            plane.ask_shard(now, shard, Up::Parties { request, asked: asked.clone() }, out);
-        })
-    };
-    let answers: Vec<_> = (0..live.look(Plane::shards)).map(ask).collect();
-    let mut pages = Vec::new();
-    for answer in answers {
-        if let Ok(Reply::Parties(page)) = answer.await {
-            pages.push(page);
-        }
-    }
-    pages
 }

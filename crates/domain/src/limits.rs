@@ -3,6 +3,20 @@
 //! Lengths of identifiers count bytes, as the original checks them; lengths of free text count characters, as
 //! the columns they end in do.
 
+use crate::error::{Error, Result};
+
+/// How many entries a page has: what was asked for, or `default`.
+///
+/// Errors: `InvalidArgument` out of 1 to `max`.
+pub fn page_limit(asked: Option<i32>, default: i32, max: i32) -> Result<u32> {
+    let limit = asked.unwrap_or(default);
+    if (1..=max).contains(&limit) {
+        Ok(limit.unsigned_abs())
+    } else {
+        Err(Error::invalid(format!("The limit must be between 1 and {max}.")))
+    }
+}
+
 /// Fewest bytes of a device id.
 pub const DEVICE_ID_BYTES_MIN: usize = 10;
 /// Most bytes of a device id.

@@ -9,7 +9,7 @@ use crate::ids::{NotificationId, UserId, new_time_ordered, parse_hyphenated};
 use crate::json::require_object;
 use crate::limits::{
     NOTIFICATION_CONTENT_BYTES_MAX, NOTIFICATION_PAGE_DEFAULT, NOTIFICATION_PAGE_MAX, NOTIFICATION_SUBJECT_CHARS_MAX,
-    NOTIFICATIONS_SENT_MAX,
+    NOTIFICATIONS_SENT_MAX, page_limit,
 };
 use crate::ports::clock::{Clock, Entropy};
 use crate::ports::notifications::{Notification, NotificationPosition};
@@ -127,10 +127,7 @@ pub async fn list(
     limit: Option<i32>,
     behind: Option<NotificationPosition>,
 ) -> Result<(Vec<Notification>, NotificationPosition)> {
-    let limit = match limit.unwrap_or(NOTIFICATION_PAGE_DEFAULT) {
-        limit @ 1..=NOTIFICATION_PAGE_MAX => limit.unsigned_abs(),
-        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
-    };
+    let limit = page_limit(limit, NOTIFICATION_PAGE_DEFAULT, NOTIFICATION_PAGE_MAX)?;
     let behind = behind.unwrap_or(NotificationPosition::START);
     let notifications = store.list_notifications(user_id, behind, limit).await?;
     let position = |last: &Notification| NotificationPosition { create_time: last.create_time, id: last.id };

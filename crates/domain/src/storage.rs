@@ -11,7 +11,7 @@ use crate::ids::UserId;
 use crate::json;
 use crate::limits::{
     COLLECTION_BYTES_MAX, KEY_BYTES_MAX, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX, STORAGE_READ_BYTES_MAX,
-    STORAGE_READ_PART_LEN,
+    STORAGE_READ_PART_LEN, page_limit,
 };
 use crate::ports::storage::{
     Authority, Expected, Object, ObjectAck, ObjectDelete, ObjectId, ObjectPosition, ObjectQuery, ObjectWrite,
@@ -158,10 +158,7 @@ pub async fn list(
     if collection.is_empty() || collection.contains('\0') {
         return Err(Error::invalid("A collection is required."));
     }
-    let limit = match limit.unwrap_or(STORAGE_PAGE_DEFAULT) {
-        limit @ 1..=STORAGE_PAGE_MAX => limit.unsigned_abs(),
-        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
-    };
+    let limit = page_limit(limit, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX)?;
     let owner = if owner.is_empty() { None } else { Some(parse_user_id(owner)?) };
     let query = ObjectQuery { collection, owner, authority, limit, after };
     let (objects, more) = store.list_objects(&query).await?;

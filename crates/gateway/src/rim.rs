@@ -9,13 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_api::live::Rim;
-use muster_api::realtime::{events, parties};
-use muster_live::party::Event;
 use muster_live::plane::Message;
-use muster_live::rooms::{self, LobbyDelta};
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
-use muster_live::{CloseReason, Delivery, Encoding, Millis, SessionKey, ShardIndex, StreamKey};
-use muster_wire::frame;
+use muster_live::{CloseReason, Delivery, Millis, SessionKey, ShardIndex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -181,37 +176,5 @@ impl Rim for ShardRim {
         if is_congested != self.shared.is_paused() {
             if is_congested { self.shared.pause() } else { self.shared.resume() }
         }
-    }
-}
-
-/// Frames for sockets, in the protocol's form.
-pub struct Framer {
-    /// The part of public ids behind the dot.
-    pub node: Arc<str>,
-}
-
-impl Encode for Framer {
-    fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes {
-        frame::finished(events::format(encoding), |out| payload.write(encoding, out))
-    }
-
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
-        muster_api::rooms::event(room, &event)
-    }
-
-    fn lobby_event(&self, view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
-        muster_api::rooms::lobby_event(view, &delta)
-    }
-
-    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
-        muster_api::rooms::seat_status(seat)
-    }
-
-    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
-        Some(self.frame(&events::presence_event(event, &self.node)?, encoding))
-    }
-
-    fn party_event(&self, party: &StreamKey, event: Event) -> SharedPayload {
-        Arc::new(parties::event(party, &self.node, event))
     }
 }

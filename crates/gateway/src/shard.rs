@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use muster_api::App;
 use muster_api::live::{Live, Rim as _};
+use muster_api::realtime::framer::Framer;
 use muster_domain::ports::revocations::Revocation;
 use muster_live::{CloseReason, Plane, ShardIndex};
 use tokio::net::TcpStream;
@@ -27,7 +28,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::config::GatewayConfig;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
-use crate::rim::{Batch, Framer, LaneEnds, ShardRim};
+use crate::rim::{Batch, LaneEnds, ShardRim};
 use crate::ws::handle::Pushing;
 use crate::ws::resume::{self, Handover, Resumables};
 use crate::ws::shared::SocketShared;

@@ -106,9 +106,8 @@ struct Spoken {
 fn spoken(session: &SocketSession, channel_id: &str) -> Result<Spoken, muster_domain::Error> {
     let channel = Channel::parse(channel_id)?;
     let stream = stream(&channel);
-    let presence = session.app.live.look(|plane| plane.presence_on(session.key, &stream));
-    match presence {
-        Some(presence) => Ok(Spoken { channel, stream, persistent: presence.persistence }),
+    match session.app.live.look(|plane| plane.persistence_on(session.key, &stream)) {
+        Some(persistent) => Ok(Spoken { channel, stream, persistent }),
         None => Err(muster_domain::Error::invalid("Join the channel before sending messages to it.")),
     }
 }

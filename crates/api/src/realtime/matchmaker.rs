@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::{Error, ErrorKind};
+use muster_domain::Error;
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId, Widening};
 use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, PoolReply, Reply};
@@ -19,6 +19,7 @@ use muster_wire::realtime::{
 use super::events::{self, Push};
 use super::{Answer, Handled, SocketSession, matches, parties, refuse_domain};
 use crate::context::App;
+use crate::live::stopping;
 
 /// What a ticket asks for, whoever brings it.
 #[derive(Default)]
@@ -66,10 +67,6 @@ pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply, Error
         Some(Reply::Pool(reply)) => reply,
         _ => Err(stopping()),
     }
-}
-
-fn stopping() -> Error {
-    Error::new(ErrorKind::Unavailable, "The server is stopping.")
 }
 
 pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerAdd) -> Handled {

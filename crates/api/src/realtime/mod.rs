@@ -2,6 +2,7 @@
 
 pub mod channels;
 pub mod events;
+pub mod framer;
 mod functions;
 pub mod matches;
 pub mod matchmaker;

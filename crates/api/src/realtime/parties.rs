@@ -7,7 +7,6 @@ use muster_live::party::{Event, Label, Member, PARTY_SIZE_MAX, Person, Refusal, 
 use muster_live::plane::Reply;
 use muster_live::stream::mode;
 use muster_live::{Presence, StreamKey, party};
-use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{
     Envelope, Party, PartyAccept, PartyClose, PartyCreate, PartyData, PartyDataSend, PartyJoin, PartyJoinRequest,
@@ -16,7 +15,8 @@ use muster_wire::realtime::{
 };
 
 use super::events::{Push, user_presence};
-use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
+use super::{Answer, Handled, SocketSession, refuse_domain, refuse_input, refuse_join};
+use crate::live::stopping;
 
 /// The public id of a party.
 pub(crate) fn party_id(stream: &StreamKey, node: &str) -> String {
@@ -216,7 +216,7 @@ fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<Answer>>
     match reply {
         Some(Reply::Party(outcome)) => outcome.map_err(|refused| Box::new(refusal(cid.to_owned(), refused))),
         Some(Reply::Joined(Err(refused))) => Err(Box::new(refuse_join(cid.to_owned(), refused))),
-        _ => Err(Box::new(refuse(cid.to_owned(), RealtimeCode::RuntimeException, "The server is stopping."))),
+        _ => Err(Box::new(refuse_domain(cid.to_owned(), &stopping()))),
     }
 }
 

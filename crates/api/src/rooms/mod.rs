@@ -16,6 +16,7 @@ pub use events::{event, lobby_event, seat_status};
 
 use crate::context::App;
 use crate::functions::{Asker, nothing, read, write};
+use crate::live::stopping;
 use answer::{Written, WrittenVersion};
 use request as shape;
 
@@ -58,7 +59,7 @@ fn answered(reply: Option<Reply>) -> Result<Answer> {
             let message = "The session is in as many rooms, channels, matches and parties as it may: leave some first.";
             Err(Error::new(ErrorKind::ResourceExhausted, message))
         }
-        _ => Err(Error::new(ErrorKind::Unavailable, "The server is stopping.")),
+        _ => Err(stopping()),
     }
 }
 

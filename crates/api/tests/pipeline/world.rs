@@ -10,8 +10,7 @@ use bytes::Bytes;
 use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
 use muster_api::live::{Live, Rim};
-use muster_api::realtime::events::presence_event;
-use muster_api::realtime::parties;
+use muster_api::realtime::framer::Framer;
 use muster_api::{App, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoHooks};
 use muster_domain::account::Ending;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -22,11 +21,7 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
 use muster_live::plane::Message;
-use muster_live::rooms::{Event, LobbyDelta};
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
-use muster_live::{
-    CloseReason, Delivery, Encoding, Millis, Plane, PlaneConfig, SessionKey, ShardIndex, StreamKey, party,
-};
+use muster_live::{CloseReason, Delivery, Millis, Plane, PlaneConfig, SessionKey, ShardIndex};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
 use serde_json::Value;
@@ -127,7 +122,9 @@ impl Rim for TestRim {
     }
 
     fn deliver(&self, session: SessionKey, frame: Bytes, _delivery: Delivery) {
-        self.sent.borrow_mut().push((session, serde_json::from_slice(&frame).unwrap()));
+        // The length of a frame stands in its second byte, or in the two after that.
+        let header_len = if frame[1] < 126 { 2 } else { 4 };
+        self.sent.borrow_mut().push((session, serde_json::from_slice(&frame[header_len..]).unwrap()));
     }
 
     fn hold(&self, _session: SessionKey) {}
@@ -141,37 +138,6 @@ impl Rim for TestRim {
     }
 
     fn settle(&self, _next_due: Option<Millis>, _is_busy: bool, _is_congested: bool) {}
-}
-
-/// Payloads as they are, in JSON.
-struct Frames;
-
-impl Encode for Frames {
-    fn frame(&self, payload: &dyn Payload, _encoding: Encoding) -> Bytes {
-        let mut out = Vec::new();
-        payload.write(Encoding::Json, &mut out);
-        out.into()
-    }
-
-    fn room_event(&self, room: &StreamKey, event: Event) -> SharedPayload {
-        muster_api::rooms::event(room, &event)
-    }
-
-    fn lobby_event(&self, view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
-        muster_api::rooms::lobby_event(view, &delta)
-    }
-
-    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
-        muster_api::rooms::seat_status(seat)
-    }
-
-    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
-        Some(self.frame(&presence_event(event, "muster")?, encoding))
-    }
-
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
-        Arc::new(parties::event(party, "muster", event))
-    }
 }
 
 /// How a world differs from the usual one.
@@ -273,7 +239,10 @@ impl World {
             sessions: setup.sessions,
             revocations: Arc::new(Revocations::new(Box::new(move |row| told.lock().unwrap().push(*row)))),
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
-            live: Rc::new(Live::new(Plane::new(0, 1, PlaneConfig::default(), Rc::new(Frames)), rim.clone())),
+            live: Rc::new(Live::new(
+                Plane::new(0, 1, PlaneConfig::default(), Rc::new(Framer { node: setup.live.node.clone() })),
+                rim.clone(),
+            )),
             live_rules: setup.live,
             metrics: Arc::new(Metrics::default()),
         });

@@ -3,7 +3,7 @@
 use super::{Channel, check_access};
 use crate::error::{Error, Result};
 use crate::ids::UserId;
-use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX};
+use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX, page_limit};
 use crate::ports::chat::{Message, MessagePosition, MessageQuery};
 use crate::ports::store::Store;
 
@@ -49,10 +49,7 @@ pub struct HistoryPage {
 /// Errors: `InvalidArgument` for a limit out of 1 to 100, for a place of a listing in the other direction, and for a
 /// channel that the caller may not read.
 pub async fn list(store: &dyn Store, caller: UserId, request: HistoryRequest) -> Result<HistoryPage> {
-    let limit = match request.limit.unwrap_or(MESSAGE_PAGE_DEFAULT) {
-        limit @ 1..=MESSAGE_PAGE_MAX => limit.unsigned_abs(),
-        _ => return Err(Error::invalid("The limit must be between 1 and 100.")),
-    };
+    let limit = page_limit(request.limit, MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX)?;
     let HistoryRequest { channel, forward, place, .. } = request;
     if place.is_some_and(|place| place.forward != forward) {
         return Err(Error::invalid("The cursor is of a listing in the other direction."));

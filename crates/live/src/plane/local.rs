@@ -9,7 +9,7 @@ use muster_domain::ids::SessionId;
 
 use super::Map;
 use super::lanes::Lanes;
-use super::message::{Down, Frames, Identity, JoinRefusal, Listener, LocalAudience, Reply, Up};
+use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
 use crate::outbox::Delivery;
@@ -149,18 +149,6 @@ impl Local {
             hidden: false,
             persistence: true,
             status: None,
-        })
-    }
-
-    /// Who a session is.
-    pub(super) fn identity(&self, key: SessionKey) -> Option<Identity> {
-        let info = self.sessions.info(key)?;
-        let session = self.sessions.get(key)?;
-        Some(Identity {
-            session_id: info.session_id,
-            user_id: info.user_id,
-            username: session.username.clone(),
-            encoding: session.encoding,
         })
     }
 

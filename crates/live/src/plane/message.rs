@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use muster_domain::ids::{SessionId, UserId};
+use muster_domain::ids::SessionId;
 
 use super::pool::{PoolAsk, PoolReply};
 use crate::close::CloseReason;
@@ -346,17 +346,4 @@ pub enum JoinRefusal {
     TooManyStreams,
     /// The session has closed.
     Closed,
-}
-
-/// Who a session is, for those who see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The session's public id.
-    pub session_id: SessionId,
-    /// Whose it is.
-    pub user_id: UserId,
-    /// The user's name when the session opened.
-    pub username: Arc<str>,
-    /// How its frames are encoded.
-    pub encoding: Encoding,
 }

@@ -23,8 +23,8 @@ pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 pub use local::SLICE_DELIVERIES;
 use local::{Coming, Forgotten, Local, Session};
 pub use message::{
-    Audience, Condition, Down, Frames, Identity, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
-    Publish, Reply, RequestRef, Up,
+    Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
+    Reply, RequestRef, Up,
 };
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
@@ -122,28 +122,21 @@ impl Plane {
         self.local.sessions.revoked(revocation)
     }
 
-    /// Who a session of this shard is, as long as it is open.
-    pub fn identity(&self, key: SessionKey) -> Option<Identity> {
-        self.local.identity(key)
-    }
-
     /// A session's presence, to be shown somewhere.
     pub fn presence(&self, key: SessionKey) -> Option<Presence> {
         self.local.presence(key)
     }
 
-    /// A session's presence on a stream that it is on or on its way to, without a status.
-    pub fn presence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<Presence> {
+    /// Whether what a session sends is to be kept, on a stream that it is on or on its way to.
+    pub fn persistence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<bool> {
         let session = self.local.sessions.get(key)?;
-        let on = session.streams.iter().find(|on| on.present.is_some() && on.stream == *stream)?;
-        let (hidden, persistence) = (on.hidden, on.persistence);
-        self.local.presence(key).map(|presence| Presence { hidden, persistence, ..presence })
+        let on = session.streams.iter().find(|on| on.present.is_some() && on.stream == *stream);
+        on.map(|on| on.persistence)
     }
 
     /// Whether a session is on a stream or on its way there.
     pub fn is_on(&self, key: SessionKey, stream: &StreamKey) -> bool {
-        let session = self.local.sessions.get(key);
-        session.is_some_and(|session| session.streams.iter().any(|on| on.present.is_some() && on.stream == *stream))
+        self.persistence_on(key, stream).is_some()
     }
 
     /// The streams of a mode that a session is on.

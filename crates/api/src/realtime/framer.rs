@@ -1,0 +1,44 @@
+//! What the plane tells sessions, as frames that stand ready for sockets.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_live::rooms::{self, LobbyDelta};
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::{Encoding, StreamKey, party};
+use muster_wire::frame;
+
+use super::events::{format, presence_event};
+use super::parties;
+
+/// Frames for sockets, in the protocol's form.
+pub struct Framer {
+    /// The part of public ids behind the dot.
+    pub node: Arc<str>,
+}
+
+impl Encode for Framer {
+    fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes {
+        frame::finished(format(encoding), |out| payload.write(encoding, out))
+    }
+
+    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
+        crate::rooms::event(room, &event)
+    }
+
+    fn lobby_event(&self, view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
+        crate::rooms::lobby_event(view, &delta)
+    }
+
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
+        crate::rooms::seat_status(seat)
+    }
+
+    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
+        Some(self.frame(&presence_event(event, &self.node)?, encoding))
+    }
+
+    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
+        Arc::new(parties::event(party, &self.node, event))
+    }
+}
