@@ -363,9 +363,11 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 }
             },
             Some(batch) = lanes.recv() => {
-                for message in batch.messages {
-                    live.step(|plane, now, out| plane.receive(now, batch.from, message, out));
-                }
+                live.step(|plane, now, out| {
+                    for message in batch.messages {
+                        plane.receive(now, batch.from, message, out);
+                    }
+                });
             }
             () = sleep_until(rim.due().unwrap_or_else(Instant::now)), if rim.due().is_some() => {
                 live.step(|plane, now, out| plane.turn(now, out));
