@@ -10,6 +10,7 @@ use crate::limits::{
 };
 use crate::ports::accounts::{Account, AccountExport, AccountUpdate, User, UserQuery};
 use crate::ports::clock::Clock;
+use crate::ports::revocations::{Revocation, RevocationReason};
 use crate::ports::store::{Conflict, Store, StoreError};
 use crate::revocations::Revocations;
 use crate::sessions::SessionRules;
@@ -104,26 +105,31 @@ impl Ending<'_> {
     /// is no error, so that a request whose answer was lost can be repeated.
     pub async fn delete(&self, store: &dyn Store, user_id: UserId, recorded: bool) -> Result<()> {
         refuse_system(user_id, "deleted")?;
-        let revocation = self.sessions.all_up_to_now(self.revocations, self.clock, user_id);
+        let revocation = self.all_up_to_now(user_id, RevocationReason::SignedOut);
         store.delete_account(user_id, recorded, &revocation, self.clock.now()).await?;
-        self.void_late_sign_ins(store, user_id).await
+        self.void_late_sign_ins(store, user_id, RevocationReason::SignedOut).await
     }
 
-    /// Bans an account: it cannot sign in, its tokens are void, its sockets close. Answers whether it exists.
+    /// Bans an account: it cannot sign in, its tokens are void, its sockets are told and close. Answers whether it exists.
     pub async fn ban(&self, store: &dyn Store, user_id: UserId) -> Result<bool> {
         refuse_system(user_id, "banned")?;
-        let revocation = self.sessions.all_up_to_now(self.revocations, self.clock, user_id);
+        let revocation = self.all_up_to_now(user_id, RevocationReason::Banned);
         if !store.set_disabled(user_id, Some(self.clock.now()), Some(&revocation)).await? {
             return Ok(false);
         }
-        self.void_late_sign_ins(store, user_id).await?;
+        self.void_late_sign_ins(store, user_id, RevocationReason::Banned).await?;
         Ok(true)
     }
 
     /// Voids the tokens once more. A sign-in that read the account just before it was banned or deleted may have
     /// taken its moment after that of the first revocation; it took it before this one.
-    async fn void_late_sign_ins(&self, store: &dyn Store, user_id: UserId) -> Result<()> {
-        self.sessions.revoke_all(store, self.revocations, self.clock, user_id).await
+    async fn void_late_sign_ins(&self, store: &dyn Store, user_id: UserId, reason: RevocationReason) -> Result<()> {
+        let row = self.all_up_to_now(user_id, reason);
+        self.revocations.revoke(store, self.clock, &[row]).await
+    }
+
+    fn all_up_to_now(&self, user_id: UserId, reason: RevocationReason) -> Revocation {
+        self.sessions.all_up_to_now(self.revocations, self.clock, user_id, reason)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The process's copy of which tokens are void, shared by all shards.
 //!
 //! Fed by the store's feed alone, never by the code path that wrote, so that every server of a database comes to
-//! the same answer. Memory: about 100 bytes for each user with a live revocation, and 24 for each sign-in
+//! the same answer. Memory: about 100 bytes for each user with a live revocation, and 32 for each sign-in
 //! revoked on its own, of which one user has at most [`crate::limits::REVOKED_TOKENS_PER_USER_MAX`] and a few;
 //! entries go when the tokens they concern have expired.
 //!
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Subject, TokenId};
 use crate::limits::REVOCATION_OVERLAP_SEC;
 use crate::ports::clock::Clock;
-use crate::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
+use crate::ports::revocations::{Revocation, RevocationReason, RevocationRow, RevocationStore, RevokedTokens};
 use crate::sessions::Claims;
 use crate::time::Timestamp;
 
@@ -41,13 +41,22 @@ struct Entry {
     /// All tokens up to a moment, but those of one sign-in.
     up_to: Option<UpTo>,
     /// Sign-ins revoked one by one.
-    tokens: Vec<(TokenId, Timestamp)>,
+    tokens: Vec<RevokedToken>,
+}
+
+/// A sign-in revoked on its own.
+#[derive(Clone, Copy, Debug)]
+struct RevokedToken {
+    id: TokenId,
+    reason: RevocationReason,
+    expires_at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct UpTo {
     moment: Timestamp,
     except: Option<TokenId>,
+    reason: RevocationReason,
     expires_at: Timestamp,
 }
 
@@ -81,12 +90,16 @@ impl Revocations {
 
     /// Whether a token with these claims is void.
     pub fn is_revoked(&self, claims: &Claims) -> bool {
+        self.reason_of(claims).is_some()
+    }
+
+    /// Why a token with these claims is void, if it is.
+    pub fn reason_of(&self, claims: &Claims) -> Option<RevocationReason> {
         if !self.any.load(Ordering::Acquire) {
-            return false;
+            return None;
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(entry) = state.get(&Subject::from(claims.user_id)) else { return false };
-        entry.voids(claims.token_id, claims.issued_at_sec)
+        state.get(&Subject::from(claims.user_id))?.reason_of(claims.token_id, claims.issued_at_sec)
     }
 
     /// How many sign-ins of a user are revoked one by one.
@@ -183,28 +196,28 @@ impl Revocations {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let Some(entry) = state.get(&row.subject) else { return false };
         match row.tokens {
-            RevokedTokens::Token(token_id) => entry.voids(token_id, i64::MAX),
+            RevokedTokens::Token(token_id) => entry.reason_of(token_id, i64::MAX).is_some(),
             RevokedTokens::AllBut(_) => entry.up_to.is_some_and(|up_to| up_to.moment >= row.revoked_at),
         }
     }
 }
 
 impl Entry {
-    fn voids(&self, token_id: TokenId, issued_at_sec: i64) -> bool {
-        let by_moment = self
-            .up_to
-            .is_some_and(|up_to| up_to.except != Some(token_id) && issued(token_id, issued_at_sec) <= up_to.moment);
-        by_moment || self.tokens.iter().any(|(revoked, _)| *revoked == token_id)
+    fn reason_of(&self, token_id: TokenId, issued_at_sec: i64) -> Option<RevocationReason> {
+        let covers = |up_to: &UpTo| up_to.except != Some(token_id) && issued(token_id, issued_at_sec) <= up_to.moment;
+        let by_moment = self.up_to.filter(covers).map(|up_to| up_to.reason);
+        by_moment.or_else(|| self.tokens.iter().find(|token| token.id == token_id).map(|token| token.reason))
     }
 
     fn apply(&mut self, revocation: &Revocation) {
+        let Revocation { reason, expires_at, .. } = *revocation;
         match revocation.tokens {
-            RevokedTokens::Token(token_id) => match self.tokens.iter_mut().find(|(revoked, _)| *revoked == token_id) {
-                Some((_, expires_at)) => *expires_at = revocation.expires_at.max(*expires_at),
-                None => self.tokens.push((token_id, revocation.expires_at)),
+            RevokedTokens::Token(id) => match self.tokens.iter_mut().find(|token| token.id == id) {
+                Some(token) => token.expires_at = token.expires_at.max(expires_at),
+                None => self.tokens.push(RevokedToken { id, reason, expires_at }),
             },
             RevokedTokens::AllBut(except) => {
-                let new = UpTo { moment: revocation.revoked_at, except, expires_at: revocation.expires_at };
+                let new = UpTo { moment: revocation.revoked_at, except, reason, expires_at };
                 self.up_to = Some(self.up_to.map_or(new, |old| old.and(new)));
             }
         }
@@ -213,21 +226,21 @@ impl Entry {
             let covered = |token_id: TokenId| {
                 up_to.except != Some(token_id) && token_id.moment().is_some_and(|issued| issued <= up_to.moment)
             };
-            self.tokens.retain(|(token_id, _)| !covered(*token_id));
+            self.tokens.retain(|token| !covered(token.id));
         }
     }
 
     /// Drops what has expired; answers whether anything is left.
     fn prune(&mut self, now: Timestamp) -> bool {
         self.up_to = self.up_to.filter(|up_to| up_to.expires_at > now);
-        self.tokens.retain(|(_, expires_at)| *expires_at > now);
+        self.tokens.retain(|token| token.expires_at > now);
         self.up_to.is_some() || !self.tokens.is_empty()
     }
 }
 
 impl UpTo {
     /// Both at once: the later moment covers all that the earlier one does, and its exception holds only if the
-    /// earlier one does not void it. The order of the two does not matter.
+    /// earlier one does not void it. The later one's reason stands for both. The order of the two does not matter.
     fn and(self, other: UpTo) -> UpTo {
         let (later, earlier) = if self.moment >= other.moment { (self, other) } else { (other, self) };
         let spared = |token_id: &TokenId| {
@@ -236,6 +249,7 @@ impl UpTo {
         UpTo {
             moment: later.moment,
             except: later.except.filter(spared),
+            reason: later.reason,
             expires_at: later.expires_at.max(earlier.expires_at),
         }
     }

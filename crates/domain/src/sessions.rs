@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Subject, TokenId, UserId, time_ordered};
 use crate::limits::{REVOCATION_MARGIN_SEC, REVOKED_TOKENS_PER_USER_MAX, SESSION_VARS_BYTES_MAX};
 use crate::ports::clock::{Clock, Entropy};
-use crate::ports::revocations::{Revocation, RevokedTokens};
+use crate::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
 use crate::ports::store::Store;
 use crate::revocations::Revocations;
 use crate::time::Timestamp;
@@ -152,7 +152,7 @@ impl SessionRules {
             tokens: RevokedTokens::AllBut(Some(issued.claims.token_id)),
             revoked_at: moment,
             expires_at: self.revocation_end(clock.now()),
-            close_sockets: false,
+            reason: RevocationReason::NewerSignIn,
         };
         revocations.revoke(store, clock, &[row]).await
     }
@@ -172,9 +172,10 @@ impl SessionRules {
         if tokens.iter().any(|token| token.user_id != caller) {
             return Err(Error::invalid("The token belongs to another user."));
         }
-        let subject = Subject::from(caller);
+        let (subject, reason) = (Subject::from(caller), RevocationReason::SignedOut);
         if tokens.is_empty() || revocations.tokens_of(&subject) >= REVOKED_TOKENS_PER_USER_MAX {
-            return self.revoke_all(store, revocations, clock, caller).await;
+            let row = self.all_up_to_now(revocations, clock, caller, reason);
+            return revocations.revoke(store, clock, &[row]).await;
         }
         let mut rows: Vec<Revocation> = Vec::with_capacity(tokens.len());
         let revoked_at = revocations.moment(clock.now());
@@ -183,33 +184,27 @@ impl SessionRules {
             let tokens = RevokedTokens::Token(token.token_id);
             match rows.iter_mut().find(|row| row.tokens == tokens) {
                 Some(row) => row.expires_at = row.expires_at.max(expires_at),
-                None => rows.push(Revocation { subject, tokens, revoked_at, expires_at, close_sockets: true }),
+                None => rows.push(Revocation { subject, tokens, revoked_at, expires_at, reason }),
             }
         }
         revocations.revoke(store, clock, &rows).await
     }
 
-    /// Voids all tokens of a user up to now and closes the sockets. Answers when this process refuses them.
-    pub async fn revoke_all(
+    /// The revocation of all tokens of a user up to now.
+    pub(crate) fn all_up_to_now(
         &self,
-        store: &dyn Store,
         revocations: &Revocations,
         clock: &dyn Clock,
         user_id: UserId,
-    ) -> Result<()> {
-        let row = self.all_up_to_now(revocations, clock, user_id);
-        revocations.revoke(store, clock, &[row]).await
-    }
-
-    /// The revocation of all tokens of a user up to now.
-    pub(crate) fn all_up_to_now(&self, revocations: &Revocations, clock: &dyn Clock, user_id: UserId) -> Revocation {
+        reason: RevocationReason,
+    ) -> Revocation {
         let now = clock.now();
         Revocation {
             subject: Subject::from(user_id),
             tokens: RevokedTokens::AllBut(None),
             revoked_at: revocations.moment(now),
             expires_at: self.revocation_end(now),
-            close_sockets: true,
+            reason,
         }
     }
 

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use muster_api::App;
-use muster_api::live::{Live, Rim as _};
+use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ports::revocations::Revocation;
 use muster_live::{CloseReason, Plane, ShardIndex};
@@ -193,12 +193,6 @@ impl Shard {
         });
     }
 
-    fn revoke(&self, revocation: &Revocation) {
-        for session in self.app.live.look(|plane| plane.revoked(revocation)) {
-            self.rim.close(session, CloseReason::TokenRevoked);
-        }
-    }
-
     async fn drain(&self, within: Duration) -> usize {
         self.draining.set(true);
         self.rim.for_each_socket(|socket| socket.close(CloseReason::ServerStopping));
@@ -353,7 +347,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     // They are told once.
                     let _ = shard.peers.set(peers);
                 }
-                Command::Revoked(revocation) => shard.revoke(&revocation),
+                Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Stop { within, done } => {
                     let shard = shard.clone();
                     stopping = Some(Box::pin(async move {

@@ -116,6 +116,22 @@ fn an_operation_may_close_its_socket_behind_the_reply() {
 }
 
 #[test]
+fn who_is_closed_while_an_operation_runs_gets_what_was_held_for_its_answer() {
+    in_runtime(|| {
+        let mut rig = Rig::new();
+        rig.send_texts(["later 1"]);
+        assert_eq!(rig.run(), None);
+        rig.handle.hold();
+        rig.handle.push(frame("why"), Delivery::Reliable);
+        rig.handle.close(CloseReason::Banned);
+        assert_eq!(rig.run(), None);
+        rig.send(&CLOSE);
+        assert_eq!(rig.run(), Some(CloseReason::Banned));
+        assert_eq!(texts(&rig.received()), ["why", "close 1008 the user was banned"]);
+    });
+}
+
+#[test]
 fn an_operation_outlives_its_socket() {
     in_runtime(|| {
         let mut rig = Rig::new();

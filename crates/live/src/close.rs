@@ -23,8 +23,10 @@ pub enum CloseReason {
     WrongFrameType,
     /// An envelope that clients may not send, or an empty one.
     UnexpectedMessage,
-    /// The token was revoked: a logout, a ban, a deleted account.
+    /// The token was revoked: a logout, a deleted account.
     TokenRevoked,
+    /// The user was banned.
+    Banned,
     /// The user opened another socket, and may have one (`session.single_socket`).
     SingleSocket,
     /// The server is stopping.
@@ -35,7 +37,7 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// All reasons, in the order of [`CloseReason::index`].
-    pub const ALL: [CloseReason; 14] = [
+    pub const ALL: [CloseReason; 15] = [
         Self::ClientClosed,
         Self::ConnectionLost,
         Self::PongTimeout,
@@ -47,6 +49,7 @@ impl CloseReason {
         Self::WrongFrameType,
         Self::UnexpectedMessage,
         Self::TokenRevoked,
+        Self::Banned,
         Self::SingleSocket,
         Self::ServerStopping,
         Self::Panic,
@@ -71,6 +74,7 @@ impl CloseReason {
             Self::WrongFrameType => "wrong_frame_type",
             Self::UnexpectedMessage => "unexpected_message",
             Self::TokenRevoked => "token_revoked",
+            Self::Banned => "banned",
             Self::SingleSocket => "single_socket",
             Self::ServerStopping => "server_stopping",
             Self::Panic => "panic",
@@ -84,9 +88,12 @@ impl CloseReason {
             Self::ProtocolError => 1002,
             Self::WrongFrameType | Self::UnexpectedMessage => 1003,
             Self::InvalidPayload => 1007,
-            Self::PongTimeout | Self::SlowReader | Self::QueueOverflow | Self::TokenRevoked | Self::SingleSocket => {
-                1008
-            }
+            Self::PongTimeout
+            | Self::SlowReader
+            | Self::QueueOverflow
+            | Self::TokenRevoked
+            | Self::Banned
+            | Self::SingleSocket => 1008,
             Self::MessageTooBig => 1009,
             Self::Panic => 1011,
             Self::ServerStopping => 1001,
@@ -106,6 +113,7 @@ impl CloseReason {
             Self::WrongFrameType => "wrong frame type: text for format=json, binary for format=protobuf",
             Self::UnexpectedMessage => "message missing or not accepted from clients",
             Self::TokenRevoked => "session token revoked",
+            Self::Banned => "the user was banned",
             Self::SingleSocket => "the user opened another socket",
             Self::ServerStopping => "server is stopping",
             Self::Panic => "internal error",

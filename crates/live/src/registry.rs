@@ -118,7 +118,7 @@ impl<T> Registry<T> {
 
     /// The sessions that a revocation ends.
     pub fn revoked(&self, revocation: &Revocation) -> Vec<SessionKey> {
-        if !revocation.close_sockets {
+        if !revocation.reason.closes_sockets() {
             return Vec::new();
         }
         let keys = self.by_subject.get(&revocation.subject).map_or(&[][..], Vec::as_slice);
@@ -160,7 +160,7 @@ impl<T> Registry<T> {
 mod tests {
     use muster_domain::Timestamp;
     use muster_domain::ids::Uuid;
-    use muster_domain::ports::revocations::RevokedTokens;
+    use muster_domain::ports::revocations::{RevocationReason, RevokedTokens};
 
     use super::*;
 
@@ -184,7 +184,7 @@ mod tests {
             tokens,
             revoked_at: Timestamp::from_seconds(100),
             expires_at: Timestamp::from_seconds(1_000),
-            close_sockets: true,
+            reason: RevocationReason::SignedOut,
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(Some(token(60))))), [old]);
         assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(None))), [old, kept]);
         assert_eq!(registry.revoked(&revocation(3, RevokedTokens::AllBut(None))), []);
-        let silent = Revocation { close_sockets: false, ..revocation(1, RevokedTokens::AllBut(None)) };
+        let silent = Revocation { reason: RevocationReason::NewerSignIn, ..revocation(1, RevokedTokens::AllBut(None)) };
         assert_eq!(registry.revoked(&silent), []);
     }
 

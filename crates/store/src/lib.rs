@@ -10,6 +10,7 @@ mod messages;
 pub mod metrics;
 mod objects;
 pub mod postgres;
+mod revocations;
 pub mod sqlite;
 mod time;
 
@@ -32,9 +33,9 @@ pub async fn migrate(address: &Address) -> Result<String, OpenError> {
         Address::Sqlite(path) => SqliteStore::migrate(path)?,
         Address::Postgres(url) => {
             let migrated = postgres::migrate(url).await?;
-            match (migrated.created, migrated.adopted, migrated.applied.is_empty()) {
-                (true, _, _) => return Ok("made all tables in an empty database".to_owned()),
-                (false, true, false) => {
+            match (migrated.created, migrated.adopted_now()) {
+                (true, _) => return Ok("made all tables in an empty database".to_owned()),
+                (false, true) => {
                     return Ok(
                         "adopted the database in place: only tables named muster_ were added, and dropping them \
                                gives it back as it was"

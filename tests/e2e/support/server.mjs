@@ -57,13 +57,7 @@ export class Server {
 
   /** Starts the program on the data it had; returns once it is ready to serve. */
   async start() {
-    const program = process.env.MUSTER_BIN;
-    if (!program) {
-      throw new Error("MUSTER_BIN names no server program; `cargo xtask test --e2e` builds one and runs these tests");
-    }
-    const flagsOf = ([key, value]) => [value].flat().flatMap((each) => [`--${key}`, String(each)]);
-    const flags = Object.entries(this.flags).flatMap(flagsOf);
-    const child = spawn(program, ["dev", ...flags], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(program(), ["dev", ...this.#arguments()], { stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     running.add(child);
     const remember = (bytes) => (this.#log = (this.#log + bytes).slice(-LOG_BYTES_MAX));
@@ -74,6 +68,16 @@ export class Server {
       child.once("exit", (code, signal) => resolve(signal ?? code));
     }).finally(() => running.delete(child));
     await this.#ready();
+  }
+
+  /** Runs another command of the program on this server's data, and answers what it printed. */
+  async command(...words) {
+    return (await promisify(execFile)(program(), [...words, ...this.#arguments()])).stdout;
+  }
+
+  #arguments() {
+    const flagsOf = ([key, value]) => [value].flat().flatMap((each) => [`--${key}`, String(each)]);
+    return Object.entries(this.flags).flatMap(flagsOf);
   }
 
   /** There is no event to wait for across processes, so this asks until it is told. */
@@ -133,6 +137,13 @@ export class Server {
       await rm(this.folder, { recursive: true, force: true });
     }
   }
+}
+
+function program() {
+  if (!process.env.MUSTER_BIN) {
+    throw new Error("MUSTER_BIN names no server program; `cargo xtask test --e2e` builds one and runs these tests");
+  }
+  return process.env.MUSTER_BIN;
 }
 
 /** A port that nobody listens on. Held only while it is asked for; the server binds it a moment later. */

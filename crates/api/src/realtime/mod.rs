@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use muster_domain::ids::SessionId;
+use muster_domain::ports::revocations::{Revocation, RevocationReason};
 use muster_domain::sessions::Claims;
 use muster_domain::{Error, ErrorKind};
 use muster_live::plane::{Condition, JoinOptions, JoinRefusal};
@@ -119,7 +120,7 @@ impl SocketSession {
     pub fn begin(&self, appears: bool) {
         let user = self.claims.user_id;
         let condition = if self.app.live_rules.single_socket {
-            Condition::Alone(notifications::single_socket(&self.app, user), CloseReason::SingleSocket)
+            Condition::Alone(notifications::single_socket(&self.app), CloseReason::SingleSocket)
         } else {
             Condition::Any
         };
@@ -131,6 +132,11 @@ impl SocketSession {
                 plane.join(now, self.key, StreamKey::status(user), status::appearing(None), None, out);
             }
         });
+    }
+
+    /// Closes its socket because its token is void.
+    pub fn revoke(&self, reason: RevocationReason) {
+        end(&self.app, &[self.key], reason);
     }
 
     /// Takes the session from everything that it is on. Called once, when its socket has closed for good.
@@ -225,6 +231,21 @@ impl SocketSession {
         self.app.metrics.message(received.variant, is_error, received.bytes, sent_bytes);
         close
     }
+}
+
+/// Closes the sockets of this shard whose tokens a revocation voids.
+pub fn revoke(app: &App, revocation: &Revocation) {
+    let sessions = app.live.look(|plane| plane.revoked(revocation));
+    end(app, &sessions, revocation.reason);
+}
+
+/// Closes the sockets of sessions whose tokens are void. Who is banned is told so first.
+fn end(app: &App, sessions: &[SessionKey], reason: RevocationReason) {
+    let (told, closed) = match reason {
+        RevocationReason::Banned => (Some(notifications::banned(app)), CloseReason::Banned),
+        RevocationReason::NewerSignIn | RevocationReason::SignedOut => (None, CloseReason::TokenRevoked),
+    };
+    app.live.step(|plane, _, out| sessions.iter().for_each(|key| plane.end(*key, told.clone(), closed, out)));
 }
 
 /// Every variant of the envelope.

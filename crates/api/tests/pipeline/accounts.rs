@@ -1,5 +1,6 @@
 //! The caller's account and other players' profiles.
 
+use muster_domain::ports::revocations::RevocationReason;
 use serde_json::json;
 
 use crate::world::{SERVER_KEY, World};
@@ -81,7 +82,7 @@ fn a_deleted_account_is_gone_and_so_are_its_tokens() {
     assert_eq!(users, json!({}));
     let again = world.device("0123456789");
     assert!(again.created && again.id() != player.id());
-    assert!(world.closed.lock().unwrap().iter().any(|revocation| revocation.close_sockets));
+    assert!(world.revoked.lock().unwrap().iter().all(|revocation| revocation.reason == RevocationReason::SignedOut));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Refreshing, logging out, single sessions, bans: which tokens are good when.
 
 use muster_domain::ids::Uuid;
+use muster_domain::ports::revocations::{Revocation, RevocationReason};
 use muster_domain::sessions::SessionRules;
 use muster_wire::token::{Claims, Signer};
 use serde_json::json;
@@ -117,9 +118,9 @@ fn logging_out_of_one_sign_in_spares_the_others() {
     // One session may end another.
     world.ok("POST", LOGOUT, &second.bearer(), &json!({ "refresh_token": third.refresh_token }).to_string());
     assert_eq!([&second, &third].map(|player| world.status_of(player)), [200, 401]);
-    let closed = world.closed.lock().unwrap();
-    assert_eq!(closed.len(), 2);
-    assert!(closed.iter().all(|revocation| revocation.close_sockets));
+    let revoked = world.revoked.lock().unwrap();
+    assert_eq!(revoked.len(), 2);
+    assert!(revoked.iter().all(|revocation| revocation.reason == RevocationReason::SignedOut));
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn a_single_session_voids_older_tokens_and_leaves_sockets_open() {
     assert_eq!([&first, &second, &third, &other].map(|player| world.status_of(player)), [401, 401, 200, 200]);
     world.refused(("POST", REFRESH, SERVER_KEY, &refresh_body(&second)), REFRESH_INVALID);
     assert_eq!(world.status_of(&refresh(&world, &third)), 200);
-    assert!(world.closed.lock().unwrap().iter().all(|revocation| !revocation.close_sockets));
+    assert!(world.revoked.lock().unwrap().iter().all(|revocation| !revocation.reason.closes_sockets()));
 }
 
 #[test]
@@ -189,9 +190,11 @@ fn a_ban_voids_tokens_and_closes_sockets() {
     world.ban(&player);
     assert_eq!([&player, &other].map(|player| world.status_of(player)), [401, 200]);
     let subject = muster_domain::Subject::from(player.id().parse::<muster_domain::UserId>().unwrap());
-    let closed = world.closed.lock().unwrap();
-    assert!(!closed.is_empty());
-    assert!(closed.iter().all(|revocation| revocation.close_sockets && revocation.subject == subject));
+    let revoked = world.revoked.lock().unwrap();
+    assert!(!revoked.is_empty());
+    let is_ban =
+        |revocation: &Revocation| (revocation.subject, revocation.reason) == (subject, RevocationReason::Banned);
+    assert!(revoked.iter().all(is_ban));
 }
 
 #[test]
@@ -222,13 +225,13 @@ fn endless_logouts_cost_bounded_memory() {
     let subject = muster_domain::Subject::from(kept.id().parse::<muster_domain::UserId>().unwrap());
     let token = world.device("0123456789").token;
     // Rows straight into the store: signing in a thousand times would only take longer.
-    use muster_domain::ports::revocations::{Revocation, RevocationStore as _, RevokedTokens};
+    use muster_domain::ports::revocations::{RevocationStore as _, RevokedTokens};
     let row = |number: usize| Revocation {
         subject,
         tokens: RevokedTokens::Token(muster_domain::TokenId(Uuid::from_u128(number as u128))),
         revoked_at: muster_domain::Timestamp(1),
         expires_at: muster_domain::Timestamp::from_seconds(START_SEC + 100),
-        close_sockets: true,
+        reason: RevocationReason::SignedOut,
     };
     let rows: Vec<_> = (0..REVOKED_TOKENS_PER_USER_MAX).map(row).collect();
     world.run(world.store.revoke(&rows)).unwrap();

@@ -153,6 +153,47 @@ fn what_is_no_envelope_closes_the_socket() {
 }
 
 #[test]
+fn who_is_banned_is_told_before_the_sockets_close() {
+    use muster_domain::Subject;
+    use muster_domain::ids::UserId;
+    use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
+    let ann = socket(Format::Json);
+    let claims = ann.session.claims().clone();
+    let [second, bystander] = ["0123456789", "9876543210"].map(|device| {
+        let token = ann.world.device(device).token;
+        let claims = muster_api::authorise::session_token(&ann.world.app, &token, ann.world.app.clock.now());
+        SocketSession::register(ann.world.app.clone(), Format::Json, claims.unwrap())
+    });
+    let end = |reason| {
+        let revocation = Revocation {
+            subject: Subject::from(claims.user_id),
+            tokens: RevokedTokens::AllBut(None),
+            revoked_at: ann.world.app.revocations.moment(ann.world.app.clock.now()),
+            expires_at: ann.world.app.clock.now().plus_seconds(60),
+            reason,
+        };
+        muster_api::realtime::revoke(&ann.world.app, &revocation);
+        (ann.world.rim.sent.take(), ann.world.rim.closed.take())
+    };
+    let both = |reason| vec![(ann.session.key(), reason), (second.key(), reason)];
+    assert_eq!(end(RevocationReason::NewerSignIn), (vec![], vec![]));
+    assert_eq!(end(RevocationReason::SignedOut), (vec![], both(CloseReason::TokenRevoked)));
+    let (told, closed) = end(RevocationReason::Banned);
+    assert_eq!(closed, both(CloseReason::Banned));
+    assert_eq!(told.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [ann.session.key(), second.key()]);
+    for (_, message) in &told {
+        let notification = &message["notifications"]["notifications"][0];
+        let id = notification["id"].as_str().unwrap();
+        let expect = json!({
+            "id": id, "subject": "banned", "content": "{}", "code": -8, "create_time": "2023-11-14T22:13:20Z",
+        });
+        assert!(id.parse::<UserId>().is_ok());
+        assert_eq!(message, &json!({ "notifications": { "notifications": [expect] } }));
+    }
+    assert_eq!(bystander.claims().user_id, ann.world.device("9876543210").id().parse().unwrap());
+}
+
+#[test]
 fn what_is_said_reaches_the_other_session_too() {
     let mut ann = socket(Format::Json);
     let player = ann.world.device("9876543210");

@@ -166,7 +166,7 @@ pub struct World {
     pub clock: Rc<TestClock>,
     pub entropy: Rc<TestEntropy>,
     pub passwords: Rc<TestPasswords>,
-    pub closed: Arc<Mutex<Vec<Revocation>>>,
+    pub revoked: Arc<Mutex<Vec<Revocation>>>,
     /// What sessions were sent.
     pub rim: Rc<TestRim>,
     pub address: Cell<Option<IpAddr>>,
@@ -223,8 +223,8 @@ impl World {
         let clock = Rc::new(TestClock(Cell::new(START_SEC * 1_000_000)));
         let (entropy, passwords) = (Rc::new(TestEntropy::default()), Rc::new(TestPasswords::default()));
         passwords.scheme.replace("new".into());
-        let closed = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&closed);
+        let revoked = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&revoked);
         let texts =
             KeyTexts { server_key: "defaultkey", http_key: "http-key", session: SESSION_KEY, refresh: REFRESH_KEY };
         let rim = Rc::new(TestRim::default());
@@ -248,7 +248,7 @@ impl World {
         });
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let address = Cell::new("10.0.0.1".parse().ok());
-        Self { app, store, clock, entropy, passwords, closed, rim, address, runtime, _folder: folder }
+        Self { app, store, clock, entropy, passwords, revoked, rim, address, runtime, _folder: folder }
     }
 
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {

@@ -13,6 +13,24 @@ pub enum RevokedTokens {
     AllBut(Option<TokenId>),
 }
 
+/// Why tokens are void, which decides what becomes of the sockets that they opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RevocationReason {
+    /// The user signed in again and may have one session: open sockets stay.
+    NewerSignIn,
+    /// The user logged out, or the account was deleted: sockets close.
+    SignedOut,
+    /// The user was banned: sockets are told so and close.
+    Banned,
+}
+
+impl RevocationReason {
+    /// Whether the user's open sockets of the void tokens close.
+    pub fn closes_sockets(self) -> bool {
+        self != Self::NewerSignIn
+    }
+}
+
 /// A revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revocation {
@@ -24,9 +42,8 @@ pub struct Revocation {
     pub revoked_at: Timestamp,
     /// When the last token it concerns has expired by itself and the row may go.
     pub expires_at: Timestamp,
-    /// Whether the user's open sockets of those tokens close (a ban, a logout) or stay (a single session's older
-    /// tokens).
-    pub close_sockets: bool,
+    /// Why.
+    pub reason: RevocationReason,
 }
 
 /// A revocation with its place in the feed.

@@ -23,7 +23,7 @@ fn row(sequence: i64, micros: i64, tokens: RevokedTokens) -> RevocationRow {
     let subject = Subject::from(UserId(Uuid::from_u128(1)));
     RevocationRow {
         sequence,
-        revocation: Revocation { subject, tokens, revoked_at, expires_at: LATER, close_sockets: true },
+        revocation: Revocation { subject, tokens, revoked_at, expires_at: LATER, reason: RevocationReason::SignedOut },
     }
 }
 
@@ -94,6 +94,28 @@ fn an_exception_does_not_survive_another_row() {
     check(&[spared, row(2, 4, RevokedTokens::AllBut(None))], &[3, 5], &[6]);
     check(&[spared, row(2, 2, RevokedTokens::AllBut(None))], &[0, 5], &[3, 6]);
     check(&[spared, row(2, 9, RevokedTokens::Token(token(3)))], &[3], &[6]);
+}
+
+#[test]
+fn the_latest_moment_says_why() {
+    let because =
+        |reason, row: RevocationRow| RevocationRow { revocation: Revocation { reason, ..row.revocation }, ..row };
+    let rows = [
+        because(RevocationReason::Banned, row(1, 5, RevokedTokens::AllBut(None))),
+        because(RevocationReason::NewerSignIn, row(2, 7, RevokedTokens::AllBut(Some(token(7))))),
+        row(3, 8, RevokedTokens::Token(token(7))),
+    ];
+    for order in orders(&rows) {
+        let revocations = Revocations::new(Box::new(|_| {}));
+        let reasons = || [4, 6, 7, 8].map(|micros| revocations.reason_of(&claims(token(micros))));
+        assert_eq!(reasons(), [None; 4]);
+        order.iter().for_each(|row| assert!(revocations.apply(row, NOW)));
+        let (newer, out) = (Some(RevocationReason::NewerSignIn), Some(RevocationReason::SignedOut));
+        assert_eq!(reasons(), [newer, newer, out, None], "{order:?}");
+    }
+    let revocations = Revocations::new(Box::new(|_| {}));
+    revocations.apply(&rows[0], NOW);
+    assert_eq!(revocations.reason_of(&claims(token(4))), Some(RevocationReason::Banned));
 }
 
 #[test]

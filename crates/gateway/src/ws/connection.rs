@@ -80,6 +80,7 @@ where
         let mut bytes = Vec::new();
         frame::write_close(code, reason.text(), &mut bytes);
         self.handle.note_close(reason);
+        self.handle.release_held();
         self.handle.outbox().borrow_mut().push_unbounded(Bytes::from(bytes));
         self.phase = Phase::Closing(reason);
         self.input.await_close();

@@ -173,6 +173,13 @@ impl SocketHandle {
         }
     }
 
+    /// What is held does not wait for an answer any more: a close frame comes first.
+    pub(super) fn release_held(&self) {
+        for (frame, delivery) in self.held.take().map(|held| *held).unwrap_or_default() {
+            self.enqueue(frame, delivery);
+        }
+    }
+
     /// Queues whole frames, or the rest of them.
     pub(super) fn queue_replies(&self, replies: &[u8]) {
         let mut outbox = self.outbox.borrow_mut();

@@ -146,8 +146,8 @@ impl Registered {
         let Self { shard, session, handle, address, appears } = self;
         session.begin(*appears);
         // Asked again now that it is registered, so that a revocation meanwhile is not missed between the two.
-        if shard.app.revocations.is_revoked(session.claims()) {
-            handle.close(CloseReason::TokenRevoked);
+        if let Some(reason) = shard.app.revocations.reason_of(session.claims()) {
+            session.revoke(reason);
         } else if shard.is_draining() {
             handle.close(CloseReason::ServerStopping);
         }

@@ -33,6 +33,7 @@ use owner::{Owning, Streams};
 use pool::Pool;
 pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 
+use crate::close::CloseReason;
 use crate::party::Parties;
 use crate::registry::{SessionInfo, SessionKey};
 use crate::rooms::Rooms;
@@ -232,6 +233,11 @@ impl Plane {
     /// Sends something to those who hear a stream.
     pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Output) {
         self.send_up(now, publish.stream.owner(self.shards), Up::Publish(publish), out);
+    }
+
+    /// Closes a session of this shard, behind what it was sent and a last message.
+    pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Output) {
+        self.local.receive(Down::Close { session: key, payload, reason }, out);
     }
 
     /// Sends something to one session, wherever it is.

@@ -11,13 +11,14 @@ use super::PostgresStore;
 use super::fault::{Fault, translate};
 use super::pool::Lease;
 use super::values::Moment;
+use crate::revocations::{reason, reason_columns};
 
 pub(super) const INSERT: &str = "INSERT INTO muster_revocation \
-     (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets) \
+     (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets, banned) \
      SELECT * FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::bool[], $5::timestamptz[], $6::timestamptz[], \
-     $7::bool[])";
+     $7::bool[], $8::bool[])";
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
-     close_sockets FROM muster_revocation WHERE sequence > $1 OR revoked_at > $2 ORDER BY sequence";
+     close_sockets, banned FROM muster_revocation WHERE sequence > $1 OR revoked_at > $2 ORDER BY sequence";
 
 /// The columns of rows to insert.
 #[derive(Default)]
@@ -29,6 +30,7 @@ struct Columns {
     revoked_at: Vec<Moment>,
     expires_at: Vec<Moment>,
     close_sockets: Vec<bool>,
+    banned: Vec<bool>,
 }
 
 impl RevocationStore for PostgresStore {
@@ -74,6 +76,7 @@ async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
         &rows.revoked_at,
         &rows.expires_at,
         &rows.close_sockets,
+        &rows.banned,
     ];
     lease.query(INSERT, values).await?;
     Ok(())
@@ -92,7 +95,9 @@ fn columns(revocations: &[Revocation]) -> Columns {
         rows.alls.push(all);
         rows.revoked_at.push(Moment(revocation.revoked_at));
         rows.expires_at.push(Moment(revocation.expires_at));
-        rows.close_sockets.push(revocation.close_sockets);
+        let (close_sockets, banned) = reason_columns(revocation.reason);
+        rows.close_sockets.push(close_sockets);
+        rows.banned.push(banned);
     }
     rows
 }
@@ -115,7 +120,7 @@ fn revocation(row: &Row) -> Result<RevocationRow, tokio_postgres::Error> {
             tokens,
             revoked_at: row.try_get::<_, Moment>(5)?.0,
             expires_at: row.try_get::<_, Moment>(6)?.0,
-            close_sockets: row.try_get(7)?,
+            reason: reason(row.try_get(7)?, row.try_get(8)?),
         },
     })
 }

@@ -19,8 +19,14 @@ struct Migration {
 /// The original server's tables, with its system user and the record of its migrations.
 pub(crate) const NAKAMA: &str = include_str!("../../migrations/postgres/0000_nakama.sql");
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "revocation", sql: include_str!("../../migrations/postgres/0001_muster.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "revocation", sql: include_str!("../../migrations/postgres/0001_muster.sql") },
+    Migration {
+        version: 2,
+        name: "revocation of a ban",
+        sql: include_str!("../../migrations/postgres/0002_revocation_banned.sql"),
+    },
+];
 
 /// Where the steps taken are noted, and whether the tables around ours were another server's.
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS muster_migration (
@@ -49,6 +55,13 @@ pub struct Migrated {
     pub adopted: bool,
     /// Versions of our own tables applied now.
     pub applied: Vec<i64>,
+}
+
+impl Migrated {
+    /// Whether another server's tables were adopted now: they had none of ours.
+    pub fn adopted_now(&self) -> bool {
+        self.adopted && self.applied.first() == Some(&MIGRATIONS[0].version)
+    }
 }
 
 /// Brings the database at `url` up to date, all in one transaction: makes all tables in an empty one, adds ours to one

@@ -10,15 +10,16 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::error::translate;
 use super::sql::{Result, execute, statement};
+use crate::revocations::{reason, reason_columns};
 
 const INSERT: &str = "INSERT INTO muster_revocation \
-     (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+     (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets, banned) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 /// Two searches by two indexes rather than one over the whole table; a row that both find comes once.
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
-     close_sockets FROM muster_revocation WHERE sequence > ?1 \
+     close_sockets, banned FROM muster_revocation WHERE sequence > ?1 \
      UNION SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
-     close_sockets FROM muster_revocation WHERE revoked_at > ?2 ORDER BY 1";
+     close_sockets, banned FROM muster_revocation WHERE revoked_at > ?2 ORDER BY 1";
 
 impl RevocationStore for SqliteStore {
     fn revoke<'a>(&'a self, revocations: &'a [Revocation]) -> PortFuture<'a, ()> {
@@ -53,7 +54,8 @@ pub(super) fn insert(connection: &Connection, revocation: &Revocation) -> Result
     };
     let (revoked_at, expires_at) = (revocation.revoked_at.0, revocation.expires_at.0);
     let subject = Uuid::from_bytes(revocation.subject.0);
-    let values = (subject, token, keep, all, revoked_at, expires_at, revocation.close_sockets);
+    let (close_sockets, banned) = reason_columns(revocation.reason);
+    let values = (subject, token, keep, all, revoked_at, expires_at, close_sockets, banned);
     execute(connection, INSERT, values).map(|_| ())
 }
 
@@ -70,7 +72,7 @@ fn revocation(row: &Row<'_>) -> rusqlite::Result<RevocationRow> {
             tokens,
             revoked_at: Timestamp(row.get(5)?),
             expires_at: Timestamp(row.get(6)?),
-            close_sockets: row.get(7)?,
+            reason: reason(row.get(7)?, row.get(8)?),
         },
     })
 }

@@ -35,6 +35,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "direct messages",
         sql: include_str!("../../migrations/sqlite/0002_direct_messages.sql"),
     },
+    Migration {
+        version: 3,
+        name: "revocation of a ban",
+        sql: include_str!("../../migrations/sqlite/0003_revocation_banned.sql"),
+    },
 ];
 
 /// The newest schema this program knows.

@@ -2,7 +2,7 @@
 
 use muster_domain::UserId;
 use muster_domain::ports::accounts::{AccountUpdate, Identifier, Unlink, UserQuery};
-use muster_domain::ports::revocations::{Revocation, RevokedTokens};
+use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
 use muster_domain::time::Timestamp;
 use uuid::Uuid;
@@ -177,7 +177,7 @@ pub(super) async fn bans_and_pardons(fixture: &Fixture) {
         tokens: RevokedTokens::AllBut(None),
         revoked_at: NOW,
         expires_at: LATER,
-        close_sockets: true,
+        reason: RevocationReason::Banned,
     };
     assert!(store.set_disabled(ann, Some(NOW), Some(&revocation)).await.unwrap());
     assert!(store.login(&device("ann"), None).await.unwrap().unwrap().disabled);

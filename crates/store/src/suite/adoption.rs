@@ -6,6 +6,7 @@ use muster_domain::chat::{Channel, MessageCode};
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::chat::{Message, MessageQuery};
 use muster_domain::ports::notifications::NotificationPosition;
+use muster_domain::ports::revocations::{RevocationReason, RevocationStore as _};
 use muster_domain::ports::storage::{Authority, Expected, ObjectWrite};
 use muster_domain::{GroupId, MessageId, UserId};
 use muster_testenv::{Database, Postgres};
@@ -168,6 +169,27 @@ fn an_adopted_database_stays_the_original_s() {
         client.batch_execute("DELETE FROM users WHERE username <> ''").await.unwrap();
         client.batch_execute("DROP TABLE muster_migration, muster_revocation").await.unwrap();
         assert_original(&client).await;
+    });
+}
+
+#[test]
+fn a_later_step_is_not_told_as_an_adoption() {
+    let database = database();
+    runtime().block_on(async {
+        let client = client(database.url()).await;
+        client.batch_execute(NAKAMA).await.unwrap();
+        let address = crate::Address::Postgres(database.url().to_owned());
+        assert!(crate::migrate(&address).await.unwrap().starts_with("adopted the database in place"));
+        // As the first version left it, with a logout and a newer sign-in.
+        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DELETE FROM muster_migration WHERE version = 2; \
+                    INSERT INTO muster_revocation (subject, all_tokens, revoked_at, expires_at, close_sockets) \
+                    SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes FROM unnest('{t,f}'::bool[]) AS closes";
+        client.batch_execute(undo).await.unwrap();
+        assert_eq!(crate::migrate(&address).await.unwrap(), "applied 1 migration(s), the last is number 2");
+        let opened = PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await;
+        let rows = opened.unwrap().revocations_after(0, NOW).await.unwrap();
+        let reasons: Vec<_> = rows.iter().map(|row| row.revocation.reason).collect();
+        assert_eq!(reasons, [RevocationReason::SignedOut, RevocationReason::NewerSignIn]);
     });
 }
 

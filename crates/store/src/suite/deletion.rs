@@ -1,7 +1,7 @@
 //! Deletion and export, judged by every row of every table.
 
 use muster_domain::UserId;
-use muster_domain::ports::revocations::{Revocation, RevokedTokens};
+use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
 use muster_domain::ports::storage::{Authority, Expected};
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ const FILLED: [&str; 16] = [
 pub(super) fn revocation(user: UserId) -> Revocation {
     let tokens = RevokedTokens::AllBut(None);
     let (revoked_at, expires_at) = (NOW, NOW.plus_seconds(60));
-    Revocation { subject: user.into(), tokens, revoked_at, expires_at, close_sockets: true }
+    Revocation { subject: user.into(), tokens, revoked_at, expires_at, reason: RevocationReason::SignedOut }
 }
 
 /// Gives `ann` rows of every kind, most of them shared with `bob`.

@@ -1,7 +1,7 @@
 //! The feed of revocations.
 
 use muster_domain::TokenId;
-use muster_domain::ports::revocations::{Revocation, RevokedTokens};
+use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
 use muster_domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -11,15 +11,19 @@ use super::fixture::NOW;
 pub(super) async fn feeds_in_order_and_prunes(fixture: &Fixture) {
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     let token = TokenId(Uuid::from_u128(7));
-    let all = [RevokedTokens::Token(token), RevokedTokens::AllBut(None), RevokedTokens::AllBut(Some(token))];
+    let all = [
+        (RevokedTokens::Token(token), RevocationReason::SignedOut),
+        (RevokedTokens::AllBut(None), RevocationReason::Banned),
+        (RevokedTokens::AllBut(Some(token)), RevocationReason::NewerSignIn),
+    ];
     let revocations: Vec<Revocation> = (0..)
         .zip(all)
-        .map(|(second, tokens)| Revocation {
+        .map(|(second, (tokens, reason))| Revocation {
             subject: ann.into(),
             tokens,
             revoked_at: NOW.plus_seconds(second),
             expires_at: NOW.plus_seconds(100 + second),
-            close_sockets: second == 1,
+            reason,
         })
         .collect();
     store.revoke(&revocations[..1]).await.unwrap();
