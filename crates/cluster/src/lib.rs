@@ -1,0 +1,2 @@
+//! Several servers as one: how nodes find each other, who owns what, and what they tell each other
+//! ([why so](../../../docs/adr/0011-several-nodes.md)).
