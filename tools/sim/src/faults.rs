@@ -2,12 +2,16 @@
 //!
 //! They sit between planes, in what these send and deliver; the planes are the product's, untouched.
 
+mod rooms;
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
 use muster_live::plane::{Down, Frames, Join, LocalAudience, Message, Reply, Up};
+use muster_live::rooms::Answer;
+use muster_live::stream::mode;
 use muster_live::{Delivery, SessionKey, SessionRef, ShardIndex, StreamKey};
 
 use crate::scenario::Who;
@@ -53,11 +57,39 @@ pub enum Fault {
     LosePush,
     /// A shard's timers do not run in a turn.
     SkipTurn,
+    /// A room has more seats than were asked for.
+    LargerRoom,
+    /// A room is made without its password.
+    OpenDoor,
+    /// A desk is told that a room takes nobody.
+    ShutRoom,
+    /// Somebody comes into a room once more, behind leaving it.
+    LateEntry,
+    /// A seat is promised for longer than it is held.
+    LongPromise,
+    /// A change of variables lacks a value.
+    CutChange,
+    /// A private variable is not private.
+    ShowSecret,
+    /// What is told in a room does not reach one shard.
+    LoseTale,
+    /// Two things told in a room reach one shard in the wrong order.
+    SwapTales,
+    /// Somebody hears of a room that it has left.
+    TellLeaver,
+    /// The directory does not hear of a change.
+    LoseListing,
+    /// Those who watch a view do not hear of a change.
+    LoseLobby,
+    /// That nobody watches a view any more is lost.
+    LoseUnwatch,
+    /// A desk does not hear that a room closed.
+    LoseClosed,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 33] = [
         Self::LoseLeave,
         Self::LateJoin,
         Self::SwapFanouts,
@@ -77,6 +109,20 @@ impl Fault {
         Self::LoseClose,
         Self::LosePush,
         Self::SkipTurn,
+        Self::LargerRoom,
+        Self::OpenDoor,
+        Self::ShutRoom,
+        Self::LateEntry,
+        Self::LongPromise,
+        Self::CutChange,
+        Self::ShowSecret,
+        Self::LoseTale,
+        Self::SwapTales,
+        Self::TellLeaver,
+        Self::LoseListing,
+        Self::LoseLobby,
+        Self::LoseUnwatch,
+        Self::LoseClosed,
     ];
 }
 
@@ -118,6 +164,13 @@ impl Faults {
 
     fn up(&mut self, queue: &mut VecDeque<Message>, mut up: Up) -> Option<Message> {
         match &mut up {
+            Up::Rooms(ask) => {
+                let is_lost = self.spoils_ask(ask);
+                return (!is_lost).then_some(Message::Up(up));
+            }
+            Up::Unlisten { stream, .. } if stream.mode == mode::LOBBY && self.strikes(Fault::LoseUnwatch) => {
+                return None;
+            }
             Up::Leave { .. } if self.strikes(Fault::LoseLeave) => return None,
             Up::Leave { stream, session, .. } => {
                 let is_its = |kept: &mut (StreamKey, SessionRef, Message)| kept.0 == *stream && kept.1 == *session;
@@ -146,7 +199,12 @@ impl Faults {
     fn down(&mut self, queue: &mut VecDeque<Message>, mut down: Down) -> Option<Message> {
         match &mut down {
             Down::Fanout { stream, frames, audience, delivery } => {
-                if self.strikes(Fault::LoseFanout) {
+                let of_rooms = match stream.mode {
+                    mode::ROOM => self.strikes(Fault::LoseTale),
+                    mode::LOBBY => self.strikes(Fault::LoseLobby),
+                    _ => false,
+                };
+                if of_rooms || self.strikes(Fault::LoseFanout) {
                     // What it was for is lost; its credit comes back.
                     *frames = Frames::default();
                 }
@@ -158,12 +216,18 @@ impl Faults {
                     *audience = LocalAudience::All;
                 }
                 let is_same = |before: &mut Message| matches!(before, Message::Down(Down::Fanout { stream: other, .. }) if other == stream);
-                if queue.back_mut().is_some_and(is_same) && self.strikes(Fault::SwapFanouts) {
+                let is_of_room = stream.mode == mode::ROOM;
+                if queue.back_mut().is_some_and(is_same)
+                    && (self.strikes(Fault::SwapFanouts) || is_of_room && self.strikes(Fault::SwapTales))
+                {
                     queue.insert(queue.len() - 1, Message::Down(down));
                     return None;
                 }
             }
             Down::Reply(..) if self.strikes(Fault::LoseReply) => return None,
+            Down::Reply(_, Reply::Rooms(Ok(Answer::Reserved(held)))) if self.strikes(Fault::LongPromise) => {
+                held.held_ms *= 10;
+            }
             Down::Reply(request, reply) => {
                 if self.strikes(Fault::DoubleReply) {
                     queue.push_back(Message::Down(Down::Reply(*request, reply.clone())));
@@ -196,13 +260,16 @@ impl Faults {
         }
     }
 
+    /// Whether this is what goes wrong, sooner or later.
+    pub fn is(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
     /// Someone who has left and shall receive what is not for him.
     pub fn leaver(&mut self, mut leavers: impl Iterator<Item = Who>) -> Option<Who> {
-        if self.fault != Some(Fault::DeliverToLeaver) {
-            return None;
-        }
+        let fault = self.fault.filter(|fault| matches!(fault, Fault::DeliverToLeaver | Fault::TellLeaver))?;
         let leaver = leavers.next()?;
-        self.strikes(Fault::DeliverToLeaver).then_some(leaver)
+        self.strikes(fault).then_some(leaver)
     }
 
     /// Whether messages of these shards stay under way.

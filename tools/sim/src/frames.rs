@@ -1,6 +1,8 @@
 //! Frames as the simulation makes them: short, and each different from every other, so that checkers can tell who
 //! received what and how often it was encoded.
 
+pub mod tales;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 use muster_live::party;
 use muster_live::rooms;
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{Encoding, Presence, StreamKey};
 
 use crate::scenario::{PARTIES_FROM, Who};
+use tales::{Tale, Tales};
 
 /// A stream's number in a world.
 pub type StreamId = u16;
@@ -38,6 +41,16 @@ impl Say {
     /// Something for one session.
     pub fn push(id: u32) -> Self {
         Self { kind: b'p', stream: 0, id, written: Default::default() }
+    }
+
+    /// Something of a room or the lobby.
+    pub fn tale(id: u32) -> Self {
+        Self { kind: b'r', stream: 0, id, written: Default::default() }
+    }
+
+    /// How often it was encoded.
+    pub fn written(&self, encoding: Encoding) -> u32 {
+        self.written[encoding as usize].load(Ordering::Relaxed)
     }
 
     /// How often it was encoded at most, in one encoding.
@@ -66,6 +79,8 @@ pub enum Said {
     Push(u32),
     /// What members of a party, or those who want to be, are told.
     Party(StreamId, PartyWord),
+    /// Something of a room or the lobby, by its number in [`Tales`].
+    Tale(u32),
 }
 
 /// What is told about a party.
@@ -104,6 +119,8 @@ pub struct Encoder {
     streams: BTreeMap<StreamKey, StreamId>,
     /// How often each event was encoded, by its frame.
     events: RefCell<BTreeMap<Bytes, u32>>,
+    /// What was told of rooms and the lobby.
+    pub tales: Tales,
     /// A planted bug: everything is encoded twice.
     pub is_wasteful: Cell<bool>,
 }
@@ -113,7 +130,7 @@ impl Encoder {
     pub fn new(streams: &[StreamKey], parties: &[StreamKey]) -> Self {
         let numbered = streams.iter().cloned().zip(0..);
         let streams = numbered.chain(parties.iter().cloned().zip(PARTIES_FROM..)).collect();
-        Self { streams, events: RefCell::default(), is_wasteful: Cell::new(false) }
+        Self { streams, events: RefCell::default(), tales: Tales::default(), is_wasteful: Cell::new(false) }
     }
 
     /// An event that was encoded more than once in the same encoding.
@@ -124,6 +141,9 @@ impl Encoder {
     }
 
     fn event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Bytes {
+        if event.stream.mode == mode::ROOM {
+            return self.tales.came_and_went(event, encoding);
+        }
         let mut out = vec![encoding as u8, b'e'];
         let stream = self.streams.get(event.stream).copied().unwrap_or(StreamId::MAX);
         out.extend(stream.to_le_bytes());
@@ -166,16 +186,16 @@ impl Encode for Encoder {
         Arc::new(PartyFrame(stream, word))
     }
 
-    fn room_event(&self, _room: &StreamKey, _event: rooms::Event) -> SharedPayload {
-        Arc::new(Say::push(0))
+    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
+        self.tales.add(room, Tale::Event(event))
     }
 
-    fn lobby_event(&self, _view: &StreamKey, _delta: rooms::LobbyDelta) -> SharedPayload {
-        Arc::new(Say::push(0))
+    fn lobby_event(&self, view: &StreamKey, delta: rooms::LobbyDelta) -> SharedPayload {
+        self.tales.add(view, Tale::Lobby(delta))
     }
 
-    fn seat_status(&self, _seat: Option<u32>) -> Arc<str> {
-        "".into()
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
+        seat.map(|seat| seat.to_string()).unwrap_or_default().into()
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
@@ -205,6 +225,7 @@ pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
     let said = match kind {
         b'm' => Said::Message(stream, number),
         b'p' => Said::Push(number),
+        b'r' => Said::Tale(number),
         b'y' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
             let word = match number {

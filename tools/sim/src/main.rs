@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use muster_live::ShardIndex;
 use muster_sim::crowd::{self, Crowd};
-use muster_sim::scenario::{Scenario, generate};
+use muster_sim::scenario::{Scenario, generate_on};
 use muster_sim::shrink::shrink;
 use muster_sim::world;
 
@@ -28,6 +29,9 @@ struct Arguments {
     /// So many more that nobody has run before, from the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
+    /// Only with so many shards; otherwise a seed decides
+    #[arg(long)]
+    shards: Option<ShardIndex>,
     /// Replay this seed and print all that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
@@ -50,36 +54,37 @@ fn main() -> Result<ExitCode> {
         return crowd::run(&crowd).map(|within| if within { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if let Some(seed) = arguments.seed {
-        return Ok(replay(seed, arguments.short));
+        return Ok(replay(seed, arguments.shards, arguments.short));
     }
     let end = arguments.from + arguments.seeds;
-    let mut is_clean = run(arguments.from..end);
+    let mut is_clean = run(arguments.from..end, arguments.shards);
     if arguments.fresh > 0 {
         // Seconds: short enough to type in again.
         let first = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        is_clean &= run(first..first + arguments.fresh);
+        is_clean &= run(first..first + arguments.fresh, arguments.shards);
     }
     Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs seeds. Answers whether nothing was wrong.
-fn run(seeds: Range<u64>) -> bool {
+fn run(seeds: Range<u64>, shards: Option<ShardIndex>) -> bool {
     let (mut steps, mut failed) = (0, 0);
     for seed in seeds.clone() {
-        let outcome = world::run(&Rc::new(generate(seed)), None, false);
+        let outcome = world::run(&Rc::new(generate_on(seed, shards)), None, false);
         steps += outcome.steps;
         if let Some(violation) = outcome.violation {
             failed += 1;
             println!("seed {seed} violates {violation}");
-            println!("  replay: cargo run -p muster-sim -- --seed {seed} --short");
+            let on = shards.map(|shards| format!(" --shards {shards}")).unwrap_or_default();
+            println!("  replay: cargo run -p muster-sim -- --seed {seed}{on} --short");
         }
     }
     println!("seeds {} to {}: {steps} steps, {failed} seeds failed", seeds.start, seeds.end.saturating_sub(1));
     failed == 0
 }
 
-fn replay(seed: u64, is_short: bool) -> ExitCode {
-    let mut scenario = generate(seed);
+fn replay(seed: u64, shards: Option<ShardIndex>, is_short: bool) -> ExitCode {
+    let mut scenario = generate_on(seed, shards);
     if is_short && let Some(violation) = world::run(&Rc::new(scenario.clone()), None, false).violation {
         scenario = shrink(&scenario, violation.check, None);
     }

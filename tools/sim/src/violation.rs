@@ -31,11 +31,25 @@ pub enum Check {
     Encoding,
     /// Who is closed from elsewhere is told so.
     Closes,
+    /// No room has more players than seats, nobody's seat is another's, and a seat that is held is kept, but no longer.
+    Seats,
+    /// Nobody comes into a room without the password, or while kept out.
+    Entry,
+    /// Rooms of a template are filled one after the other.
+    Filling,
+    /// What a member concludes from coming in and the events since is what the room's owner knows.
+    Mirror,
+    /// A room's variables are what was answered to those who changed them.
+    Variables,
+    /// Listings show the rooms that there are; a lobby that is watched shows the same in the end, within its budget.
+    Lobby,
+    /// Of rooms, views and seats nothing remains.
+    Leaks,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 20] = [
         Self::Presences,
         Self::Conclusions,
         Self::Order,
@@ -49,6 +63,13 @@ impl Check {
         Self::Timers,
         Self::Encoding,
         Self::Closes,
+        Self::Seats,
+        Self::Entry,
+        Self::Filling,
+        Self::Mirror,
+        Self::Variables,
+        Self::Lobby,
+        Self::Leaks,
     ];
 }
 

@@ -5,8 +5,9 @@
 
 mod act;
 mod hear;
-mod party;
+mod parties;
 mod rest;
+mod rooms;
 mod tickets;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use fastrand::Rng;
+use muster_live::party;
 use muster_live::plane::{LaneKind, Message, Output};
 use muster_live::{Encoding, Millis, Plane, SessionRef, ShardIndex};
 
@@ -23,7 +25,8 @@ use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Scenario, Who};
 use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
-use party::{PartyAnswer, PartyAsked, PartyTie};
+use parties::{PartyAnswer, PartyAsked, PartyTie};
+use rooms::{RoomAsked, RoomWorld};
 use tickets::{Ticket, TicketAsked};
 
 /// A session and its socket.
@@ -63,6 +66,7 @@ enum Asked {
     Matches,
     Party(PartyAsked),
     Ticket(TicketAsked),
+    Room(Box<RoomAsked>),
 }
 
 /// The answers of the last questions of a kind, for who compares them at rest.
@@ -91,6 +95,7 @@ pub struct World {
     by_ref: BTreeMap<SessionRef, Who>,
     party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     tickets: Vec<Ticket>,
+    rooms: RoomWorld,
     closing: Vec<Who>,
     asked: BTreeMap<(ShardIndex, u64), Asked>,
     answers: Answers,
@@ -130,6 +135,8 @@ enum Next {
     Deliver(ShardIndex, ShardIndex),
     Slice(ShardIndex),
     Close(Who),
+    /// The session that is the how manieth to enter a room.
+    Enter(usize),
 }
 
 /// What a run came to.
@@ -173,6 +180,7 @@ impl World {
             by_ref: BTreeMap::new(),
             party_ties: BTreeMap::new(),
             tickets: Vec::new(),
+            rooms: RoomWorld::default(),
             closing: Vec::new(),
             asked: BTreeMap::new(),
             answers: Answers::default(),
@@ -214,6 +222,7 @@ impl World {
     /// One step of a shard, its effects carried out and checked.
     fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> Checked<R> {
         self.steps += 1;
+        self.encoder.tales.now.set(self.now);
         let mut out = Output::default();
         let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
         // A snapshot stands before the events that follow it. Carried out late it would undo them.
@@ -234,6 +243,7 @@ impl World {
             self.send(shard, to, message)?;
         }
         self.check_limits(shard)?;
+        self.check_owned_rooms(shard)?;
         Ok(result)
     }
 
@@ -286,6 +296,9 @@ impl World {
         let busy = shards.filter(|shard| self.planes[usize::from(*shard)].is_busy() && !self.is_paused(*shard));
         next.extend(busy.map(Next::Slice));
         next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        let is_awake = |who: Who| !self.is_paused(self.clients[&who].at.shard);
+        let entering = self.rooms.entering.iter().enumerate().filter(|(_, entering)| is_awake(entering.who));
+        next.extend(entering.map(|(place, _)| Next::Enter(place)));
         if next.is_empty() {
             return Ok(false);
         }
@@ -303,6 +316,10 @@ impl World {
             Next::Close(who) => {
                 self.closing.retain(|other| *other != who);
                 self.close(who)?;
+            }
+            Next::Enter(place) => {
+                let entering = self.rooms.entering.swap_remove(place);
+                self.enter(entering)?;
             }
         }
         Ok(true)
@@ -343,6 +360,8 @@ fn paid_on(message: &Message) -> Option<Lane> {
     use muster_live::plane::{Down, Up};
     match message {
         Message::Up(Up::Publish(_)) => Some(Lane::Up),
+        Message::Up(Up::Party { ask, .. }) if matches!(**ask, party::Request::SendData { .. }) => Some(Lane::Up),
+        Message::Up(Up::Rooms(ask)) if ask.is_talk() => Some(Lane::Up),
         Message::Down(Down::Fanout { .. } | Down::Push { .. }) => Some(Lane::Down),
         Message::Up(_) | Message::Down(_) | Message::Credit(..) => None,
     }

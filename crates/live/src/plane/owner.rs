@@ -211,9 +211,7 @@ impl Owning<'_> {
         self.begin_listening(key.clone(), listener);
         if let Some(payload) = told {
             // It says who is there.
-            if let Some(stream) = self.streams.map.get_mut(key) {
-                stream.news.shown(&stream.presences);
-            }
+            self.streams.shown(key);
             // On the stream, for it alone: if it has left meanwhile, it is told nothing.
             let mut frames = Frames::default();
             frames.set(listener.encoding, self.local.encode.frame(&*payload, listener.encoding));
@@ -329,6 +327,13 @@ impl Streams {
     /// Changes what a session shows of itself on a stream, if it is there. Those who are there are not told.
     pub(super) fn set_status(&mut self, key: &StreamKey, session: SessionRef, status: &Option<Arc<str>>) -> bool {
         self.map.get_mut(key).is_some_and(|stream| stream.presences.set_status(session, status))
+    }
+
+    /// Somebody was shown who is on a stream.
+    pub(super) fn shown(&mut self, key: &StreamKey) {
+        if let Some(stream) = self.map.get_mut(key) {
+            stream.news.shown(&stream.presences);
+        }
     }
 
     /// Everybody on a stream, hidden ones included.

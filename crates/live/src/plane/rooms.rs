@@ -18,11 +18,11 @@ use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::registry::SessionKey;
 use crate::rooms::{
-    Actor, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request, RoomAction, RoomId, RoomsConfig,
-    To, ToOwner, ViewKey,
+    Actor, Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request, RoomAction, RoomId,
+    RoomsConfig, To, ToOwner, ViewKey,
 };
 use crate::session::Millis;
-use crate::stream::{Presence, SessionRef, ShardIndex, StreamKey, mode};
+use crate::stream::{Presence, ShardIndex, StreamKey, mode};
 
 impl RoomId {
     /// The stream of a room, whose owner is the room's.
@@ -170,6 +170,9 @@ impl Owning<'_> {
         for effect in effects {
             match effect {
                 Effect::Reply(to, answer) => {
+                    if let Ok(Answer::Joined(joined)) = &answer {
+                        self.streams.shown(&joined.state.summary.id.stream());
+                    }
                     self.local.down(to.shard, Down::Reply(to.id, Reply::Rooms(answer)), self.out);
                 }
                 Effect::Track { room, who, listener, seat } => self.track(room, who, listener, seat),
@@ -215,10 +218,7 @@ impl Owning<'_> {
                 let (audience, delivery) = (Audience::All, Delivery::Reliable);
                 self.publish(&Publish { stream, payload, audience, delivery, sender: None });
             }
-            To::Only(sessions) => {
-                let tell = |session: SessionRef| self.push(session, payload.clone());
-                sessions.into_iter().for_each(tell);
-            }
+            To::Only(sessions) => self.tell_some(&stream, &sessions, &*payload),
         }
     }
 

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use super::Timer;
-use super::message::{Audience, Frames};
+use super::message::{Audience, Down, Frames, LocalAudience};
 use super::owner::{Owning, fan_out};
 use super::presences::{Here, Presences};
 use crate::outbox::Delivery;
+use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::{Encoding, Presence, PresenceEvent, StreamKey};
+use crate::stream::{Encoding, Payload, Presence, PresenceEvent, SessionRef, ShardIndex, StreamKey};
 
 /// How long after one piece of what was kept back the next is told.
 const PIECE_MS: Millis = 1;
@@ -28,8 +29,8 @@ pub(super) struct News {
 
 #[derive(Debug)]
 struct Untold {
-    /// As they came, also those who are gone again.
-    joins: Vec<Arc<Presence>>,
+    /// As they came, also those who are gone again: by the numbers of their coming.
+    joins: Vec<(SessionRef, u32)>,
     leaves: Vec<Arc<Presence>>,
     /// Nobody knows of who came from this number on.
     unknown_from: u32,
@@ -38,7 +39,7 @@ struct Untold {
 #[derive(Debug)]
 struct Telling {
     leaves: std::vec::IntoIter<Arc<Presence>>,
-    joins: std::vec::IntoIter<Arc<Presence>>,
+    joins: std::vec::IntoIter<(SessionRef, u32)>,
 }
 
 impl News {
@@ -66,7 +67,8 @@ impl News {
                 untold.leaves.push(leave.presence);
             }
         }
-        untold.joins.extend(join);
+        let here = join.and_then(|join| presences.get(join.session));
+        untold.joins.extend(here.map(|here| (here.presence.session, here.number)));
         begins
     }
 
@@ -80,10 +82,10 @@ impl News {
         let leaves: Vec<Presence> = telling.leaves.by_ref().take(max).map(Arc::unwrap_or_clone).collect();
         // Who left and came back must not be told the other way round.
         let room = if telling.leaves.len() == 0 { max } else { 0 };
-        let is_here =
-            |join: &Arc<Presence>| presences.get(join.session).is_some_and(|here| Arc::ptr_eq(&here.presence, join));
-        let joins = telling.joins.by_ref().take(room).filter(is_here);
-        let joins = joins.map(|join| Presence::clone(&join)).collect();
+        // As they are now: a status may have changed since.
+        let here = |(session, number)| presences.get(session).filter(|here| here.number == number);
+        let joins = telling.joins.by_ref().take(room).filter_map(here);
+        let joins = joins.map(|here| Presence::clone(&here.presence)).collect();
         if telling.leaves.len() == 0 && telling.joins.len() == 0 {
             self.telling = None;
         }
@@ -106,6 +108,29 @@ impl Owning<'_> {
             self.tell(key, join.as_slice(), leave.as_slice());
         } else if stream.news.keep(&stream.presences, join, leave) {
             self.wheel.set(self.now + self.config.merge_ms, Timer::Tell(key.clone()));
+        }
+    }
+
+    /// Tells some of those on a stream something in its order: behind what all were told before, and nothing to who has
+    /// left meanwhile.
+    pub(super) fn tell_some(&mut self, key: &StreamKey, sessions: &[SessionRef], payload: &dyn Payload) {
+        let Some(stream) = self.streams.map.get(key) else { return };
+        let mut frames = Frames::default();
+        let mut shards: Vec<(ShardIndex, Vec<SessionKey>)> = Vec::new();
+        for session in sessions {
+            let Some(encoding) = stream.presences.get(*session).and_then(|here| here.heard) else { continue };
+            if frames.get(encoding).is_none() {
+                frames.set(encoding, self.local.encode.frame(payload, encoding));
+            }
+            match shards.iter_mut().find(|(shard, _)| *shard == session.shard) {
+                Some((_, keys)) => keys.push(session.key),
+                None => shards.push((session.shard, vec![session.key])),
+            }
+        }
+        for (shard, keys) in shards {
+            let (stream, frames, audience) = (key.clone(), frames.clone(), LocalAudience::Only(keys));
+            let fanout = Down::Fanout { stream, frames, audience, delivery: Delivery::Reliable };
+            self.local.down(shard, fanout, self.out);
         }
     }
 

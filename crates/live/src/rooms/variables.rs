@@ -93,9 +93,14 @@ impl Applied {
         self.delta(|_| true)
     }
 
-    /// Of the private values or of the public ones; `None` if none of them changed.
+    /// Of the private values or of the public ones; `None` if none of them changed. Whoever is told both hears of the
+    /// public ones first, and of what was private before and is public now from these alone.
     pub fn of(&self, private: bool) -> Option<Delta> {
-        let delta = self.delta(|is_private| is_private == private);
+        let mut delta = self.delta(|is_private| is_private == private);
+        if private {
+            let stays = |changed: &Changed| changed.after.is_some();
+            delta.unset.retain(|name| !self.changes.iter().any(|changed| changed.name == *name && stays(changed)));
+        }
         (!delta.set.is_empty() || !delta.unset.is_empty()).then_some(delta)
     }
 
@@ -145,6 +150,13 @@ impl Variables {
     /// Every value by name, and whether it is private.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Value, bool)> {
         self.entries.iter().map(|(name, variable)| (name, &variable.value, variable.private))
+    }
+
+    /// All public values, for somebody who knows none.
+    pub fn public(&self) -> Delta {
+        let public = self.iter().filter(|(_, _, private)| !private);
+        let set = public.map(|(name, value, _)| (name.clone(), value.clone())).collect();
+        Delta { version: self.version, set, unset: Vec::new() }
     }
 
     /// Makes a change and answers what it changed.
@@ -259,7 +271,7 @@ mod tests {
         assert_eq!(apply(change(&[("c", "4")], &["a"])), public("3: c=4 -a"));
         let private = |set, unset| Change { private: true, ..change(set, unset) };
         assert_eq!(apply(private(&[("c", "4"), ("d", "5")], &[])), ["4: c=4 d=5", "4: -c", "4: c=4 d=5"]);
-        assert_eq!(apply(change(&[("c", "5")], &["d"])), ["5: c=5 -d", "5: c=5", "5: -d -c"]);
+        assert_eq!(apply(change(&[("c", "5")], &["d"])), ["5: c=5 -d", "5: c=5", "5: -d"]);
         let names: Vec<_> = values.iter().map(|(name, value, _)| format!("{name}={}", value.as_json())).collect();
         assert_eq!(names, ["b=3", "c=5"]);
     }

@@ -1,9 +1,17 @@
 //! What must come of a world's actions, worked out without the plane: from what sessions did and were told.
 
+mod filling;
+mod ledger;
 mod messages;
+mod mirror;
 mod order;
 mod tie;
+mod watching;
 
+pub use filling::{Filling, PartFilled};
+pub use ledger::Ledger;
 pub use messages::{Audience, Messages, Receiver};
+pub use mirror::{Mirror, Seen, Values, seat_of};
 pub use order::{Order, Place};
 pub use tie::{Op, Period, State, Tie};
+pub use watching::Watching;

@@ -20,9 +20,9 @@ pub(super) fn session_id(who: Who) -> SessionId {
     SessionId(Uuid::from_u128(1 + who as u128))
 }
 
-/// The id of a session's user.
+/// The id of a session's user. Of eight users in a row the last has two sessions.
 pub(super) fn user_id(who: Who) -> UserId {
-    UserId(Uuid::from_u128(1_000_000 + who as u128))
+    UserId(Uuid::from_u128(1_000_000 + (who - usize::from(who % 8 == 7)) as u128))
 }
 
 impl World {
@@ -52,6 +52,7 @@ impl World {
             | Action::Listen { who, .. }
             | Action::Unlisten { who, .. }
             | Action::Party { who, .. }
+            | Action::Room { who, .. }
             | Action::Search { who, .. }
             | Action::Withdraw { who }
             | Action::Publish { who, .. } => {
@@ -100,6 +101,7 @@ impl World {
             Action::Search { players, .. } => self.add_ticket(who, *players),
             Action::Withdraw { .. } => self.remove_ticket(who),
             Action::Party { party, act, .. } => self.act_in_party(who, *party, *act),
+            Action::Room { act, .. } => self.act_in_room(who, *act),
             Action::Publish { stream, to, times, .. } => {
                 let mut sent = 0;
                 while sent < *times && self.may_act(who) {
@@ -132,8 +134,10 @@ impl World {
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
         // And its tickets.
         self.control += client.ties.len() + self.scenario.parties.len() + 1;
+        self.control += 40 * self.rooms.ties_of(who);
         let (at, name) = (client.at, who);
         self.leave_parties(who);
+        self.rooms.left_all(who);
         self.trace.step(|| format!("  session {name} closes"), &[name as u64]);
         self.step(at.shard, |plane, now, out| plane.close(now, at.key, out))
     }

@@ -8,6 +8,7 @@ use muster_live::{CloseReason, Delivery, Presence, SessionRef, ShardIndex};
 
 use super::act::session_id;
 use super::{Asked, World};
+use crate::faults::Fault;
 use crate::frames::{Said, StreamId, Version, decode, version_of};
 use crate::model::{Period, Tie};
 use crate::scenario::{PARTIES_FROM, SESSIONS_MAX, Who};
@@ -68,6 +69,7 @@ impl World {
             }
             (Asked::Ticket(asked), reply) => self.ticket_answered(asked, &reply),
             (Asked::Party(asked), reply) => self.party_answered(asked, reply),
+            (Asked::Room(asked), reply) => self.rooms_answered(*asked, reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }
@@ -184,15 +186,7 @@ impl World {
             return Err(Violation { check: Check::Stray, detail: format!("{at:?} was never open") });
         };
         self.hear(who, frame)?;
-        if let Some((_, Said::Message(stream, _))) = decode(frame) {
-            let leavers = self.clients.iter().filter(|(_, client)| {
-                let tie = client.ties.get(&stream);
-                client.is_open && tie.is_some_and(|tie| tie.changes > 1 && tie.period.is_none())
-            });
-            if let Some(leaver) = self.faults.leaver(leavers.map(|(who, _)| *who)) {
-                self.hear(leaver, frame)?;
-            }
-        }
+        self.misdeliver(frame)?;
         let backlog_max = self.scenario.backlog_max;
         let Some(client) = self.clients.get_mut(&who).filter(|client| !client.reads) else { return Ok(()) };
         client.backlog += 1;
@@ -200,6 +194,25 @@ impl World {
             self.closing.push(who);
         }
         Ok(())
+    }
+
+    /// A planted bug: somebody who has left receives it too.
+    fn misdeliver(&mut self, frame: &Bytes) -> Checked {
+        let leavers: Vec<Who> = match decode(frame) {
+            Some((_, Said::Message(stream, _))) if self.faults.is(Fault::DeliverToLeaver) => {
+                let leavers = self.clients.iter().filter(|(_, client)| {
+                    let tie = client.ties.get(&stream);
+                    client.is_open && tie.is_some_and(|tie| tie.changes > 1 && tie.period.is_none())
+                });
+                leavers.map(|(who, _)| *who).collect()
+            }
+            Some((_, Said::Tale(number))) if self.faults.is(Fault::TellLeaver) => self.room_leavers(number),
+            _ => return Ok(()),
+        };
+        match self.faults.leaver(leavers.into_iter()) {
+            Some(leaver) => self.hear(leaver, frame),
+            None => Ok(()),
+        }
     }
 
     fn hear(&mut self, who: Who, frame: &Bytes) -> Checked {
@@ -212,6 +225,7 @@ impl World {
         ensure(Check::Stray, client.encoding == encoding, || format!("session {who} receives {encoding:?}"))?;
         match &said {
             Said::Push(id) => self.pushed(who, *id),
+            Said::Tale(number) => self.hear_tale(who, *number),
             Said::Party(party, word) => self.hear_of_party(who, *party, word),
             Said::Event { stream, joins, leaves } if *stream >= PARTIES_FROM => {
                 self.hear_of_members(who, *stream, joins, leaves)

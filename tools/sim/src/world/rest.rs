@@ -6,6 +6,7 @@ use muster_live::plane::PlaneStats;
 use muster_live::stream::mode;
 use muster_live::{Millis, Plane, ShardIndex};
 
+use super::rooms::ROOMS_FROM;
 use super::{Lane, REST_STEPS_MAX, World};
 use crate::frames::{StreamId, Version, version_of};
 use crate::model::State;
@@ -28,6 +29,7 @@ impl World {
         self.check_conclusions(&states, &expected)?;
         self.check_parties()?;
         self.check_tickets()?;
+        self.check_rooms()?;
         self.check_received()?;
         self.control = 0;
         Ok(())
@@ -39,11 +41,13 @@ impl World {
         for order in self.orders.iter().chain(&self.party_orders) {
             order.check()?;
         }
+        self.check_room_orders()?;
         let everybody: Vec<Who> = self.clients.keys().copied().collect();
         for who in everybody {
             self.close(who)?;
         }
         self.rest()?;
+        self.check_rooms_forgotten()?;
         for (shard, plane) in self.planes.iter().enumerate() {
             let stats = plane.stats();
             let PlaneStats { sessions, streams, presences, parties, tickets, heard_streams, timers, .. } = stats;
@@ -230,10 +234,13 @@ impl World {
     }
 
     fn check_received(&mut self) -> Checked {
-        let parties = &self.party_ties;
+        let (parties, rooms) = (&self.party_ties, &self.rooms);
         let tie = |stream: StreamId, who: Who| self.clients.get(&who)?.ties.get(&stream);
         self.messages.check(
             |stream, due| {
+                if stream >= ROOMS_FROM {
+                    return rooms.is_still(stream, due);
+                }
                 if stream >= PARTIES_FROM {
                     return parties.get(&(stream, due.who)).is_some_and(|tie| tie.is_still(due.period));
                 }

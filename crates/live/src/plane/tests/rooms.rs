@@ -18,7 +18,7 @@ impl Payload for RoomText {
 
 pub(super) fn event_text(event: &Event) -> String {
     match event {
-        Event::Message(who, data) => format!("[{}: {data}]", who.username),
+        Event::Message(who, data) | Event::Private(who, data) => format!("[{}: {data}]", who.username),
         Event::Out(reason) => format!("[{reason:?}]"),
         Event::Owner(owner) => format!("[owner {}]", owner.map_or(0, |owner| owner.0.as_u128() - 1_000)),
         Event::Seat(who, seat) => format!("[{} at {}]", who.username, seat.unwrap_or(0)),
@@ -195,6 +195,71 @@ fn a_change_of_seat_is_told_and_shown() {
         let mut shown = seats(world);
         shown.sort();
         assert_eq!(shown, ["seat 1", "seat 2"]);
+    });
+}
+
+#[test]
+fn what_is_for_one_alone_has_its_place_and_does_not_reach_who_has_left() {
+    for shards in [1, 2, 4] {
+        let mut world = World::new(shards, &PlaneConfig { slice_deliveries: 1, ..PlaneConfig::default() });
+        let [one, two] = [0, 1].map(|n| world.open(n % shards));
+        let room = world.make_room(one, 1, 3);
+        world.enter(two, room).unwrap();
+        world.heard.clear();
+        let user = world.caller(two).user_id;
+        let whisper = |text: &str| RoomAction::Whisper(vec![user], text.into());
+        for what in [say("all"), whisper("alone"), say("all again")] {
+            world.begin_to_ask_rooms(one, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }));
+        }
+        world.settle();
+        assert_eq!(world.take_heard(two), ["[1: all]", "[1: alone]", "[1: all again]"]);
+        world.begin_to_ask_rooms(one, |caller, reply_to| {
+            ToOwner::Room(room, Request { caller, reply_to, what: whisper("late") })
+        });
+        world.step(two.shard, |plane, now, out| plane.leave(now, two.key, room.stream(), out));
+        world.settle();
+        let alone = world.take_heard(two);
+        // On the room's own shard it is heard at once.
+        assert!(alone.is_empty() || shards == 1, "{alone:?}");
+    }
+}
+
+/// In a room whose comings and goings are told together.
+fn with_merged_room(run: impl Fn(&mut World, RoomId, [SessionRef; 3])) {
+    for shards in [1, 2, 4] {
+        let config = PlaneConfig { merge_above: 0, ..PlaneConfig::default() };
+        let mut world = World::new(shards, &config);
+        let sessions = [0, 1, 2].map(|n| world.open(n % shards));
+        let room = RoomId(Uuid::from_u128(1 << 64 | 7));
+        let creation = Creation { spectators_max: 3, ..Creation::plain(3) };
+        world.ask_room(sessions[0], room, RoomAction::Create(Box::new(creation))).unwrap();
+        world.enter(sessions[0], room).unwrap();
+        world.pass(200);
+        world.heard.clear();
+        run(&mut world, room, sessions);
+    }
+}
+
+#[test]
+fn who_changes_seats_before_its_coming_is_told_is_told_of_all_the_same() {
+    with_merged_room(|world, room, [one, two, _]| {
+        world.enter(two, room).unwrap();
+        world.ask_room(two, room, RoomAction::Spectate(true)).unwrap();
+        world.pass(200);
+        assert_eq!(world.take_heard(one), ["[2 at 0]", "+2"]);
+    });
+}
+
+#[test]
+fn who_was_shown_to_somebody_who_came_is_told_to_have_gone() {
+    with_merged_room(|world, room, [one, two, three]| {
+        world.enter(two, room).unwrap();
+        // Three finds two there, whose coming was not told yet.
+        world.enter(three, room).unwrap();
+        world.close(two);
+        world.pass(200);
+        assert_eq!(world.take_heard(three), ["-2 +3"]);
+        assert_eq!(world.take_heard(one), ["-2 +3"]);
     });
 }
 

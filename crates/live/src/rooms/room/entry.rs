@@ -81,7 +81,20 @@ impl Room {
             self.put_out(old, LeaveReason::Replaced, out);
         }
         out.push(track);
+        if old.session != listener.session {
+            self.tell_variables_of(user, out);
+        }
         self.joined(user, seat)
+    }
+
+    /// The variables stay when another session takes over; whoever is told that it came knows none of them.
+    fn tell_variables_of(&self, user: UserId, out: &mut Vec<Effect>) {
+        let Some(member) = self.members.get(&user) else { return };
+        let shown = member.variables.public();
+        if !shown.set.is_empty() {
+            let event = Event::PlayerVariables(member.actor(user), shown);
+            out.push(Effect::Tell { room: self.id, to: To::All, event });
+        }
     }
 
     pub(super) fn joined(&self, user: UserId, seat: Option<u32>) -> Answer {

@@ -122,14 +122,23 @@ fn joining_again_changes_nothing_and_another_session_takes_over() {
     let mut world = world();
     let room = room_of(&mut world, &[1, 2], Creation::plain(2));
     world.ask(2, room, RoomAction::SetOwn(change(&[("ready", "true")], &[]))).unwrap();
+    let private = Change { private: true, ..change(&[("cards", "[1]")], &[]) };
+    world.ask(2, room, RoomAction::SetOwn(private)).unwrap();
     world.take_told();
     assert_eq!(joined(world.join(2, room)).seat, Some(2));
     assert_eq!((world.take_told(), world.streams[&room].len()), (vec![], 2));
 
     // The same user by another socket.
     let again = joined(world.join(100_002, room));
-    assert_eq!((again.seat, shown(&again.state.members[1].variables).as_str()), (Some(2), "ready=true"));
-    assert_eq!(world.take_told(), [(vec![2], Event::Out(LeaveReason::Replaced))]);
+    assert_eq!((again.seat, shown(&again.state.members[1].variables).as_str()), (Some(2), "cards=[1] ready=true"));
+    // The others hear of a new session, and what it keeps of the first: its public variables.
+    let told = world.take_told();
+    assert_eq!(told[0], (vec![2], Event::Out(LeaveReason::Replaced)));
+    assert!(
+        matches!(&told[1..], [(to, Event::PlayerVariables(who, delta))] if *to == [1, 100_002]
+            && who.session_id == again.state.members[1].who.session_id && shown(&delta.set) == "ready=true"),
+        "{told:?}"
+    );
     assert_eq!(world.streams[&room], [1, 100_002].into());
     assert_eq!(kind(world.ask(2, room, RoomAction::Say(Arc::from("?")))), Some(ErrorKind::FailedPrecondition));
     // Whatever the old socket still does, the seat stays.

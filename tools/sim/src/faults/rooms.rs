@@ -1,0 +1,61 @@
+//! What goes wrong with what owners of rooms are asked, and tell each other.
+
+use muster_live::plane::{Message, Up};
+use muster_live::rooms::{Across, Change, Origin, Request, RoomAction, ToOwner};
+
+use super::{Fault, Faults};
+
+impl Faults {
+    /// Spoils something asked or told. Answers whether it is lost.
+    pub(super) fn spoils_ask(&mut self, ask: &mut ToOwner) -> bool {
+        match ask {
+            ToOwner::Room(room, Request { caller, what, reply_to: _ }) => match what {
+                RoomAction::Create(creation) => {
+                    if self.strikes(Fault::LargerRoom) {
+                        creation.capacity += 9;
+                    }
+                    if creation.password.is_some() && self.strikes(Fault::OpenDoor) {
+                        creation.password = None;
+                    }
+                }
+                RoomAction::Join(entry, listener) if self.is(Fault::LateEntry) && self.kept.is_none() => {
+                    let what = RoomAction::Join(*entry, *listener);
+                    let again = ToOwner::Room(*room, Request { caller: caller.clone(), reply_to: None, what });
+                    self.kept = Some((room.stream(), listener.session, Message::Up(Up::Rooms(Box::new(again)))));
+                }
+                RoomAction::SetVariables(change) if !change.set.is_empty() && self.strikes(Fault::CutChange) => {
+                    change.set.pop_first();
+                }
+                RoomAction::SetOwn(Change { private, set, .. })
+                    if *private && !set.is_empty() && self.strikes(Fault::ShowSecret) =>
+                {
+                    *private = false;
+                }
+                _ => {}
+            },
+            ToOwner::Across(_, across) => return self.spoils_across(across),
+            ToOwner::Place(_) | ToOwner::Directory(_) => {}
+        }
+        false
+    }
+
+    fn spoils_across(&mut self, across: &mut Across) -> bool {
+        match across {
+            Across::Seat(request) => {
+                if let Origin::Desk { open: Some(size), .. } = &mut request.what.origin
+                    && self.strikes(Fault::LargerRoom)
+                {
+                    *size += 9;
+                }
+                false
+            }
+            Across::Report(_, report) if report.open && self.strikes(Fault::ShutRoom) => {
+                report.open = false;
+                false
+            }
+            Across::Closed(_) => self.strikes(Fault::LoseClosed),
+            Across::Listing(_) => self.strikes(Fault::LoseListing),
+            Across::Report(..) | Across::Elsewhere(_) => false,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What is told of rooms and the lobby, kept as it is: a frame only says which it is.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_live::rooms::{Event, LobbyDelta, ViewKey};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload};
+use muster_live::{Encoding, Millis, Presence, StreamKey};
+
+use super::Say;
+
+/// Something told.
+#[derive(Clone, Debug)]
+pub enum Tale {
+    /// Something happened in a room.
+    Event(Event),
+    /// Who came to a room, and who went.
+    CameAndWent(Vec<Presence>, Vec<Presence>),
+    /// Rooms of a view changed.
+    Lobby(LobbyDelta),
+}
+
+/// Something told, and where.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// On which stream.
+    pub stream: StreamKey,
+    /// What.
+    pub tale: Tale,
+    say: Arc<Say>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Tales {
+    all: RefCell<Vec<Told>>,
+    /// The time of the plane that tells.
+    pub now: Cell<Millis>,
+    /// Of each view the last change: which, and when.
+    lobby: RefCell<BTreeMap<StreamKey, (u64, Millis)>>,
+    over_budget: RefCell<Option<String>>,
+}
+
+impl Tales {
+    /// Notes something that is about to be told.
+    pub fn add(&self, stream: &StreamKey, tale: Tale) -> SharedPayload {
+        if let Tale::Lobby(delta) = &tale {
+            self.check_budget(stream, delta);
+        }
+        self.push(stream, tale)
+    }
+
+    fn push(&self, stream: &StreamKey, tale: Tale) -> Arc<Say> {
+        let mut all = self.all.borrow_mut();
+        let say = Arc::new(Say::tale(all.len() as u32));
+        all.push(Told { stream: stream.clone(), tale, say: say.clone() });
+        say
+    }
+
+    /// Who came and who went. In another encoding it is the same again.
+    pub fn came_and_went(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Bytes {
+        let mut out = Vec::new();
+        let is_same = |told: &&Told| {
+            let has_same = |joins: &[Presence], leaves: &[Presence]| (joins, leaves) == (event.joins, event.leaves);
+            told.stream == *event.stream
+                && matches!(&told.tale, Tale::CameAndWent(joins, leaves) if has_same(joins, leaves))
+                && told.say.written(encoding) == 0
+        };
+        let last = self.all.borrow().last().filter(is_same).map(|told| told.say.clone());
+        let tale = || Tale::CameAndWent(event.joins.to_vec(), event.leaves.to_vec());
+        last.unwrap_or_else(|| self.push(event.stream, tale())).write(encoding, &mut out);
+        out.into()
+    }
+
+    fn check_budget(&self, stream: &StreamKey, delta: &LobbyDelta) {
+        let now = self.now.get();
+        let before = self.lobby.borrow_mut().insert(stream.clone(), (delta.revision, now));
+        let Some(view) = ViewKey::parse(stream.label()) else { return };
+        let count = delta.rooms.len() + delta.gone.len();
+        let is_early = before.is_some_and(|(revision, at)| {
+            // A view that was forgotten begins anew.
+            revision < delta.revision && now < at + view.interval_ms
+        });
+        if count > view.rooms_max || is_early {
+            *self.over_budget.borrow_mut() = Some(format!("{count} rooms at {now}, before {before:?}: {view:?}"));
+        }
+    }
+
+    /// A push of a view that its budget did not allow.
+    pub fn over_budget(&self) -> Option<String> {
+        self.over_budget.borrow().clone()
+    }
+
+    /// Something told.
+    pub fn get(&self, number: u32) -> Option<Ref<'_, Told>> {
+        Ref::filter_map(self.all.borrow(), |all| all.get(number as usize)).ok()
+    }
+
+    /// Something that was encoded more than once in one encoding.
+    pub fn encoded_again(&self) -> Option<Told> {
+        self.all.borrow().iter().find(|told| told.say.written_max() > 1).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_told_of_so_many_rooms_in_so_long() {
+        let check = |told: &[(Millis, u64, usize)]| {
+            let tales = Tales::default();
+            let view = ViewKey { path: Default::default(), filter: "".into(), interval_ms: 250, rooms_max: 2 };
+            for (now, revision, count) in told {
+                tales.now.set(*now);
+                let gone = vec![muster_live::rooms::RoomId(Default::default()); *count];
+                tales.add(&view.stream(), Tale::Lobby(LobbyDelta { revision: *revision, gone, rooms: Vec::new() }));
+            }
+            tales.over_budget().is_none()
+        };
+        assert!(check(&[(0, 1, 2), (250, 2, 1)]));
+        assert!(check(&[(0, 7, 2), (1, 1, 1)]), "a view anew");
+        assert!(!check(&[(0, 1, 3)]));
+        assert!(!check(&[(0, 1, 1), (249, 2, 1)]));
+    }
+}

@@ -1,0 +1,74 @@
+//! How rooms of a template fill: one of a size after the other, as long as players only come.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_domain::UserId;
+
+use crate::violation::{Check, Checked, ensure};
+
+/// Part-filled rooms by template and size.
+pub type PartFilled = BTreeMap<(usize, u32), usize>;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Filling {
+    before: PartFilled,
+    /// Something else than coming happened since.
+    is_disturbed: bool,
+    /// Who was placed: a desk does not know that it sends somebody a second time.
+    placed: BTreeSet<UserId>,
+}
+
+impl Filling {
+    /// Somebody is placed.
+    pub fn placed(&mut self, user: UserId) {
+        self.is_disturbed |= !self.placed.insert(user);
+    }
+
+    /// Somebody goes, is put out, changes a room, or does not take a seat in time.
+    pub fn disturb(&mut self) {
+        self.is_disturbed = true;
+    }
+
+    /// At rest: there are no more part-filled rooms than before, unless that was none.
+    pub fn check(&mut self, now: PartFilled) -> Checked {
+        let before = std::mem::replace(&mut self.before, now);
+        if std::mem::take(&mut self.is_disturbed) {
+            return Ok(());
+        }
+        for ((template, size), count) in &self.before {
+            let was = before.get(&(*template, *size)).copied().unwrap_or_default();
+            ensure(Check::Filling, *count <= was.max(1), || {
+                format!("{count} rooms of template {template} and size {size} are part-filled, and {was} were")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_domain::ids::Uuid;
+
+    use super::*;
+
+    fn user(number: u128) -> UserId {
+        UserId(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn a_second_part_filled_room_is_wrong_only_if_players_came_alone() {
+        let rooms = |count| PartFilled::from([((0, 4), count)]);
+        let mut filling = Filling::default();
+        filling.placed(user(1));
+        assert!(filling.check(rooms(1)).is_ok());
+        filling.placed(user(2));
+        assert!(filling.check(rooms(2)).is_err());
+        filling.placed(user(2));
+        assert!(filling.check(rooms(3)).is_ok(), "somebody was placed twice");
+        filling.disturb();
+        assert!(filling.check(rooms(4)).is_ok());
+        assert!(filling.check(rooms(4)).is_ok());
+        assert!(filling.check(rooms(5)).is_err());
+    }
+}

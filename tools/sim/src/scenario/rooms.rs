@@ -1,0 +1,126 @@
+//! What players do about rooms and the lobby, and how rooms are kept in a world: everything small, so that limits are
+//! reached. What an act says no more about is drawn from its salt.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use muster_live::Millis;
+use muster_live::rooms::{RoomPath, RoomsConfig, Template, Templates, ViewKey};
+
+use super::pick;
+
+/// What becomes of a seat that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is taken, as soon as it is known of.
+    Join,
+    /// It waits; perhaps it is taken later.
+    Wait,
+    /// Its session closes.
+    Die,
+}
+
+/// What players do about rooms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomAct {
+    /// Make one, freely or of a template.
+    Create(Then),
+    /// Be placed in one of a template.
+    Place(usize, Then),
+    /// A seat in whichever fits.
+    QuickJoin(Then),
+    /// Come in by its id, to play or to watch.
+    Join,
+    /// Go; sometimes by a request that comes over no socket.
+    Leave,
+    /// Read what it is like.
+    Look,
+    /// Say something to all.
+    Say,
+    /// Say something to some.
+    Whisper,
+    /// Change variables of the room.
+    Set,
+    /// Change one's own.
+    SetOwn,
+    /// Throw somebody out.
+    Kick,
+    /// Stand up, or sit down.
+    Spectate,
+    /// Change what the room is like.
+    Update,
+    /// Read a listing.
+    Find,
+    /// Watch a view of the lobby.
+    Watch,
+    /// Watch it no more.
+    Unwatch,
+}
+
+/// Names of the templates, by number, and behind them one that is none.
+pub const TEMPLATES: [&str; 5] = ["pair", "table", "brief", "secret", "missing"];
+
+/// How many templates there are.
+pub const TEMPLATES_COUNT: usize = TEMPLATES.len() - 1;
+
+/// Paths at which rooms stand.
+pub const PATHS: [&str; 4] = ["", "games", "games/pair", "other"];
+
+/// Filters of listings and views.
+pub const FILTERS: [&str; 4] = ["", "+open:T", "+players:>=2", "-locked:T +variables.v0:1"];
+
+/// The template of a number.
+pub fn template(number: usize) -> Template {
+    let named = Template::new(TEMPLATES[number]);
+    let path = |text| RoomPath::new(text).unwrap_or_default();
+    match number {
+        0 => Template { sizes: (2, 2), path: path("games/pair"), owned: false, ..named },
+        1 => Template { sizes: (1, 4), path: path("games"), spectators_max: 2, empty_ms: 40, ..named },
+        2 => Template { sizes: (3, 3), life_ms: Some(400), empty_ms: 1_000, ..named },
+        _ => Template { sizes: (2, 5), hidden: true, ..named },
+    }
+}
+
+/// How rooms are kept.
+pub fn config(rng: &mut Rng) -> RoomsConfig {
+    RoomsConfig {
+        templates: Templates::new((0..TEMPLATES_COUNT).map(template)),
+        reservation_ms: pick(rng, &[5, 60, 500]),
+        rooms_max: pick(rng, &[2, 100_000, 100_000, 100_000]),
+        rooms_per_creator_max: pick(rng, &[1, 2, 10]),
+    }
+}
+
+/// Views of the lobby, by number.
+pub fn view(number: usize) -> ViewKey {
+    let path = RoomPath::new(PATHS[number % PATHS.len()]).unwrap_or_default();
+    let filter: Arc<str> = FILTERS[number / PATHS.len() % FILTERS.len()].into();
+    let interval_ms: Millis = if number.is_multiple_of(2) { 250 } else { 400 };
+    ViewKey { path, filter, interval_ms, rooms_max: [1, 2, 50][number % 3] }
+}
+
+/// How many views there are.
+pub const VIEWS: usize = 6;
+
+/// What somebody does about rooms.
+pub fn act(rng: &mut Rng) -> RoomAct {
+    let then = pick(rng, &[Then::Join, Then::Join, Then::Join, Then::Join, Then::Wait, Then::Die]);
+    match rng.u8(0..40) {
+        0..=3 => RoomAct::Create(then),
+        4..=8 => RoomAct::Place(pick(rng, &[0, 0, 1, 1, 2, 3, 4]), then),
+        9..=10 => RoomAct::QuickJoin(then),
+        11..=15 => RoomAct::Join,
+        16..=17 => RoomAct::Leave,
+        18 => RoomAct::Look,
+        19..=22 => RoomAct::Say,
+        23..=24 => RoomAct::Whisper,
+        25..=27 => RoomAct::Set,
+        28..=29 => RoomAct::SetOwn,
+        30..=31 => RoomAct::Kick,
+        32..=33 => RoomAct::Spectate,
+        34..=35 => RoomAct::Update,
+        36 => RoomAct::Find,
+        37..=38 => RoomAct::Watch,
+        _ => RoomAct::Unwatch,
+    }
+}

@@ -1,0 +1,254 @@
+//! What owners of rooms answered, held against what was promised before.
+
+use muster_domain::{Error, ErrorKind};
+use muster_live::Millis;
+use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::rooms::{Answer, Joined, Reserved, RoomState, Summary};
+
+use super::super::World;
+use super::super::act::{session_id, user_id};
+use super::change::SECRET;
+use super::{Entering, Held, RoomAnswer, RoomAsked, RoomNo};
+use crate::model::Mirror;
+use crate::scenario::Who;
+use crate::scenario::rooms::Then;
+use crate::violation::{Check, Checked, Violation, ensure};
+
+impl World {
+    pub(in super::super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
+        let answer: RoomAnswer = match reply {
+            Reply::Rooms(answer) => answer,
+            // Its session closed in between, or is on too many streams.
+            Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
+            reply => {
+                return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
+            }
+        };
+        self.check_shown_in(&answer)?;
+        match asked {
+            RoomAsked::Hold { who, fresh, .. } => match &answer {
+                Ok(Answer::Reserved(held)) => self.held(&asked, held),
+                Err(refusal) => self.check_limit_of_maker(who, fresh, refusal),
+                Ok(_) => wrong(&asked, &answer),
+            },
+            RoomAsked::Enter { .. } => self.entered(&asked, answer),
+            RoomAsked::Say { id } if answer.is_err() => self.messages.retract(id),
+            RoomAsked::Set { room, change } => {
+                if let Ok(Answer::Version(version)) = answer {
+                    self.rooms.known[room].ledger.add(version, change);
+                }
+                Ok(())
+            }
+            RoomAsked::Kick { room, user, until, expulsions } => {
+                let known = &mut self.rooms.known[room];
+                if answer.is_ok() && known.expulsions == expulsions {
+                    known.barred.insert(user, until);
+                }
+                Ok(())
+            }
+            RoomAsked::Watch { who, view, period } => self.watch_answered(who, view, period, answer),
+            RoomAsked::Probe(number) => {
+                self.rooms.probes.insert(number, answer);
+                Ok(())
+            }
+            RoomAsked::Say { .. } | RoomAsked::Other => Ok(()),
+        }
+    }
+
+    /// Who may make no more rooms has made as many.
+    fn check_limit_of_maker(&mut self, who: Who, fresh: Option<RoomNo>, refusal: &Error) -> Checked {
+        self.rooms.filling.disturb();
+        let limit = self.scenario.config.rooms.rooms_per_creator_max as usize;
+        let known = self.rooms.known.iter().enumerate();
+        let made =
+            known.filter(|(room, known)| known.creator == Some(user_id(who)) && !known.is_gone && Some(*room) != fresh);
+        let (is_limit, made) = (refusal.message.starts_with("You have made"), made.count());
+        ensure(Check::Leaks, !is_limit || made >= limit, || {
+            format!("session {who} has made {made} of {limit} rooms, and may not make {fresh:?}")
+        })
+    }
+
+    /// A seat is held.
+    fn held(&mut self, asked: &RoomAsked, reserved: &Reserved) -> Checked {
+        let RoomAsked::Hold { who, then, at, departures, .. } = *asked else { return Ok(()) };
+        let longest = self.scenario.config.rooms.reservation_ms;
+        ensure(Check::Seats, reserved.held_ms <= longest, || {
+            format!("a seat is promised to session {who} for {} ms, and held for {longest}", reserved.held_ms)
+        })?;
+        let Some(room) = self.rooms.numbers.get(&reserved.room.id).copied() else { return Ok(()) };
+        let known = &mut self.rooms.known[room];
+        known.held.insert(user_id(who));
+        let held = Held { seat: reserved.seat, until: at + reserved.held_ms, expulsions: known.expulsions, departures };
+        self.rooms.tie(room, who).held = Some(held);
+        if !self.clients[&who].is_open {
+            return Ok(());
+        }
+        match then {
+            Then::Join => {
+                self.rooms.tie(room, who).held = None;
+                let entering = Entering { who, room, entry: Default::default(), held: Some(held) };
+                self.rooms.entering.push(entering);
+            }
+            Then::Wait => {}
+            Then::Die if self.closing.contains(&who) => {}
+            Then::Die => self.closing.push(who),
+        }
+        Ok(())
+    }
+
+    fn not_entered(&mut self, asked: &RoomAsked) -> Checked {
+        self.rooms.filling.disturb();
+        if let RoomAsked::Enter { entering: Entering { who, room, .. }, generation, .. } = *asked {
+            let tie = self.rooms.tie(room, who);
+            if tie.generation == generation {
+                tie.go();
+            }
+        }
+        Ok(())
+    }
+
+    fn entered(&mut self, asked: &RoomAsked, answer: RoomAnswer) -> Checked {
+        let RoomAsked::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
+        let Entering { who, room, held, .. } = entering;
+        if comes {
+            self.check_promise(&entering, generation, &answer)?;
+            self.check_entry(&entering, barred_until, &answer)?;
+        }
+        // Who came late may have taken another seat than the one held, which went back.
+        if held.is_none_or(|held| self.now >= held.until) {
+            self.rooms.filling.disturb();
+        }
+        let is_current = self.rooms.tie(room, who).generation == generation;
+        match answer {
+            Ok(Answer::Joined(joined)) => {
+                self.check_own(who, &joined)?;
+                let tie = self.rooms.tie(room, who);
+                if is_current {
+                    tie.mirror = Some(Mirror::new(&joined.state));
+                }
+                Ok(())
+            }
+            Ok(Answer::Room(_)) if !comes => Ok(()),
+            Err(_) => {
+                self.rooms.filling.disturb();
+                if comes && is_current {
+                    self.rooms.tie(room, who).go();
+                }
+                Ok(())
+            }
+            answer => wrong(asked, &answer),
+        }
+    }
+
+    /// Whoever was promised a seat, and comes in time, has it.
+    fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomAnswer) -> Checked {
+        let Entering { who, room, held: Some(held), .. } = *entering else { return Ok(()) };
+        let known = &self.rooms.known[room];
+        let tie = self.rooms.ties.get(&(room, who));
+        // Who is in it by another session takes over whatever place that has.
+        let is_due = !self.may_be_in_otherwise(who, room)
+            && self.now < held.until
+            && !known.is_brief
+            && known.expulsions == held.expulsions
+            && self.rooms.departures(who) == held.departures
+            && tie.is_some_and(|tie| tie.generation == generation);
+        let got = match answer {
+            Ok(Answer::Joined(joined)) => joined.seat,
+            _ => None,
+        };
+        ensure(Check::Seats, !is_due || got == Some(held.seat), || {
+            format!(
+                "session {who} was promised seat {} of room {room} until {}, and got {answer:?}",
+                held.seat, held.until
+            )
+        })
+    }
+
+    fn check_entry(&self, entering: &Entering, barred_until: Millis, answer: &RoomAnswer) -> Checked {
+        let Entering { who, room, entry, .. } = *entering;
+        let known = &self.rooms.known[room];
+        let Ok(Answer::Joined(_)) = answer else { return Ok(()) };
+        if self.may_be_in_otherwise(who, room) {
+            return Ok(());
+        }
+        let right = muster_live::rooms::PasswordDigest::new(known.id, "right").ok();
+        let knows = entry.password.is_some() && entry.password == right;
+        let is_invited = known.held.contains(&user_id(who)) || known.creator == Some(user_id(who));
+        ensure(Check::Entry, !known.is_locked || knows || is_invited, || {
+            format!("session {who} came into room {room} without its password")
+        })?;
+        // Whoever threw the user out may have done so again, for another time.
+        let is_barred = known.barred.get(&user_id(who)) == Some(&barred_until) && self.now < barred_until;
+        ensure(Check::Entry, !is_barred, || {
+            format!("session {who} came into room {room} at {}, and is kept out until {barred_until}", self.now)
+        })
+    }
+
+    /// Whether the user of a session may be in a room by another session.
+    fn may_be_in_otherwise(&self, who: Who, room: RoomNo) -> bool {
+        let others = self.clients.keys().filter(|other| **other != who && user_id(**other) == user_id(who));
+        others.into_iter().any(|other| self.rooms.ties.contains_key(&(room, *other)))
+    }
+
+    fn check_own(&self, who: Who, joined: &Joined) -> Checked {
+        let own = joined.state.members.iter().find(|member| member.who.user_id == user_id(who));
+        ensure(Check::Answers, own.is_some_and(|own| own.seat == joined.seat), || {
+            format!("session {who} has seat {:?}, and is shown {own:?}", joined.seat)
+        })?;
+        let others = joined.state.members.iter().filter(|member| member.who.user_id != user_id(who));
+        let mut shown = others.flat_map(|member| &member.variables);
+        let secret = shown.find(|(_, value)| value.as_json().starts_with(SECRET));
+        ensure(Check::Hidden, secret.is_none(), || format!("session {who} is shown {secret:?} of another"))
+    }
+
+    /// Whatever is shown of rooms adds up.
+    fn check_shown_in(&self, answer: &RoomAnswer) -> Checked {
+        match answer {
+            Ok(Answer::Joined(joined)) => self.check_state(&joined.state),
+            Ok(Answer::Room(state)) => self.check_summary(&state.summary),
+            Ok(Answer::Reserved(held)) => self.check_summary(&held.room),
+            Ok(Answer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_summary(room)),
+            Ok(Answer::Done | Answer::Version(_)) => Ok(()),
+            Err(refusal) => ensure(Check::Answers, refusal.kind != ErrorKind::Internal, || format!("{refusal:?}")),
+        }
+    }
+
+    pub(super) fn check_summary(&self, room: &Summary) -> Checked {
+        let known = self.rooms.numbers.get(&room.id).map(|number| &self.rooms.known[*number]);
+        let Some(known) = known else {
+            return Err(Violation { check: Check::Stray, detail: format!("nobody made {room:?}") });
+        };
+        let fits = room.players + room.free <= room.capacity
+            && room.capacity <= known.capacity_max
+            && room.spectators <= room.spectators_max;
+        ensure(Check::Seats, fits, || format!("of {} seats at most: {room:?}", known.capacity_max))
+    }
+
+    fn check_state(&self, state: &RoomState) -> Checked {
+        self.check_summary(&state.summary)?;
+        let mut seats: Vec<u32> = state.members.iter().filter_map(|member| member.seat).collect();
+        self.check_seats(self.rooms.numbers[&state.summary.id], &mut seats, state.summary.capacity)?;
+        let counted = (state.summary.players + state.summary.spectators) as usize;
+        ensure(Check::Seats, state.members.len() == counted && state.members_total == counted, || {
+            format!("{counted} are in it, and these are shown: {state:?}")
+        })
+    }
+
+    /// Seats that are taken at the same time.
+    pub(super) fn check_seats(&self, room: RoomNo, seats: &mut Vec<u32>, capacity: u32) -> Checked {
+        let count = seats.len();
+        seats.sort_unstable();
+        seats.dedup();
+        let is_right = seats.len() == count && seats.iter().all(|seat| (1..=capacity).contains(seat));
+        ensure(Check::Seats, is_right, || format!("{count} players on seats {seats:?} of {capacity} in room {room}"))
+    }
+
+    /// The session of a public id.
+    pub(super) fn is_session(&self, who: Who, actor: &muster_live::rooms::Actor) -> bool {
+        actor.session_id == session_id(who)
+    }
+}
+
+fn wrong(asked: &RoomAsked, answer: &RoomAnswer) -> Checked {
+    Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") })
+}

@@ -1,0 +1,99 @@
+//! What those in rooms are told, and what they conclude.
+
+use muster_live::ShardIndex;
+use muster_live::rooms::{Event, RoomId};
+use muster_live::stream::mode;
+
+use super::super::World;
+use super::change::SECRET;
+use super::{ROOMS_FROM, RoomNo};
+use crate::frames::StreamId;
+use crate::frames::tales::{Tale, Told};
+use crate::model::seat_of;
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, Violation, ensure};
+
+impl World {
+    /// Somebody is told something of a room or the lobby.
+    pub(in super::super) fn hear_tale(&mut self, who: Who, number: u32) -> Checked {
+        let told = self.encoder.tales.get(number).map(|told| told.clone());
+        let Some(Told { stream, tale, .. }) = told else {
+            return Err(Violation { check: Check::Stray, detail: format!("nobody told {number}") });
+        };
+        self.trace.line(|| format!("    which is {tale:?}"));
+        if stream.mode == mode::LOBBY {
+            return self.hear_of_lobby(who, &stream, &tale);
+        }
+        let room = RoomId::of_stream(&stream).and_then(|id| self.rooms.numbers.get(&id).copied());
+        let Some(room) = room else {
+            return Err(Violation { check: Check::Stray, detail: format!("nobody made {stream:?}") });
+        };
+        let tie = self.rooms.tie(room, who);
+        ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in room {room}, and hears {tale:?}"))?;
+        // What is for some alone has its place among what is for all.
+        let is_for_all = match &tale {
+            Tale::Event(event) => !matches!(event, Event::Private(..) | Event::PlayerVariables(..) | Event::Out(_)),
+            Tale::CameAndWent(..) | Tale::Lobby(_) => true,
+        };
+        let mut place = tie.place;
+        let content = number.to_le_bytes();
+        self.rooms.known[room].order.heard(who, &mut place, &content, is_for_all)?;
+        self.rooms.tie(room, who).place = place;
+        match tale {
+            Tale::Event(event) => self.hear_event(who, room, &event),
+            Tale::CameAndWent(joins, leaves) => {
+                if let Some(mirror) = &mut self.rooms.tie(room, who).mirror {
+                    mirror.came_and_went(&joins, &leaves);
+                }
+                Ok(())
+            }
+            Tale::Lobby(_) => Ok(()),
+        }
+    }
+
+    /// Who was in a room that something is told of, and is no more.
+    pub(in super::super) fn room_leavers(&self, number: u32) -> Vec<Who> {
+        let room = self.encoder.tales.get(number).and_then(|told| RoomId::of_stream(&told.stream));
+        let Some(room) = room.and_then(|id| self.rooms.numbers.get(&id)) else { return Vec::new() };
+        let ties = self.rooms.ties.range((*room, 0)..=(*room, Who::MAX));
+        let gone = ties.filter(|((_, who), tie)| !tie.may_hear && tie.generation > 1 && self.clients[who].is_open);
+        gone.map(|((_, who), _)| *who).collect()
+    }
+
+    fn hear_event(&mut self, who: Who, room: RoomNo, event: &Event) -> Checked {
+        match event {
+            Event::Message(_, text) | Event::Private(_, text) => {
+                let id = text.parse().unwrap_or(u32::MAX);
+                self.messages.received(id, ROOMS_FROM + room as StreamId, who)?;
+            }
+            Event::PlayerVariables(actor, delta) => {
+                let secret = delta.set.iter().find(|(_, value)| value.as_json().starts_with(SECRET));
+                ensure(Check::Hidden, secret.is_none() || self.is_session(who, actor), || {
+                    format!("session {who} hears of {secret:?} of {actor:?}")
+                })?;
+            }
+            Event::Updated(summary) => self.check_summary(summary)?,
+            Event::Out(_) | Event::Closed(_) => {
+                self.rooms.tie(room, who).go();
+                return Ok(());
+            }
+            Event::Variables(..) | Event::Seat(..) | Event::Owner(_) => {}
+        }
+        if let Some(mirror) = &mut self.rooms.tie(room, who).mirror {
+            mirror.told(event);
+        }
+        Ok(())
+    }
+
+    /// At every moment: in the rooms of a shard everybody sits alone.
+    pub(in super::super) fn check_owned_rooms(&self, shard: ShardIndex) -> Checked {
+        for (room, known) in self.rooms.known.iter().enumerate().filter(|(_, known)| !known.is_gone) {
+            let stream = known.id.stream();
+            if stream.owner(self.scenario.shards) == shard {
+                let presences = self.planes[usize::from(shard)].owned_presences(&stream);
+                self.check_seats(room, &mut presences.filter_map(seat_of).collect(), known.capacity_max)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Rest: what owners of rooms know is compared with what was done, with what members and watchers concluded, and with
+//! what the directory shows; and in the end nothing remains.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_domain::UserId;
+use muster_domain::ids::Uuid;
+use muster_live::rooms::limits::PAGE_ROOMS_MAX;
+use muster_live::rooms::{
+    Answer, Caller, Creation, DirectoryAction, Find, Place, Request, RoomAction, RoomId, RoomState, Summary, ToOwner,
+};
+
+use super::super::World;
+use super::super::act::user_id;
+use super::{RoomAnswer, RoomAsked, RoomNo};
+use crate::frames::who as who_is;
+use crate::model::{Mirror, PartFilled, Values, seat_of};
+use crate::scenario::rooms::{TEMPLATES, TEMPLATES_COUNT, VIEWS, template, view};
+use crate::scenario::{SESSIONS_MAX, Who};
+use crate::violation::{Check, Checked, Violation, ensure};
+
+impl World {
+    /// At rest everything about rooms is as it should be.
+    pub(in super::super) fn check_rooms(&mut self) -> Checked {
+        let (again, over) = (self.encoder.tales.encoded_again(), self.encoder.tales.over_budget());
+        ensure(Check::Encoding, again.is_none(), || format!("encoded more than once: {again:?}"))?;
+        ensure(Check::Lobby, over.is_none(), || format!("more than a view's budget: {over:?}"))?;
+        let states = self.look_at_rooms()?;
+        for (room, state) in &states {
+            self.check_room(*room, state)?;
+        }
+        self.check_mirrors(&states)?;
+        self.check_directory(&states)?;
+        self.check_counts_of_rooms(&states)?;
+        self.check_filling(&states)
+    }
+
+    /// Asks something as nobody in particular.
+    fn probe(
+        &mut self,
+        number: usize,
+        user: UserId,
+        to: impl FnOnce(Caller, Option<muster_live::plane::RequestRef>) -> ToOwner,
+    ) -> Checked {
+        let shard = self.rng.u16(0..self.scenario.shards);
+        let request = self.ask_of_rooms(shard, RoomAsked::Probe(number));
+        let ask = to(Caller { user_id: user, username: "".into(), session: None }, Some(request));
+        self.step(shard, |plane, now, out| plane.ask_rooms(now, ask, out))
+    }
+
+    fn probed(&mut self) -> Checked<BTreeMap<usize, RoomAnswer>> {
+        self.settle()?;
+        Ok(std::mem::take(&mut self.rooms.probes))
+    }
+
+    /// What the rooms are like that there are. Those that are not there are forgotten.
+    fn look_at_rooms(&mut self) -> Checked<BTreeMap<RoomNo, RoomState>> {
+        for room in 0..self.rooms.known.len() {
+            let known = &self.rooms.known[room];
+            if !known.is_gone {
+                let id = known.id;
+                let look = |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what: RoomAction::Look });
+                self.probe(room, UserId(Uuid::nil()), look)?;
+            }
+        }
+        let mut states = BTreeMap::new();
+        for (room, answer) in self.probed()? {
+            match answer {
+                Ok(Answer::Room(state)) => drop(states.insert(room, *state)),
+                Ok(answer) => {
+                    return Err(Violation { check: Check::Answers, detail: format!("who is in no room: {answer:?}") });
+                }
+                Err(_) => {
+                    self.rooms.known[room].is_gone = true;
+                    let in_it =
+                        self.rooms.ties.range((room, 0)..=(room, Who::MAX)).find(|(_, tie)| tie.mirror.is_some());
+                    ensure(Check::Mirror, in_it.is_none(), || format!("in a room that is not there: {in_it:?}"))?;
+                }
+            }
+        }
+        Ok(states)
+    }
+
+    /// Owner, sessions' shards and sessions agree on who is in, and all seats that are taken are used.
+    fn check_room(&self, room: RoomNo, state: &RoomState) -> Checked {
+        let known = &self.rooms.known[room];
+        let stream = known.id.stream();
+        let owner = usize::from(stream.owner(self.scenario.shards));
+        let presences: Vec<_> = self.planes[owner].owned_presences(&stream).collect();
+        let members: BTreeSet<Who> = presences.iter().map(|presence| who_is(presence)).collect();
+        let open = || self.clients.iter().filter(|(_, client)| client.is_open);
+        let by_shard = |is: &dyn Fn(&muster_live::Plane, muster_live::SessionKey) -> bool| -> BTreeSet<Who> {
+            let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.shard)], at.key);
+            open().filter(|(_, client)| is(client.at)).map(|(who, _)| *who).collect()
+        };
+        let hearing = by_shard(&|plane, key| plane.hears(key, &stream));
+        let there = by_shard(&|plane, key| plane.is_on(key, &stream));
+        let ties = self.rooms.ties.range((room, 0)..=(room, Who::MAX));
+        let conclude: BTreeSet<Who> = ties.filter(|(_, tie)| tie.mirror.is_some()).map(|((_, who), _)| *who).collect();
+        ensure(Check::Presences, hearing == members && there == members && conclude == members, || {
+            format!("in room {room} are {members:?}; hear it {hearing:?}, are there {there:?}, believe so {conclude:?}")
+        })?;
+        let summary = &state.summary;
+        let mut seats: Vec<u32> = presences.iter().filter_map(|presence| seat_of(presence)).collect();
+        self.check_seats(room, &mut seats, summary.capacity)?;
+        ensure(Check::Seats, seats.len() == summary.players as usize && state.members_total == members.len(), || {
+            format!("seats {seats:?} of {members:?} are taken in room {room}, which shows {state:?}")
+        })?;
+        ensure(Check::Seats, summary.free == summary.capacity - summary.players, || {
+            format!("somebody who is not there has a seat in room {room}: {summary:?}")
+        })?;
+        let (variables, should) = (summary.variables.iter().cloned().collect::<Values>(), known.ledger.values());
+        ensure(Check::Variables, variables == should, || {
+            format!("variables of room {room} are {variables:?}, and should be {should:?}")
+        })
+    }
+
+    /// What members concluded is what the owner tells them when they ask.
+    fn check_mirrors(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
+        let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
+        let members: Vec<(RoomNo, Who)> = ties.map(|(tie, _)| *tie).collect();
+        for (number, (room, who)) in members.iter().enumerate() {
+            self.ask_room(*who, *room, RoomAsked::Probe(number), RoomAction::Look)?;
+        }
+        // Those of whom many are told together may have changed something before they were told of.
+        let is_merged = self.scenario.config.merge_above < SESSIONS_MAX;
+        let seen = |mirror: Mirror| if is_merged { mirror.without_own() } else { mirror };
+        let answers = self.probed()?;
+        for (answer, (room, who)) in answers.values().zip(members) {
+            let Ok(Answer::Joined(joined)) = answer else {
+                let detail = format!("session {who} is not in room {room}: {answer:?}");
+                return Err(Violation { check: Check::Mirror, detail });
+            };
+            let mirror = self.rooms.tie(room, who).mirror.clone().map(seen);
+            let should = seen(Mirror::new(&joined.state));
+            ensure(Check::Mirror, mirror.as_ref() == Some(&should), || {
+                format!("session {who} takes room {room} to be {mirror:?}, it is {should:?}")
+            })?;
+            let seats = should.members.values().filter(|member| member.seat.is_some()).count();
+            ensure(
+                Check::Mirror,
+                states.get(&room).is_some_and(|state| state.summary.players as usize == seats),
+                || format!("{seats} players are shown to session {who} in room {room}: {:?}", states.get(&room)),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, find: Find) -> Checked<(Vec<Arc<Summary>>, Option<u32>)> {
+        let ask =
+            |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) });
+        self.probe(0, UserId(Uuid::nil()), ask)?;
+        match self.probed()?.remove(&0) {
+            Some(Ok(Answer::Page(page))) => Ok((page.rooms, page.next)),
+            answer => Err(Violation { check: Check::Answers, detail: format!("no page of rooms: {answer:?}") }),
+        }
+    }
+
+    /// Listings show the rooms that there are, page by page, and so do the views that are watched.
+    fn check_directory(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
+        let mut listed = Vec::new();
+        let limit = self.rng.usize(1..=5);
+        let mut after = None;
+        loop {
+            let (rooms, next) = self.find(Find { limit, after, ..Find::default() })?;
+            listed.extend(rooms);
+            if next.is_none() {
+                break;
+            }
+            after = next;
+        }
+        listed.sort_by_key(|room| room.id);
+        let shown = states.iter().filter(|(room, _)| !self.rooms.known[**room].hidden);
+        let mut should: Vec<Arc<Summary>> = shown.map(|(_, state)| Arc::new(state.summary.clone())).collect();
+        should.sort_by_key(|room| room.id);
+        ensure(Check::Lobby, listed == should, || format!("listed are {listed:?}, and there are {should:?}"))?;
+        for number in 0..VIEWS {
+            let watches = self.rooms.watches.range((number, 0)..=(number, Who::MAX));
+            if !watches.clone().any(|(_, watch)| watch.watching.is_some()) {
+                continue;
+            }
+            let view = view(number);
+            let (rooms, next) =
+                self.find(Find { path: view.path, filter: view.filter, limit: PAGE_ROOMS_MAX, after: None })?;
+            let should: BTreeMap<RoomId, Arc<Summary>> = rooms.into_iter().map(|room| (room.id, room)).collect();
+            let watches = self.rooms.watches.range((number, 0)..=(number, Who::MAX));
+            for ((_, who), watching) in watches.filter_map(|(key, watch)| Some((key, watch.watching.as_ref()?))) {
+                ensure(Check::Lobby, next.is_some() || watching.rooms.as_ref() == Some(&should), || {
+                    format!("session {who} sees {:?} in view {number}, there is {should:?}", watching.rooms)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_counts_of_rooms(&self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
+        let stats = || self.planes.iter().map(|plane| plane.stats().rooms);
+        let rooms: usize = stats().map(|stats| stats.rooms).sum();
+        let views: usize = stats().map(|stats| stats.views).sum();
+        ensure(Check::Leaks, rooms == states.len(), || format!("{rooms} rooms, and {} of them known", states.len()))?;
+        let watches = self.rooms.watches.iter().filter(|(_, watch)| watch.watching.is_some());
+        let watched: BTreeSet<usize> = watches.map(|((number, _), _)| *number).collect();
+        ensure(Check::Leaks, watched.len() == views, || format!("{views} views, and {watched:?} are watched"))
+    }
+
+    fn check_filling(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
+        let mut part_filled = PartFilled::new();
+        for (room, RoomState { summary, .. }) in states {
+            let known = &self.rooms.known[*room];
+            let Some(desk) = known.desk.filter(|_| !known.is_brief) else { continue };
+            if known.may_be_shut {
+                self.rooms.filling.disturb();
+            }
+            if summary.free > 0 {
+                *part_filled.entry((desk, summary.capacity)).or_default() += 1;
+            }
+        }
+        self.rooms.filling.check(part_filled)?;
+        if self.now < self.rooms.barred_until {
+            self.rooms.filling.disturb();
+        }
+        Ok(())
+    }
+
+    pub(in super::super) fn check_room_orders(&self) -> Checked {
+        self.rooms.known.iter().try_for_each(|known| known.order.check())
+    }
+
+    /// When all have gone: desks know of no room any more, and nobody has rooms that count.
+    pub(in super::super) fn check_rooms_forgotten(&mut self) -> Checked {
+        let turned_away =
+            |world: &Self| -> u64 { world.planes.iter().map(|plane| plane.stats().rooms.turned_away).sum() };
+        let before = turned_away(self);
+        let user = UserId(Uuid::from_u128(7));
+        for (number, name) in TEMPLATES.iter().enumerate().take(TEMPLATES_COUNT) {
+            let fresh = RoomId(Uuid::from_u128(self.rng.u128(..)));
+            let desk = Some(number);
+            self.rooms.add(super::Known { desk, ..super::act::known(fresh, template(number).sizes.1) });
+            let what = Place { template: (*name).into(), size: None, fresh, random: 0, tried: Vec::new() };
+            self.probe(number, user, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))?;
+            let answer = self.probed()?.remove(&number);
+            let is_new = matches!(&answer, Some(Ok(Answer::Reserved(held))) if held.room.id == fresh);
+            ensure(Check::Leaks, is_new && turned_away(self) == before, || {
+                format!("of template {number} there should be no rooms, and somebody is placed: {answer:?}")
+            })?;
+        }
+        let creators: BTreeSet<UserId> = self.rooms.known.iter().filter_map(|known| known.creator).collect();
+        for (number, user) in creators.into_iter().enumerate() {
+            let who = self.clients.keys().copied().find(|who| user_id(*who) == user).unwrap_or_default();
+            let id = self.room_id_for(who);
+            self.rooms.add(super::act::known(id, 1));
+            let create = RoomAction::Create(Box::new(Creation::plain(1)));
+            self.probe(number, user, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what: create }))?;
+            let answer = self.probed()?.remove(&number);
+            ensure(Check::Leaks, matches!(answer, Some(Ok(Answer::Reserved(_)))), || {
+                format!("a user without rooms may make one: {answer:?}")
+            })?;
+        }
+        Ok(())
+    }
+}
