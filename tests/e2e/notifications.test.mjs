@@ -36,6 +36,24 @@ onEveryServer("notifications", (holder) => {
     assert.ok(first.create_time);
   });
 
+  each("who asks again is heard once, until the request is deleted", async (formats) => {
+    const [ann, bob] = await connectPlayers(holder.server, formats, 2);
+    const visit = async () => {
+      const { id } = await ann.socket.joinChat(bob.userId, DIRECT, true, false);
+      await ann.socket.leaveChat(id);
+    };
+    const waiting = async () => list((await bob.client.listNotifications(bob.session, 10)).notifications);
+    await visit();
+    await visit();
+    const request = await bob.next("notification");
+    assert.deepEqual((await waiting()).map((n) => n.id), [request.id]);
+    await bob.client.deleteNotifications(bob.session, [request.id]);
+    await visit();
+    const again = await bob.next("notification");
+    assert.notEqual(again.id, request.id);
+    assert.deepEqual((await waiting()).map((n) => n.id), [again.id]);
+  });
+
   each("they are kept in order, and read on from where one stopped", async (formats) => {
     const [ann] = await connectPlayers(holder.server, formats, 1);
     ann.disconnect();

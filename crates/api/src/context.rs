@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::{UserIdForm, Uuid};
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -41,6 +42,8 @@ pub struct App {
     pub revocations: Arc<Revocations>,
     /// Wrong passwords so far.
     pub guessing: Arc<SharedGuessing>,
+    /// Who asked for direct conversations lately.
+    pub direct_requests: Arc<DirectRequests>,
     /// What live things there are, and how sessions relate to them.
     pub live: Rc<Live>,
     /// How the live plane shows itself to clients.

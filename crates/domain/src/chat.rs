@@ -5,9 +5,11 @@
 
 mod channel;
 mod history;
+mod requests;
 
 pub use channel::{Channel, ChannelKind, ChannelParts};
 pub use history::{HistoryPage, HistoryPlace, HistoryRequest, list};
+pub use requests::{DirectRequests, RequestCounters, RequestLimits};
 
 use crate::account::parse_user_id;
 use crate::error::{Error, Result};

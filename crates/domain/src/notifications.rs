@@ -55,8 +55,8 @@ pub struct NewNotification {
     pub persistent: bool,
 }
 
-/// The notification for somebody with whom `sender_id` opened a direct channel. As in the original it is sent on each
-/// join that finds the receiver not in the channel, so nothing stored needs to be asked for it.
+/// The notification for somebody with whom `sender_id` opened a direct channel and who is not there. How often it is sent,
+/// [`crate::chat::DirectRequests`] says.
 pub fn direct_message_request(sender_id: UserId, username: &str, receiver: UserId) -> NewNotification {
     NewNotification {
         user_id: receiver,

@@ -17,6 +17,7 @@ use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
+use muster_domain::chat::{DirectRequests, RequestLimits};
 use muster_domain::guessing::{GuessLimit, GuessingConfig, SharedGuessing};
 use muster_domain::ids::UserIdForm;
 use muster_domain::revocations::Revocations;
@@ -79,6 +80,7 @@ struct Shared {
     keys: Arc<Keys>,
     revocations: Arc<Revocations>,
     guessing: Arc<SharedGuessing>,
+    direct_requests: Arc<DirectRequests>,
     user_ids: UserIdForm,
 }
 
@@ -104,6 +106,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         keys: Arc::new(keys(config)?),
         revocations: Arc::new(Revocations::new(mailbox.observer())),
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
+        direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
         database,
     };
@@ -130,6 +133,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         store: store_metrics,
         passwords: password_metrics,
         guessing: shared.guessing.clone(),
+        direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
     };
     let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
@@ -226,6 +230,15 @@ fn guessing(config: &Config) -> GuessingConfig {
             lockout_max_sec: seconds(failures.address_lockout_max_sec),
         },
         entries_max: failures.max_tracked,
+    }
+}
+
+fn request_limits(config: &Config) -> RequestLimits {
+    let chat = &config.chat;
+    RequestLimits {
+        burst: chat.direct_request_burst,
+        refill_sec: seconds(chat.direct_request_refill_sec),
+        repeat_sec: seconds(chat.direct_request_repeat_sec),
     }
 }
 
@@ -359,6 +372,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,
                 guessing: shared.guessing,
+                direct_requests: shared.direct_requests,
                 live,
                 live_rules: live_rules(&shared.config),
                 metrics,

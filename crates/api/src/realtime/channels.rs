@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::chat::{self, Channel, ChannelKind, Speaker};
-use muster_domain::notifications as rules;
 use muster_domain::ports::chat::Message as ChatMessage;
 use muster_live::plane::{Audience, JoinOptions, Joined, Publish};
 use muster_live::{Delivery, StreamKey};
@@ -68,7 +67,7 @@ fn found(session: &SocketSession, channel: &Channel, joined: &Joined, persistenc
     }
 }
 
-/// Tells the other user of a direct channel, unless there already.
+/// Tells the other user of a direct channel, unless there already or told often enough.
 async fn announce_direct(
     session: &SocketSession,
     channel: &Channel,
@@ -80,8 +79,8 @@ async fn announce_direct(
     if joined.presences.iter().any(|presence| presence.user_id == partner) {
         return Ok(());
     }
-    let request = rules::direct_message_request(user, &session.claims.username, partner);
-    let sent = rules::send(&*app.store, &*app.clock, &*app.entropy, vec![request]).await?;
+    let sender = (user, session.claims.username.as_str());
+    let sent = app.direct_requests.send(&*app.store, &*app.clock, &*app.entropy, sender, partner).await?;
     notifications::push(app, sent);
     Ok(())
 }

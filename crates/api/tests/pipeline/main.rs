@@ -7,6 +7,8 @@ mod audiences;
 mod authenticate;
 mod chat;
 mod clock;
+mod connected;
+mod direct_requests;
 mod guessing;
 mod hooks;
 mod link;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
+use crate::connected::{exchange, register};
 use crate::world::World;
 
 struct Socket {
@@ -20,26 +21,14 @@ struct Socket {
 fn socket(format: Format) -> Socket {
     let world = World::new();
     let player = world.device("0123456789");
-    let claims = muster_api::authorise::session_token(&world.app, &player.token, world.app.clock.now()).unwrap();
-    let session = SocketSession::register(world.app.clone(), format, claims);
+    let session = register(&world, &player, format);
     Socket { world, session }
 }
 
 impl Socket {
     /// Sends a text; answers the reply and why the socket closes, if it does.
     fn send(&mut self, text: &str) -> (Option<Value>, Option<CloseReason>) {
-        let mut reply = Vec::new();
-        let close = match self.session.message(text.as_bytes(), &mut reply) {
-            Outcome::Done => None,
-            Outcome::Close(reason) => Some(reason),
-            Outcome::Later(operation) => {
-                let finished = self.world.run(operation);
-                reply = finished.reply;
-                finished.then
-            }
-        };
-        let reply = (!reply.is_empty()).then(|| serde_json::from_slice(&reply).unwrap());
-        (reply, close)
+        exchange(&self.world, &self.session, text)
     }
 }
 
@@ -159,11 +148,8 @@ fn who_is_banned_is_told_before_the_sockets_close() {
     use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
     let ann = socket(Format::Json);
     let claims = ann.session.claims().clone();
-    let [second, bystander] = ["0123456789", "9876543210"].map(|device| {
-        let token = ann.world.device(device).token;
-        let claims = muster_api::authorise::session_token(&ann.world.app, &token, ann.world.app.clock.now());
-        SocketSession::register(ann.world.app.clone(), Format::Json, claims.unwrap())
-    });
+    let [second, bystander] =
+        ["0123456789", "9876543210"].map(|device| register(&ann.world, &ann.world.device(device), Format::Json));
     let end = |reason| {
         let revocation = Revocation {
             subject: Subject::from(claims.user_id),
@@ -196,13 +182,9 @@ fn who_is_banned_is_told_before_the_sockets_close() {
 #[test]
 fn what_is_said_reaches_the_other_session_too() {
     let mut ann = socket(Format::Json);
-    let player = ann.world.device("9876543210");
-    let claims = muster_api::authorise::session_token(&ann.world.app, &player.token, ann.world.app.clock.now());
-    let bob = SocketSession::register(ann.world.app.clone(), Format::Json, claims.unwrap());
+    let bob = register(&ann.world, &ann.world.device("9876543210"), Format::Json);
     let join = r#"{"cid":"1","channel_join":{"type":1,"target":"hall"}}"#;
-    let mut reply = Vec::new();
-    let Outcome::Later(joining) = bob.message(join.as_bytes(), &mut reply) else { panic!("joining waits") };
-    ann.world.run(joining);
+    exchange(&ann.world, &bob, join);
     ann.send(join);
     ann.world.rim.sent.borrow_mut().clear();
     let (reply, _) = ann.send(r#"{"cid":"2","channel_message_send":{"channel_id":"2...hall","content":"{}"}}"#);

@@ -13,6 +13,7 @@ use muster_api::live::{Live, Rim};
 use muster_api::realtime::framer::Framer;
 use muster_api::{App, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoHooks};
 use muster_domain::account::Ending;
+use muster_domain::chat::{DirectRequests, RequestLimits};
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, PasswordQueueFull, Passwords};
@@ -144,6 +145,7 @@ impl Rim for TestRim {
 pub struct Setup {
     pub sessions: SessionRules,
     pub guessing: GuessingConfig,
+    pub direct_requests: RequestLimits,
     pub hooks: Rc<dyn Hooks>,
     pub live: LiveRules,
 }
@@ -153,6 +155,7 @@ impl Default for Setup {
         Self {
             sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3600, single_session: false },
             guessing: GuessingConfig::default(),
+            direct_requests: RequestLimits::default(),
             hooks: Rc::new(NoHooks),
             live: LiveRules { node: "muster".into(), single_socket: false },
         }
@@ -239,6 +242,7 @@ impl World {
             sessions: setup.sessions,
             revocations: Arc::new(Revocations::new(Box::new(move |row| told.lock().unwrap().push(*row)))),
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
+            direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
             live: Rc::new(Live::new(
                 Plane::new(0, 1, PlaneConfig::default(), Rc::new(Framer { node: setup.live.node.clone() })),
                 rim.clone(),

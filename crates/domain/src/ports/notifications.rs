@@ -54,6 +54,9 @@ pub trait NotificationStore {
         limit: u32,
     ) -> PortFuture<'_, Vec<Notification>>;
 
+    /// Whether a player has a notification of this sender and code that was sent later than `since`.
+    fn is_notified(&self, user_id: UserId, sender_id: UserId, code: i16, since: Timestamp) -> PortFuture<'_, bool>;
+
     /// Removes those of the notifications that are the player's; others stay, silently.
     fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()>;
 }

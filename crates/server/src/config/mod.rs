@@ -28,6 +28,7 @@ use std::{ffi::OsString, path::Path};
 pub use address::{DatabaseAddress, PostgresAddress};
 pub use groups::{
     account::{Account, Failures},
+    chat::Chat,
     database::Database,
     general::General,
     live::Live,
@@ -96,6 +97,8 @@ pub struct Config {
     pub account: Account,
     /// `account.failures.*`
     pub failures: Failures,
+    /// `chat.*`
+    pub chat: Chat,
 }
 
 /// Something to tell at start-up that does not stop it: a key that is not honoured, or a warning.
@@ -190,6 +193,7 @@ fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
         rooms: Rooms::read(&mut reader),
         account: Account::read(&mut reader),
         failures: Failures::read(&mut reader),
+        chat: Chat::read(&mut reader),
     };
     (config, reader.problems)
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use muster_api::metrics::{LATENCY_BOUNDS_US, LATENCY_BUCKETS, Metrics as ApiMetrics, OperationTotals};
+use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
@@ -42,6 +43,8 @@ pub struct Telemetry {
     pub store: Arc<StoreMetrics>,
     /// The hashing pool.
     pub passwords: Arc<PasswordMetrics>,
+    /// Requests for direct conversations.
+    pub direct_requests: Arc<DirectRequests>,
     /// Password guessing.
     pub guessing: Arc<SharedGuessing>,
     /// Void tokens.
@@ -220,6 +223,12 @@ impl Telemetry {
         for (name, help, value) in guessing.named() {
             page.counter(name, help, value);
         }
+        let requests = self.direct_requests.counters();
+        let unsent = [("limited", requests.unsent_limited), ("pending", requests.unsent_pending)];
+        let help = "Requests for direct conversations that were not sent, by reason.";
+        page.counters("direct_request_unsent_count", help, "reason", unsent);
+        page.counter("direct_request_evicted_count", "Senders forgotten for want of room.", requests.evicted);
+        page.gauge("direct_request_senders", "Senders of such requests that are remembered.", requests.senders as f64);
     }
 
     fn sum(&self, pick: fn(&ApiMetrics) -> &AtomicU64) -> u64 {

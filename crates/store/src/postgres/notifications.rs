@@ -2,7 +2,7 @@
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore};
-use muster_domain::{NotificationId, UserId};
+use muster_domain::{NotificationId, Timestamp, UserId};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
@@ -16,6 +16,8 @@ const INSERT: &str = "INSERT INTO notification (id, user_id, subject, content, c
      AS sent (id, user_id, subject, content, code, sender_id, create_time)";
 pub(crate) const LIST: &str = "SELECT id, user_id, subject, content::text, code, sender_id, create_time \
      FROM notification WHERE user_id = $1 AND (create_time, id) > ($2, $3) ORDER BY create_time, id LIMIT $4";
+pub(crate) const IS_NOTIFIED: &str = "SELECT EXISTS (SELECT FROM notification \
+     WHERE user_id = $1 AND create_time > $2 AND sender_id = $3 AND code = $4)";
 const DELETE: &str = "DELETE FROM notification WHERE id = ANY ($1) AND user_id = $2";
 
 impl NotificationStore for PostgresStore {
@@ -52,6 +54,13 @@ impl NotificationStore for PostgresStore {
             let values: super::Values<'_> = &[&user_id.0, &Moment(create_time), &id.0, &i64::from(limit)];
             let rows = self.query(LIST, values).await?;
             rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn is_notified(&self, user_id: UserId, sender_id: UserId, code: i16, since: Timestamp) -> PortFuture<'_, bool> {
+        Box::pin(async move {
+            let values: super::Values<'_> = &[&user_id.0, &Moment(since), &sender_id.0, &code];
+            Ok(self.query_one(IS_NOTIFIED, values, |row| row.try_get(0)).await?.unwrap_or(false))
         })
     }
 

@@ -14,6 +14,9 @@ const INSERT: &str = "INSERT INTO notification (id, user_id, subject, content, c
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 pub(crate) const LIST: &str = "SELECT id, user_id, subject, content, code, sender_id, create_time FROM notification \
      WHERE user_id = ?1 AND (create_time, id) > (?2, ?3) ORDER BY create_time, id LIMIT ?4";
+/// The plus keeps it from the index by sender: who has sent many would make it long.
+pub(crate) const IS_NOTIFIED: &str = "SELECT EXISTS (SELECT 1 FROM notification \
+     WHERE user_id = ?1 AND create_time > ?2 AND +sender_id = ?3 AND code = ?4)";
 const DELETE: &str = "DELETE FROM notification WHERE id = ?1 AND user_id = ?2";
 
 impl NotificationStore for SqliteStore {
@@ -40,6 +43,13 @@ impl NotificationStore for SqliteStore {
             })
             .await
         })
+    }
+
+    fn is_notified(&self, user_id: UserId, sender_id: UserId, code: i16, since: Timestamp) -> PortFuture<'_, bool> {
+        Box::pin(self.read(move |connection| {
+            let values = (user_id.0, since.0, sender_id.0, code);
+            statement(connection, IS_NOTIFIED)?.query_row(values, |row| row.get(0)).map_err(translate)
+        }))
     }
 
     fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {

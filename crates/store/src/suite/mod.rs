@@ -64,6 +64,7 @@ suite! {
         keeps_what_is_sent_until_it_is_deleted
         stores_all_notifications_or_none
         deletes_the_receiver_s_own_only
+        knows_who_was_notified_lately
         finds_notifications_along_an_index
     }
     races {

@@ -77,6 +77,26 @@ pub(super) async fn deletes_the_receiver_s_own_only(fixture: &Fixture) {
     store.delete_notifications(ann, &[]).await.unwrap();
 }
 
+pub(super) async fn knows_who_was_notified_lately(fixture: &Fixture) {
+    let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
+    let sent = notification(2, ann, bob);
+    store.save_notifications(&[sent.clone(), notification(8, ann, UserId::SYSTEM)]).await.unwrap();
+    let (request, before) = (codes::DIRECT_MESSAGE_REQUEST, Timestamp(sent.create_time.0 - 1));
+    let check = async |user_id, sender_id, code, since, expect| {
+        assert_eq!(store.is_notified(user_id, sender_id, code, since).await.unwrap(), expect, "{since:?}");
+    };
+    check(ann, bob, request, before, true).await;
+    check(ann, bob, request, sent.create_time, false).await;
+    check(ann, bob, codes::FRIEND_REQUEST, before, false).await;
+    check(ann, ann, request, before, false).await;
+    check(bob, ann, request, before, false).await;
+    store.delete_notifications(ann, &[sent.id]).await.unwrap();
+    check(ann, bob, request, before, false).await;
+    let values = [Id(Uuid::nil()), Time(NOW.0), Id(Uuid::from_u128(1)), Number(-1)];
+    let plan = fixture.plan(sqlite::notifications::IS_NOTIFIED, postgres::notifications::IS_NOTIFIED, &values).await;
+    assert!(plan.contains("PRIMARY KEY") || plan.contains("using notification_pkey"), "{plan}");
+}
+
 pub(super) async fn finds_notifications_along_an_index(fixture: &Fixture) {
     let values = [Id(Uuid::nil()), Time(NOW.0), Id(Uuid::from_u128(1)), Number(100)];
     let plan = fixture.plan(sqlite::notifications::LIST, postgres::notifications::LIST, &values).await;

@@ -2,6 +2,7 @@
 //! To honour a key, move its row into the struct of its group.
 
 pub mod account;
+pub mod chat;
 pub mod console;
 pub mod database;
 pub mod general;
@@ -39,6 +40,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Sockets and HTTP", keys: &[socket::Socket::KEYS, socket::OTHERS] },
     Group { title: "Sessions", keys: &[session::Session::KEYS] },
     Group { title: "Accounts", keys: &[account::Account::KEYS, account::Failures::KEYS] },
+    Group { title: "Chat", keys: &[chat::Chat::KEYS] },
     Group { title: "Live plane", keys: &[live::Live::KEYS, tracker::OTHERS] },
     Group { title: "Logs", keys: &[logger::Logger::KEYS, logger::OTHERS] },
     Group { title: "Metrics", keys: &[metrics::Metrics::KEYS, metrics::OTHERS] },
