@@ -8,6 +8,7 @@ pub mod extensions;
 pub mod frame;
 mod generated;
 pub mod json;
+pub mod link;
 pub mod operations;
 pub mod realtime_variants;
 mod timestamp;

@@ -1,11 +1,14 @@
 //! The live plane on several shards in one thread, from a seed, with virtual time: random sessions, floods, pauses and
 //! drops, and checkers that know nothing of how the plane works.
 //!
+//! [`links`] does the same for what joins nodes.
+//!
 //! The planes are the product's own. What is simulated is the rim: queues between shards, sockets, timers, time.
 
 pub mod crowd;
 pub mod faults;
 pub mod frames;
+pub mod links;
 pub mod model;
 pub mod scenario;
 pub mod shrink;

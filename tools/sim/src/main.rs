@@ -7,9 +7,10 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use muster_live::ShardIndex;
 use muster_sim::crowd::{self, Crowd};
+use muster_sim::links;
 use muster_sim::scenario::{Scenario, generate_on};
 use muster_sim::shrink::shrink;
 use muster_sim::world;
@@ -46,12 +47,30 @@ struct Arguments {
 enum Command {
     /// Measure one very large stream: joining, listing, broadcasts, and the longest step
     Crowd(Crowd),
+    /// Links between nodes over a bad bus
+    Links(Seeds),
+}
+
+/// Which seeds of a simulation run.
+#[derive(Args)]
+struct Seeds {
+    /// How many
+    #[arg(long, default_value_t = 1_000)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Replay this one and print all that happens
+    #[arg(long, conflicts_with_all = ["seeds", "from"])]
+    seed: Option<u64>,
 }
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    if let Some(Command::Crowd(crowd)) = arguments.command {
-        return crowd::run(&crowd).map(|within| if within { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    match arguments.command {
+        Some(Command::Crowd(crowd)) => return crowd::run(&crowd).map(code),
+        Some(Command::Links(seeds)) => return Ok(code(run_links(&seeds))),
+        None => {}
     }
     if let Some(seed) = arguments.seed {
         return Ok(replay(seed, arguments.shards, arguments.short));
@@ -63,7 +82,30 @@ fn main() -> Result<ExitCode> {
         let first = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         is_clean &= run(first..first + arguments.fresh, arguments.shards);
     }
-    Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(code(is_clean))
+}
+
+fn code(is_clean: bool) -> ExitCode {
+    if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs seeds of links. Answers whether nothing was wrong.
+fn run_links(seeds: &Seeds) -> bool {
+    if let Some(seed) = seeds.seed {
+        return links::run(seed, None, true).violation.is_none();
+    }
+    let (mut steps, mut failed) = (0, 0);
+    for seed in seeds.from..seeds.from + seeds.seeds {
+        let outcome = links::run(seed, None, false);
+        steps += outcome.steps;
+        if let Some(violation) = outcome.violation {
+            failed += 1;
+            println!("seed {seed} violates {violation}");
+            println!("  replay: cargo run -p muster-sim -- links --seed {seed}");
+        }
+    }
+    println!("{} seeds from {}: {steps} steps, {failed} seeds failed", seeds.seeds, seeds.from);
+    failed == 0
 }
 
 /// Runs seeds. Answers whether nothing was wrong.

@@ -32,7 +32,7 @@ const RINGS: &[Ring] = &[
     ring("server", &["wire", "domain", "live", "store", "cluster", "api", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),
     ring("bench", &["client", "wire"], &[]),
-    ring("sim", &["live", "domain", "cluster"], &[]),
+    ring("sim", &["wire", "live", "domain", "cluster"], &[]),
     ring("testenv", &[], &[]),
     ring("xtask", &["testenv", "wire"], &[]),
     ring("e2e", &["server", "client"], &["testenv"]),

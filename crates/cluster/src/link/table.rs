@@ -1,0 +1,136 @@
+//! All links of a node, by the other node's number. Frames of links that do not exist, or no longer, are ignored: their
+//! sender sends them again until the link exists here too, or ends there.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use muster_live::Millis;
+use muster_wire::link::Header;
+
+use crate::NodeNumber;
+
+use super::{Batch, BatchTooLarge, Link, LinkConfig, LinkOutput, LinkStats};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Links {
+    me: NodeNumber,
+    config: LinkConfig,
+    links: BTreeMap<NodeNumber, Link>,
+    strangers: u64,
+    /// Counted by links that ended.
+    ended: LinkStats,
+}
+
+/// What all links together are and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinksStats {
+    /// Links that there are.
+    pub links: usize,
+    /// Those that are congested.
+    pub congested: usize,
+    /// Frames of links that do not exist.
+    pub strangers: u64,
+    /// The sums, links that ended included.
+    pub sum: LinkStats,
+}
+
+impl Links {
+    /// Of the node with this number: none yet.
+    pub fn new(me: NodeNumber, config: LinkConfig) -> Self {
+        Self { me, config, links: BTreeMap::new(), strangers: 0, ended: LinkStats::default() }
+    }
+
+    /// Begins the link with another node; see [`token`](super::token). A link that there is goes on.
+    pub fn open(&mut self, peer: NodeNumber, token: u64) {
+        let (me, config) = (self.me, self.config);
+        self.links.entry(peer).or_insert_with(|| Link::new(me, peer, token, config));
+    }
+
+    /// Ends the link with a node, with all that it holds.
+    pub fn end(&mut self, peer: NodeNumber) {
+        if let Some(link) = self.links.remove(&peer) {
+            self.ended.add_counts(&link.stats());
+        }
+    }
+
+    /// The nodes with which there are links.
+    pub fn peers(&self) -> impl Iterator<Item = NodeNumber> {
+        self.links.keys().copied()
+    }
+
+    /// Puts a batch on its way. To whom there is no link it is lost.
+    ///
+    /// # Errors
+    /// A batch that is too large is not sent.
+    pub fn send(
+        &mut self,
+        now: Millis,
+        peer: NodeNumber,
+        batch: Batch,
+        out: &mut LinkOutput,
+    ) -> Result<(), BatchTooLarge> {
+        self.links.get_mut(&peer).map_or(Ok(()), |link| link.send(now, batch, out))
+    }
+
+    /// A frame arrived for this node.
+    pub fn receive(&mut self, now: Millis, frame: &Bytes, out: &mut LinkOutput) {
+        let header = Header::read(frame).filter(|header| header.to == self.me);
+        let link = header.as_ref().and_then(|header| self.links.get_mut(&header.from));
+        match (header, link) {
+            (Some(header), Some(link)) if link.head.token == header.token => link.receive(now, &header, frame, out),
+            _ => self.strangers += 1,
+        }
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Millis, out: &mut LinkOutput) {
+        self.links.values_mut().for_each(|link| link.tick(now, out));
+    }
+
+    /// When [`Self::tick`] has something to do; never, if all is acknowledged.
+    pub fn next_due(&self) -> Option<Millis> {
+        self.links.values().filter_map(Link::next_due).min()
+    }
+
+    /// Whether batches to a node wait because the window is full.
+    pub fn is_congested(&self, peer: NodeNumber) -> bool {
+        self.links.get(&peer).is_some_and(|link| link.sending.is_congested())
+    }
+
+    /// Whether everything that was sent arrived.
+    pub fn is_flushed(&self) -> bool {
+        self.links.values().all(|link| link.stats().unacknowledged_frames == 0)
+    }
+
+    /// One link's own.
+    pub fn stats_of(&self, peer: NodeNumber) -> Option<LinkStats> {
+        self.links.get(&peer).map(Link::stats)
+    }
+
+    /// Of all together.
+    pub fn stats(&self) -> LinksStats {
+        let mut sum = self.ended;
+        for stats in self.links.values().map(Link::stats) {
+            sum.add_counts(&stats);
+            sum.unacknowledged_frames += stats.unacknowledged_frames;
+            sum.unacknowledged_bytes += stats.unacknowledged_bytes;
+            sum.waiting_bytes += stats.waiting_bytes;
+        }
+        let congested = self.links.values().filter(|link| link.sending.is_congested()).count();
+        LinksStats { links: self.links.len(), congested, strangers: self.strangers, sum }
+    }
+}
+
+impl LinkStats {
+    /// Adds what was counted, not what there is.
+    fn add_counts(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.resent += other.resent;
+        self.reports += other.reports;
+        self.received += other.received;
+        self.duplicates += other.duplicates;
+        self.gaps += other.gaps;
+        self.refused += other.refused;
+    }
+}

@@ -1,0 +1,148 @@
+//! Planted bugs, between the links and what is around them.
+
+use bytes::Bytes;
+use fastrand::Rng;
+use muster_cluster::NodeNumber;
+use muster_cluster::link::LinkOutput;
+use muster_wire::link::{FrameKind, Header};
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A batch is not handed on.
+    LoseBatch,
+    /// A batch is handed on twice.
+    DoubleBatch,
+    /// Two batches are handed on in the wrong order.
+    SwapBatches,
+    /// The end of a batch is missing.
+    CutBatch,
+    /// A batch of a link that ended is handed on.
+    LateBatch,
+    /// A frame has the number of the next.
+    Renumber,
+    /// One direction acknowledges a frame more than arrived.
+    InventAcknowledgement,
+    /// One frame never gets through.
+    LoseForever,
+    /// A node's links do not hear of time any more.
+    StopTime,
+    /// Nobody hears that a link became congested or ceased to be.
+    MuteCongestion,
+    /// A link at rest sends something.
+    Babble,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::LoseBatch,
+        Self::DoubleBatch,
+        Self::SwapBatches,
+        Self::CutBatch,
+        Self::LateBatch,
+        Self::Renumber,
+        Self::InventAcknowledgement,
+        Self::LoseForever,
+        Self::StopTime,
+        Self::MuteCongestion,
+        Self::Babble,
+    ];
+}
+
+/// A fault that strikes once, at one of its first occasions; what stays wrong stays so.
+pub struct Faults {
+    fault: Option<Fault>,
+    occasions: u32,
+    /// The direction, and the frame, that it struck.
+    struck: Option<(NodeNumber, NodeNumber, u64)>,
+    kept: Option<(NodeNumber, NodeNumber, Bytes)>,
+}
+
+impl Faults {
+    /// With this fault, or none.
+    pub fn new(fault: Option<Fault>, seed: u64) -> Self {
+        Self { fault, occasions: Rng::with_seed(seed).u32(1..=20), struck: None, kept: None }
+    }
+
+    fn strikes(&mut self, fault: Fault) -> bool {
+        if self.fault != Some(fault) || self.occasions == 0 {
+            return false;
+        }
+        self.occasions -= 1;
+        self.occasions == 0
+    }
+
+    /// Changes a frame on its way; none if it does not get through.
+    pub fn frame(&mut self, frame: Bytes) -> Option<Bytes> {
+        let Some(mut header) = Header::read(&frame) else { return Some(frame) };
+        let of = (header.from, header.to, header.number);
+        let has_batch = header.kind != FrameKind::Report;
+        if has_batch && self.strikes(Fault::LoseForever)
+            || self.struck.is_none() && self.strikes(Fault::InventAcknowledgement)
+        {
+            self.struck = Some(of);
+        }
+        if has_batch && self.strikes(Fault::Renumber) {
+            header.number += 1;
+        }
+        match (self.fault, self.struck) {
+            (Some(Fault::LoseForever), Some(struck)) if struck == of => return None,
+            (Some(Fault::InventAcknowledgement), Some((from, to, _))) if (from, to) == (of.0, of.1) => {
+                header.acknowledged += 1;
+            }
+            _ => {}
+        }
+        let mut changed = frame.to_vec();
+        header.write(&mut changed);
+        Some(changed.into())
+    }
+
+    /// Changes what comes out of a node's links.
+    pub fn output(&mut self, me: NodeNumber, out: &mut LinkOutput) {
+        if !out.batches.is_empty() {
+            if self.strikes(Fault::LoseBatch) {
+                out.batches.pop();
+            } else if self.strikes(Fault::DoubleBatch) {
+                out.batches.extend(out.batches.last().cloned());
+            } else if self.strikes(Fault::CutBatch)
+                && let Some((_, batch)) = out.batches.last_mut()
+            {
+                batch.truncate(batch.len() - 1);
+            } else if self.fault == Some(Fault::LateBatch)
+                && self.kept.is_none()
+                && let Some((from, batch)) = out.batches.last()
+            {
+                self.kept = Some((me, *from, batch.clone()));
+            }
+        }
+        if let [.., (from, one), (also_from, other)] = out.batches.as_mut_slice()
+            && from == also_from
+            && self.strikes(Fault::SwapBatches)
+        {
+            std::mem::swap(one, other);
+        }
+        if !out.congestion.is_empty() && self.strikes(Fault::MuteCongestion) {
+            out.congestion.clear();
+        }
+    }
+
+    /// A link ended; what of it is handed on all the same.
+    pub fn after_end(&mut self, me: NodeNumber, peer: NodeNumber) -> Option<Bytes> {
+        let (_, _, batch) = self.kept.take_if(|(at, from, _)| (*at, *from) == (me, peer))?;
+        Some(batch)
+    }
+
+    /// Whether a node's links do not hear of time.
+    pub fn stops_time(&mut self, me: NodeNumber) -> bool {
+        if self.struck.is_none() && self.strikes(Fault::StopTime) {
+            self.struck = Some((me, me, 0));
+        }
+        self.fault == Some(Fault::StopTime) && self.struck == Some((me, me, 0))
+    }
+
+    /// Whether something is sent at rest.
+    pub fn babbles(&self) -> bool {
+        self.fault == Some(Fault::Babble)
+    }
+}

@@ -1,0 +1,90 @@
+//! One direction between two nodes as the checkers see it: what was sent, what was handed on, what is under way.
+
+use std::collections::BTreeMap;
+
+use muster_cluster::NodeNumber;
+use muster_cluster::link::{Batch, LinkConfig};
+use muster_wire::link::{FrameKind, Header};
+
+use super::{Check, Violation, ensure};
+
+/// See the module.
+#[derive(Default)]
+pub struct Flow {
+    /// Batches put in.
+    pub sent: u64,
+    /// Batches handed on.
+    pub received: u64,
+    /// Whether the sender was told that the link is congested.
+    pub is_congested: bool,
+    /// Bytes of published frames that the receiver does not have with all before them.
+    under_way: BTreeMap<u64, usize>,
+    /// Frames that the receiver has, beyond those that are missing.
+    arrived: BTreeMap<u64, ()>,
+    /// The receiver has all up to this.
+    prefix: u64,
+}
+
+/// Bytes of every batch that say which it is.
+const NAME_BYTES: usize = 16;
+
+/// What stands in a batch: who sends it to whom, as the how manieth, how long it is, and bytes that follow from that.
+fn content(from: NodeNumber, to: NodeNumber, number: u64, len: usize) -> Vec<u8> {
+    let len = len.max(NAME_BYTES);
+    let mut bytes = Vec::with_capacity(len);
+    bytes.extend_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(&(from * 1_000 + to).to_le_bytes());
+    bytes.extend_from_slice(&(len as u32).to_le_bytes());
+    bytes.resize(len, number as u8);
+    bytes
+}
+
+impl Flow {
+    /// The next batch, of about this length.
+    pub fn next(&mut self, from: NodeNumber, to: NodeNumber, len: usize) -> Batch {
+        let mut batch = Batch::default();
+        batch.append(|bytes| bytes.extend(content(from, to, self.sent, len)));
+        self.sent += 1;
+        batch
+    }
+
+    /// A batch was handed on.
+    pub fn receive(&mut self, from: NodeNumber, to: NodeNumber, batch: &[u8]) -> Result<(), Violation> {
+        let expected = content(from, to, self.received, batch.len());
+        ensure(Check::Order, batch == expected && self.received < self.sent, || {
+            let name = batch.first_chunk().map(|name| u64::from_le_bytes(*name));
+            format!("{from} to {to}: {} bytes of batch {name:?} instead of batch {}", batch.len(), self.received)
+        })?;
+        self.received += 1;
+        Ok(())
+    }
+
+    /// A frame was published.
+    pub fn published(&mut self, header: &Header, bytes: usize, config: &LinkConfig) -> Result<(), Violation> {
+        ensure(Check::Limits, bytes <= config.frame_bytes_max, || format!("a frame of {bytes} bytes"))?;
+        if header.kind == FrameKind::Report {
+            return Ok(());
+        }
+        if header.number > self.prefix {
+            self.under_way.insert(header.number, bytes);
+        }
+        let sum: usize = self.under_way.values().sum();
+        let is_within =
+            self.under_way.len() <= config.window_frames && (self.under_way.len() <= 1 || sum <= config.window_bytes);
+        ensure(Check::Limits, is_within, || {
+            format!("{} to {}: {} frames with {sum} bytes under way", header.from, header.to, self.under_way.len())
+        })
+    }
+
+    /// A frame reached a receiver that has the link.
+    pub fn arrived(&mut self, header: &Header) {
+        if header.kind == FrameKind::Report || header.number <= self.prefix {
+            return;
+        }
+        self.arrived.insert(header.number, ());
+        while self.arrived.remove(&(self.prefix + 1)).is_some() {
+            self.prefix += 1;
+            self.under_way.remove(&self.prefix);
+        }
+    }
+}
