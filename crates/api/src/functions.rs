@@ -94,7 +94,12 @@ pub(crate) fn is_built_in(id: &str) -> bool {
 /// # Errors
 /// `InvalidArgument` with what is wrong and where.
 pub(crate) fn read<T: DeserializeOwned>(payload: &str) -> Result<T> {
-    let payload = if payload.trim_ascii().is_empty() { "{}" } else { payload };
+    let payload = match payload.trim_ascii_start() {
+        "" => "{}",
+        object if object.starts_with('{') => payload,
+        // A list would be read as the members of an object without their names.
+        _ => return Err(Error::invalid("The payload is not a JSON object.")),
+    };
     serde_json::from_str(payload).map_err(|error| Error::invalid(format!("The payload does not fit: {error}.")))
 }
 

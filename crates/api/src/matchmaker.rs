@@ -76,10 +76,17 @@ struct Widen {
     limit: f64,
 }
 
-/// A ticket and, for servers, whose it is.
+/// `muster.matchmaker.explain`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct Explain {
+    ticket: String,
+}
+
+/// `muster.matchmaker.remove`: a ticket and, for servers, whose it is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remove {
     ticket: String,
     #[serde(default)]
     owner: Option<String>,
@@ -111,7 +118,7 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
     let widening = widening.map(|Widen { field, step, limit }| Widening { field, step, limit }).collect();
     let wanted =
         Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
-    let ticket = wanted.ticket(app, owner, members);
+    let ticket = wanted.ticket(app, owner, members)?;
     let id = ticket.id.clone();
     ask_pool(app, PoolAsk::Add(Box::new(ticket))).await?;
     write(&Ticket { ticket: &id.0 })
@@ -149,16 +156,19 @@ async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
     ids.iter().map(member).collect()
 }
 
-async fn remove(app: &App, asker: &Asker, request: Named) -> Result<String> {
+async fn remove(app: &App, asker: &Asker, request: Remove) -> Result<String> {
     let owner = match asker {
         Asker::Server => server(request.owner)?,
+        Asker::Session(_) | Asker::Player(..) if request.owner.is_some() => {
+            return Err(Error::invalid("owner is for servers: leave it out."));
+        }
         Asker::Session(_) | Asker::Player(..) => Owner::Session(asker.session()?.session_id()),
     };
     ask_pool(app, PoolAsk::Remove(TicketId(request.ticket.into()), owner)).await?;
     nothing()
 }
 
-async fn explain(app: &App, asker: &Asker, request: Named) -> Result<String> {
+async fn explain(app: &App, asker: &Asker, request: Explain) -> Result<String> {
     let id = TicketId(request.ticket.into());
     // A server may ask about every ticket, players about their own and their party's.
     let mut owners = vec![None];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::Error;
+use muster_domain::{Error, Result};
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId, Widening};
 use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, PoolReply, Reply};
@@ -39,29 +39,33 @@ pub(crate) fn member(presence: Presence) -> Member<Presence> {
 }
 
 impl Wanted {
-    pub(crate) fn ticket(self, app: &App, owner: Owner, members: Vec<Member<Presence>>) -> NewTicket<Presence> {
-        // A negative count is refused as 0 is.
-        let count = |count: i32| u32::try_from(count).unwrap_or(0);
-        NewTicket {
+    /// The ticket, with an id of its own.
+    ///
+    /// Errors: `InvalidArgument` for negative counts; whatever else is wrong, the pool refuses.
+    pub(crate) fn ticket(self, app: &App, owner: Owner, members: Vec<Member<Presence>>) -> Result<NewTicket<Presence>> {
+        let count = |name: &str, count: i32| {
+            u32::try_from(count).map_err(|_| Error::invalid(format!("{name} is {count}: it must not be negative.")))
+        };
+        Ok(NewTicket {
             id: TicketId(app.random_uuid().to_string().into()),
             owner,
             members,
-            min_count: count(self.min_count),
-            max_count: count(self.max_count),
-            count_multiple: count(self.count_multiple.unwrap_or(1)),
+            min_count: count("min_count", self.min_count)?,
+            max_count: count("max_count", self.max_count)?,
+            count_multiple: count("count_multiple", self.count_multiple.unwrap_or(1))?,
             query: self.query,
             string_properties: self.string_properties,
             numeric_properties: self.numeric_properties,
             widening: self.widening,
             created_at: app.clock.now(),
-        }
+        })
     }
 }
 
 /// Asks the pool's owner.
 ///
 /// Errors: what the pool refuses.
-pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply, Error> {
+pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply> {
     let reply = app.live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
     match reply {
         Some(Reply::Pool(reply)) => reply,
@@ -79,7 +83,10 @@ pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerA
         let Some(presence) = session.app.live.look(|plane| plane.presence(session.key)) else {
             return refuse_domain(cid, &stopping());
         };
-        let ticket = wanted.ticket(&session.app, Owner::Session(session.session_id), vec![member(presence)]);
+        let ticket = match wanted.ticket(&session.app, Owner::Session(session.session_id), vec![member(presence)]) {
+            Ok(ticket) => ticket,
+            Err(error) => return refuse_domain(cid, &error),
+        };
         let id = ticket.id.clone();
         match ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             Ok(_) => {
@@ -127,7 +134,10 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         };
         let owner = Owner::Party(party_id.as_str().into());
         let members = members.into_iter().map(|each| member(each.presence)).collect();
-        let ticket = wanted.ticket(&session.app, owner.clone(), members);
+        let ticket = match wanted.ticket(&session.app, owner.clone(), members) {
+            Ok(ticket) => ticket,
+            Err(error) => return refuse_domain(cid, &error),
+        };
         let id = ticket.id.clone();
         if let Err(error) = ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             return refuse_domain(cid, &error);

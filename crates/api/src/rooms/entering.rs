@@ -6,13 +6,14 @@ use muster_live::rooms::{Answer, Creation, DirectoryAction, Entry, Reserved, Roo
 
 use super::answer::Written;
 use super::request as shape;
-use super::{answered, ask, ask_room, room_id_for, unexpected};
+use super::{answered, ask, ask_room, room_id_for, too_many_streams, unexpected};
 use crate::context::App;
 use crate::functions::{Asker, write};
 
 pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> Result<String> {
     let room = room_id_for(app, asker.player()?.user_id);
     let reserve = request.reserve;
+    check_takes_seat(app, asker, reserve)?;
     let creation = Box::new(creation(app, room, request)?);
     let answer = ask_room(app, asker, room, RoomAction::Create(creation)).await?;
     take_seat(app, asker, answer, reserve).await
@@ -52,6 +53,7 @@ pub(super) async fn join(app: &App, asker: &Asker, request: shape::Join) -> Resu
 pub(super) async fn place(app: &App, asker: &Asker, request: shape::Place) -> Result<String> {
     let template = request.template.as_deref().unwrap_or(muster_live::rooms::DEFAULT_TEMPLATE).into();
     let (fresh, random) = (RoomId(app.random_uuid()), random(app));
+    check_takes_seat(app, asker, request.reserve)?;
     let place = muster_live::rooms::Place { template, size: request.size, fresh, random, tried: Vec::new() };
     let answer = ask(app, asker.player()?, place, ToOwner::Place).await?;
     take_seat(app, asker, answer, request.reserve).await
@@ -59,8 +61,19 @@ pub(super) async fn place(app: &App, asker: &Asker, request: shape::Place) -> Re
 
 pub(super) async fn quick_join(app: &App, asker: &Asker, request: shape::QuickJoin) -> Result<String> {
     let find = shape::find(&request.path, request.filter)?;
+    check_takes_seat(app, asker, request.reserve)?;
     let answer = ask(app, asker.player()?, DirectoryAction::QuickJoin(find), ToOwner::Directory).await?;
     take_seat(app, asker, answer, request.reserve).await
+}
+
+/// Refuses a session that could not take the seat, before a seat is held for it or a room made.
+fn check_takes_seat(app: &App, asker: &Asker, reserve: bool) -> Result<()> {
+    match asker {
+        Asker::Session(session) if !reserve && app.live.look(|plane| plane.is_at_stream_limit(session.key())) => {
+            Err(too_many_streams())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Takes the seat that is held, where there is a socket to take it with; otherwise, or with `reserve`, only says so.

@@ -1,13 +1,14 @@
 //! Finding rooms, and watching them come and go.
 
 use muster_domain::{Error, ErrorKind, Result};
+use muster_live::plane::Reply;
 use muster_live::rooms::limits::{LOBBY_INTERVAL_MS_MIN, LOBBY_PUSH_ROOMS_MAX};
 use muster_live::rooms::{Answer, DirectoryAction, Page, RoomPath, ToOwner, ViewKey, check_view};
 use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 
 use super::answer::WrittenPage;
 use super::request as shape;
-use super::{ask, unexpected};
+use super::{ask, too_many_streams, unexpected};
 use crate::context::App;
 use crate::functions::{Asker, nothing, write};
 
@@ -35,7 +36,10 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
     };
     check_view(&view)?;
     // Hearing first: what changes behind the first page is not missed.
-    app.live.step(|plane, now, out| plane.listen(now, key, view.stream(), None, out));
+    let heard = app.live.ask(|plane, now, request, out| plane.listen(now, key, view.stream(), Some(request), out));
+    if let Some(Reply::Joined(Err(_))) = heard.await {
+        return Err(too_many_streams());
+    }
     let subscribe = DirectoryAction::Subscribe(view.clone());
     let answer = ask(app, asker.player()?, subscribe, ToOwner::Directory).await;
     match answer {

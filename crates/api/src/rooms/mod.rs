@@ -55,12 +55,14 @@ async fn ask<T>(app: &App, caller: Caller, what: T, to: impl FnOnce(Request<T>) 
 fn answered(reply: Option<Reply>) -> Result<Answer> {
     match reply {
         Some(Reply::Rooms(answer)) => answer,
-        Some(Reply::Joined(Err(_))) => {
-            let message = "The session is in as many rooms, channels, matches and parties as it may: leave some first.";
-            Err(Error::new(ErrorKind::ResourceExhausted, message))
-        }
+        Some(Reply::Joined(Err(_))) => Err(too_many_streams()),
         _ => Err(stopping()),
     }
+}
+
+fn too_many_streams() -> Error {
+    let message = "The session is in as many rooms, channels, matches and parties as it may: leave some first.";
+    Error::new(ErrorKind::ResourceExhausted, message)
 }
 
 async fn ask_room(app: &App, asker: &Asker, room: RoomId, action: RoomAction) -> Result<Answer> {

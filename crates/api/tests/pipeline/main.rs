@@ -9,6 +9,7 @@ mod chat;
 mod clock;
 mod connected;
 mod direct_requests;
+mod functions;
 mod guessing;
 mod hooks;
 mod link;

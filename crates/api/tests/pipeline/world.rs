@@ -115,11 +115,13 @@ pub struct TestRim {
     pub sent: RefCell<Vec<(SessionKey, Value)>>,
     /// Sessions told to close.
     pub closed: RefCell<Vec<(SessionKey, CloseReason)>>,
+    /// The live plane's clock.
+    pub now: Cell<Millis>,
 }
 
 impl Rim for TestRim {
     fn now(&self) -> Millis {
-        1
+        1 + self.now.get()
     }
 
     fn deliver(&self, session: SessionKey, frame: Bytes, _delivery: Delivery) {
@@ -148,6 +150,7 @@ pub struct Setup {
     pub direct_requests: RequestLimits,
     pub hooks: Rc<dyn Hooks>,
     pub live: LiveRules,
+    pub plane: PlaneConfig,
 }
 
 impl Default for Setup {
@@ -158,6 +161,7 @@ impl Default for Setup {
             direct_requests: RequestLimits::default(),
             hooks: Rc::new(NoHooks),
             live: LiveRules { node: "muster".into(), single_socket: false },
+            plane: PlaneConfig::default(),
         }
     }
 }
@@ -244,12 +248,15 @@ impl World {
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
             live: Rc::new(Live::new(
-                Plane::new(0, 1, PlaneConfig::default(), Rc::new(Framer { node: setup.live.node.clone() })),
+                Plane::new(0, 1, setup.plane, Rc::new(Framer { node: setup.live.node.clone() })),
                 rim.clone(),
             )),
             live_rules: setup.live,
             metrics: Arc::new(Metrics::default()),
         });
+        let matched = Rc::downgrade(&app);
+        app.live
+            .on_match(move |found| muster_api::realtime::matchmaker::tell_matched(&matched.upgrade().unwrap(), found));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let address = Cell::new("10.0.0.1".parse().ok());
         Self { app, store, clock, entropy, passwords, revoked, rim, address, runtime, _folder: folder }
@@ -266,6 +273,15 @@ impl World {
 
     pub fn advance_sec(&self, seconds: i64) {
         self.advance_micros(seconds * 1_000_000);
+    }
+
+    /// Moves the live plane's clock, and does what is due until then.
+    pub fn advance_live(&self, by: Millis) {
+        self.rim.now.set(self.rim.now.get() + by);
+        self.app.live.step(|plane, now, out| {
+            plane.turn(now, out);
+            while plane.run_slice(out) {}
+        });
     }
 
     /// Sends a request as bytes; `target` is path and query.

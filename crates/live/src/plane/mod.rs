@@ -140,6 +140,11 @@ impl Plane {
         self.persistence_on(key, stream).is_some()
     }
 
+    /// Whether a session is on as many streams as it may be, and can come to no further one.
+    pub fn is_at_stream_limit(&self, key: SessionKey) -> bool {
+        self.local.sessions.get(key).is_some_and(|session| session.streams.len() >= self.config.session_streams_max)
+    }
+
     /// The streams of a mode that a session is on.
     pub fn streams_of(&self, key: SessionKey, mode: u8) -> Vec<StreamKey> {
         let streams = self.local.sessions.get(key).map_or(&[][..], |session| &session.streams);

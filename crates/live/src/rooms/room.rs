@@ -11,7 +11,7 @@ use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
 use super::effect::{Actor, Answer, CloseCause, Effect, Event, To};
-use super::limits::{MEMBERS_LISTED_MAX, PROPERTIES_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX, SPECTATORS_MAX};
+use super::limits::{MEMBERS_LISTED_MAX, PROPERTIES_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX};
 use super::message::{Across, Caller, Creation, Owner, Report, RoomAction, RoomId};
 use super::password::{Attempts, PasswordDigest};
 use super::path::RoomPath;
@@ -102,6 +102,7 @@ impl Room {
         settings::check_name(&creation.name)?;
         settings::check_capacity(creation.capacity)?;
         settings::check_spectators(creation.spectators_max)?;
+        settings::check_times(creation.empty_ms, creation.life_ms)?;
         let link = |template: &Arc<str>| DeskLink {
             template: template.clone(),
             handled: 0,
@@ -118,7 +119,7 @@ impl Room {
             owned: creation.owned,
             open: true,
             password: creation.password,
-            spectators_max: creation.spectators_max.min(SPECTATORS_MAX),
+            spectators_max: creation.spectators_max,
             seats: Seats::new(creation.capacity),
             reservations: Reservations::default(),
             members: Users::default(),
@@ -130,7 +131,7 @@ impl Room {
             variables: Variables::default(),
             attempts: Attempts::default(),
             barred: Users::default(),
-            empty_ms: creation.empty_ms.min(super::limits::EMPTY_MS_MAX),
+            empty_ms: creation.empty_ms,
             empty_since: None,
             ends_at: creation.life_ms.map(|life| now.saturating_add(life)),
             news: News::Now,

@@ -68,6 +68,9 @@ impl Template {
         if self.empty_ms > EMPTY_MS_MAX {
             return Err(Error::invalid(format!("an empty room is kept at most {} seconds", EMPTY_MS_MAX / 1_000)));
         }
+        if self.life_ms == Some(0) {
+            return Err(Error::invalid("a room lives for at least a second: leave life_sec out to keep it for good"));
+        }
         Ok(())
     }
 
@@ -176,6 +179,7 @@ mod tests {
             Template { sizes: (1, CAPACITY_MAX + 1), ..template() },
             Template { spectators_max: SPECTATORS_MAX + 1, ..template() },
             Template { empty_ms: EMPTY_MS_MAX + 1, ..template() },
+            Template { life_ms: Some(0), ..template() },
         ] {
             assert!(wrong.check().is_err(), "{wrong:?}");
         }

@@ -101,6 +101,7 @@ mod tests {
             ("duel=color=red", "there is no field `color`"),
             ("duel=owned=maybe", "`owned` takes true or false, not `maybe`"),
             ("duel=empty_sec=3601", "an empty room is kept at most 3600 seconds"),
+            ("duel=life_sec=0", "a room lives for at least a second: leave life_sec out to keep it for good"),
         ] {
             assert_eq!(parse(text), Err(fault.to_owned()), "{text}");
         }

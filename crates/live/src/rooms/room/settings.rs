@@ -5,10 +5,11 @@ use std::sync::Arc;
 use muster_domain::{Error, Result};
 
 use super::super::effect::{Answer, Effect, Event, To};
-use super::super::limits::{CAPACITY_MAX, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX};
+use super::super::limits::{CAPACITY_MAX, EMPTY_MS_MAX, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX};
 use super::super::message::{Caller, Update};
 use super::super::variables::Editor;
 use super::{News, PROPERTIES, Room};
+use crate::session::Millis;
 
 pub(super) fn check_name(name: &str) -> Result<()> {
     if name.len() > ROOM_NAME_BYTES_MAX {
@@ -27,6 +28,16 @@ pub(super) fn check_capacity(capacity: u32) -> Result<()> {
 pub(super) fn check_spectators(spectators_max: u32) -> Result<()> {
     if spectators_max > SPECTATORS_MAX {
         return Err(Error::invalid(format!("A room takes at most {SPECTATORS_MAX} spectators.")));
+    }
+    Ok(())
+}
+
+pub(super) fn check_times(empty_ms: Millis, life_ms: Option<Millis>) -> Result<()> {
+    if empty_ms > EMPTY_MS_MAX {
+        return Err(Error::invalid(format!("An empty room is kept at most {} seconds.", EMPTY_MS_MAX / 1_000)));
+    }
+    if life_ms == Some(0) {
+        return Err(Error::invalid("A room lives for at least a second: leave \"life_sec\" out to keep it for good."));
     }
     Ok(())
 }
