@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
-use muster_live::plane::{Down, Frames, Join, LocalAudience, Message, Reply, Up};
-use muster_live::rooms::Answer;
+use muster_live::plane::{Down, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
+use muster_live::rooms::{Answer, RoomId};
 use muster_live::stream::mode;
 use muster_live::{Delivery, SessionKey, SessionRef, ShardIndex, StreamKey};
 
@@ -61,8 +61,8 @@ pub enum Fault {
     LargerRoom,
     /// A room is made without its password.
     OpenDoor,
-    /// A desk is told that a room takes nobody.
-    ShutRoom,
+    /// A desk passes over the room that it has sent somebody to last.
+    SkipRoom,
     /// Somebody comes into a room once more, behind leaving it.
     LateEntry,
     /// A seat is promised for longer than it is held.
@@ -85,11 +85,17 @@ pub enum Fault {
     LoseUnwatch,
     /// A desk does not hear that a room closed.
     LoseClosed,
+    /// The matchmaker does not hear that a party has changed.
+    LoseCancel,
+    /// The matchmaker does not hear that a player has gone.
+    KeepTicket,
+    /// Who comes to another match or party stays on the first.
+    StayOn,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 36] = [
         Self::LoseLeave,
         Self::LateJoin,
         Self::SwapFanouts,
@@ -111,7 +117,7 @@ impl Fault {
         Self::SkipTurn,
         Self::LargerRoom,
         Self::OpenDoor,
-        Self::ShutRoom,
+        Self::SkipRoom,
         Self::LateEntry,
         Self::LongPromise,
         Self::CutChange,
@@ -123,22 +129,27 @@ impl Fault {
         Self::LoseLobby,
         Self::LoseUnwatch,
         Self::LoseClosed,
+        Self::LoseCancel,
+        Self::KeepTicket,
+        Self::StayOn,
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions.
+/// A fault that strikes once, at one of its first occasions; at all of them where that alone would seldom show.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
     kept: Option<(StreamKey, SessionRef, Message)>,
     withheld: Option<(ShardIndex, ShardIndex)>,
+    /// Where a desk sent somebody last.
+    sent_to: Option<RoomId>,
 }
 
 impl Faults {
     /// With this fault, or none.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         let occasions = Rng::with_seed(seed).u32(1..=6);
-        Self { fault, occasions, kept: None, withheld: None }
+        Self { fault, occasions, kept: None, withheld: None, sent_to: None }
     }
 
     /// Whether the fault is this one and strikes now.
@@ -168,6 +179,8 @@ impl Faults {
                 let is_lost = self.spoils_ask(ask);
                 return (!is_lost).then_some(Message::Up(up));
             }
+            Up::Pool { ask: PoolAsk::RemoveOwner(_), .. } if self.is(Fault::LoseCancel) => return None,
+            Up::Pool { ask: PoolAsk::RemoveSession(_), .. } if self.strikes(Fault::KeepTicket) => return None,
             Up::Unlisten { stream, .. } if stream.mode == mode::LOBBY && self.strikes(Fault::LoseUnwatch) => {
                 return None;
             }

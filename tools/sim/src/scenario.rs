@@ -93,6 +93,8 @@ pub enum PartyAct {
     Close,
     /// Send data to the others.
     Say,
+    /// Look for a match of so many players.
+    Search(u32),
 }
 
 /// What players, sockets and threads do.
@@ -182,6 +184,8 @@ fn config(rng: &mut Rng, theme: Theme) -> PlaneConfig {
         merge_ms: pick(rng, &[1, 20, 100]),
         snapshot_max: pick(rng, &[1, 2, 4, 1_000, 1_000]),
         session_streams_max: pick(rng, few_streams),
+        single_match: theme != Theme::Rooms && rng.u8(0..4) == 0,
+        single_party: theme != Theme::Rooms && rng.u8(0..4) == 0,
         slice_deliveries: pick(rng, &[1, 2, 3, 2_048]),
         up_credits: pick(rng, &[1, 3, 8, 64, 1_024]),
         down_credits: pick(rng, &[1, 4, 16, 64, 8_192]),

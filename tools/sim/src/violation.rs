@@ -45,11 +45,15 @@ pub enum Check {
     Lobby,
     /// Of rooms, views and seats nothing remains.
     Leaks,
+    /// Tickets wait for exactly those who are there to play.
+    Tickets,
+    /// Who may be in one match or one party is in no other.
+    Single,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Presences,
         Self::Conclusions,
         Self::Order,
@@ -70,6 +74,8 @@ impl Check {
         Self::Variables,
         Self::Lobby,
         Self::Leaks,
+        Self::Tickets,
+        Self::Single,
     ];
 }
 

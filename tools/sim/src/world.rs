@@ -8,6 +8,7 @@ mod hear;
 mod parties;
 mod rest;
 mod rooms;
+mod single;
 mod tickets;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -27,7 +28,7 @@ use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
 use parties::{PartyAnswer, PartyAsked, PartyTie};
 use rooms::{RoomAsked, RoomWorld};
-use tickets::{Ticket, TicketAsked};
+use tickets::{FollowUp, Ticket, TicketAsked};
 
 /// A session and its socket.
 struct Client {
@@ -76,6 +77,8 @@ struct Answers {
     total: usize,
     counts: Vec<(ShardIndex, Vec<usize>)>,
     matches: Vec<(StreamId, usize)>,
+    /// Tickets that wait.
+    waiting: Vec<usize>,
     parties: Vec<(Who, PartyAnswer)>,
 }
 
@@ -95,6 +98,9 @@ pub struct World {
     by_ref: BTreeMap<SessionRef, Who>,
     party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     tickets: Vec<Ticket>,
+    follow_ups: Vec<FollowUp>,
+    /// How often somebody did what may change who is in a party.
+    party_changes: BTreeMap<StreamId, u32>,
     rooms: RoomWorld,
     closing: Vec<Who>,
     asked: BTreeMap<(ShardIndex, u64), Asked>,
@@ -137,6 +143,8 @@ enum Next {
     Close(Who),
     /// The session that is the how manieth to enter a room.
     Enter(usize),
+    /// What is the how manieth that is left to do about a party's ticket.
+    FollowUp(usize),
 }
 
 /// What a run came to.
@@ -167,7 +175,11 @@ impl World {
     fn new(scenario: Rc<Scenario>, fault: Option<Fault>, prints: bool) -> Self {
         let encoder = Rc::new(Encoder::new(&scenario.streams, &scenario.parties));
         encoder.is_wasteful.set(fault == Some(Fault::EncodeTwice));
-        let plane = |me| Plane::new(me, scenario.shards, scenario.config.clone(), encoder.clone());
+        let mut config = scenario.config.clone();
+        if fault == Some(Fault::StayOn) {
+            (config.single_match, config.single_party) = (false, false);
+        }
+        let plane = |me| Plane::new(me, scenario.shards, config.clone(), encoder.clone());
         Self {
             now: 1_000,
             planes: (0..scenario.shards).map(plane).collect(),
@@ -180,6 +192,8 @@ impl World {
             by_ref: BTreeMap::new(),
             party_ties: BTreeMap::new(),
             tickets: Vec::new(),
+            follow_ups: Vec::new(),
+            party_changes: BTreeMap::new(),
             rooms: RoomWorld::default(),
             closing: Vec::new(),
             asked: BTreeMap::new(),
@@ -242,6 +256,7 @@ impl World {
         for (to, message) in out.sends {
             self.send(shard, to, message)?;
         }
+        self.note_left_for_others(shard)?;
         self.check_limits(shard)?;
         self.check_owned_rooms(shard)?;
         Ok(result)
@@ -299,6 +314,8 @@ impl World {
         let is_awake = |who: Who| !self.is_paused(self.clients[&who].at.shard);
         let entering = self.rooms.entering.iter().enumerate().filter(|(_, entering)| is_awake(entering.who));
         next.extend(entering.map(|(place, _)| Next::Enter(place)));
+        let follow_ups = self.follow_ups.iter().enumerate().filter(|(_, next)| is_awake(self.who_follows(next)));
+        next.extend(follow_ups.map(|(place, _)| Next::FollowUp(place)));
         if next.is_empty() {
             return Ok(false);
         }
@@ -320,6 +337,12 @@ impl World {
             Next::Enter(place) => {
                 let entering = self.rooms.entering.swap_remove(place);
                 self.enter(entering)?;
+            }
+            Next::FollowUp(place) => {
+                let next = self.follow_ups.swap_remove(place);
+                if self.clients[&self.who_follows(&next)].is_open {
+                    self.follow_up(next)?;
+                }
             }
         }
         Ok(true)

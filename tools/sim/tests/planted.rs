@@ -16,8 +16,10 @@ fn shows_as(fault: Fault) -> &'static [Check] {
     match fault {
         Fault::LoseLeave => &[Check::Presences, Check::Conclusions, Check::Answers],
         Fault::LateJoin => &[Check::Presences, Check::Twice, Check::Order],
-        Fault::SwapFanouts => &[Check::Order, Check::Mirror, Check::Lobby],
-        Fault::LoseFanout => &[Check::Lost, Check::Order, Check::Conclusions, Check::Mirror, Check::Lobby],
+        Fault::SwapFanouts => &[Check::Order, Check::Mirror, Check::Lobby, Check::Stray],
+        Fault::LoseFanout => {
+            &[Check::Lost, Check::Order, Check::Conclusions, Check::Mirror, Check::Lobby, Check::Presences]
+        }
         Fault::DoubleFanout => &[Check::Twice, Check::Order, Check::Conclusions, Check::Limits, Check::Stray],
         Fault::WidenAudience | Fault::DeliverToLeaver => &[Check::Stray],
         Fault::SwapDeliveries => &[Check::Stray, Check::Order, Check::Conclusions, Check::Lost],
@@ -32,16 +34,18 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::SkipTurn => &[Check::Timers],
         Fault::LargerRoom | Fault::LongPromise => &[Check::Seats],
         Fault::OpenDoor => &[Check::Entry],
-        Fault::ShutRoom => &[Check::Filling],
+        Fault::SkipRoom => &[Check::Filling],
         Fault::LateEntry => &[Check::Presences, Check::Seats],
         Fault::CutChange => &[Check::Variables],
         Fault::ShowSecret => &[Check::Hidden],
-        Fault::LoseTale => &[Check::Mirror, Check::Order, Check::Lost],
-        Fault::SwapTales => &[Check::Order, Check::Mirror],
+        Fault::LoseTale => &[Check::Mirror, Check::Order, Check::Lost, Check::Presences],
+        Fault::SwapTales => &[Check::Order, Check::Mirror, Check::Stray],
         Fault::TellLeaver => &[Check::Stray],
         Fault::LoseListing | Fault::LoseLobby => &[Check::Lobby],
         Fault::LoseUnwatch => &[Check::Leaks],
         Fault::LoseClosed => &[Check::Leaks, Check::Filling],
+        Fault::LoseCancel | Fault::KeepTicket => &[Check::Tickets],
+        Fault::StayOn => &[Check::Single],
     }
 }
 

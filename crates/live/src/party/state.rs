@@ -71,7 +71,9 @@ impl Party {
                 Ok((Reply::Matchmaking { members: members.clone(), membership: *membership }, DONE))
             }
             Request::TicketIssued { by, ticket, membership } => {
-                if membership != self.membership {
+                // Counts of membership begin anew with a party that is made anew.
+                let is_member = self.members.iter().any(|member| member.session() == by);
+                if membership != self.membership || !is_member {
                     return Err(Refusal::MembershipChanged);
                 }
                 self.has_tickets = true;

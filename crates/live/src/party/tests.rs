@@ -348,6 +348,9 @@ fn tickets_hold_for_the_members_they_were_issued_for() {
     assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 3");
     assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, issued(3)), "MembershipChanged");
+    let by_nobody = Request::TicketIssued { by: session('b'), ticket: "t".into(), membership: 4 };
+    assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "a at 4");
+    assert_eq!(ask(&mut parties, by_nobody), "MembershipChanged");
     // All leave, one way or another.
     assert_eq!(ask(&mut parties, issued(4)), "done: all but a < ticket t");
     assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: cancel tickets");

@@ -34,7 +34,12 @@ impl Faults {
                 _ => {}
             },
             ToOwner::Across(_, across) => return self.spoils_across(across),
-            ToOwner::Place(_) | ToOwner::Directory(_) => {}
+            ToOwner::Place(request) => {
+                if let Some(room) = self.sent_to.filter(|_| self.is(Fault::SkipRoom)) {
+                    request.what.tried.push(room);
+                }
+            }
+            ToOwner::Directory(_) => {}
         }
         false
     }
@@ -42,15 +47,14 @@ impl Faults {
     fn spoils_across(&mut self, across: &mut Across) -> bool {
         match across {
             Across::Seat(request) => {
+                if matches!(request.what.origin, Origin::Desk { .. }) {
+                    self.sent_to = Some(request.what.room);
+                }
                 if let Origin::Desk { open: Some(size), .. } = &mut request.what.origin
                     && self.strikes(Fault::LargerRoom)
                 {
                     *size += 9;
                 }
-                false
-            }
-            Across::Report(_, report) if report.open && self.strikes(Fault::ShutRoom) => {
-                report.open = false;
                 false
             }
             Across::Closed(_) => self.strikes(Fault::LoseClosed),

@@ -15,16 +15,19 @@ pub enum Theme {
     Everything,
     /// Rooms and the lobby.
     Rooms,
+    /// Parties and tickets.
+    Parties,
 }
 
 impl Theme {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Everything, Self::Rooms];
+    /// As often as they come.
+    pub const ALL: [Self; 5] = [Self::Everything, Self::Everything, Self::Rooms, Self::Rooms, Self::Parties];
 
     /// How often each kind of action happens.
     fn usual(self) -> [u32; 19] {
         match self {
             Self::Everything => [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1, 24, 4, 24, 2],
+            Self::Parties => [8, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 6, 1, 60, 8, 0, 2],
             Self::Rooms => [8, 3, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 4, 1, 0, 0, 90, 2],
         }
     }
@@ -57,7 +60,8 @@ impl<'a> Actor<'a> {
         has_rooms: bool,
     ) -> Self {
         let weights = theme.usual().map(|usual| usual * pick(rng, &[0, 1, 1, 2, 4])).to_vec();
-        let sessions_max = rng.usize(3..=SESSIONS_MAX);
+        let fewest = if theme == Theme::Rooms { SESSIONS_MAX } else { 3 };
+        let sessions_max = rng.usize(fewest..=SESSIONS_MAX);
         let (focus, turns_max) = (rng.f32(), pick(rng, &[0, 1, 4, 12]));
         Self { rng, shards, streams, parties, has_rooms, salt, weights, opened: 0, sessions_max, focus, turns_max }
     }
@@ -71,7 +75,7 @@ impl<'a> Actor<'a> {
             let action = if acts.len() < first { self.open() } else { self.action() };
             let may_follow = self.has_rooms && matches!(action, Action::Room { .. });
             self.add(&mut acts, action);
-            if may_follow && self.rng.u8(0..20) == 0 {
+            if may_follow && self.rng.u8(0..14) == 0 {
                 self.herd(&mut acts);
             }
         }
@@ -88,7 +92,7 @@ impl<'a> Actor<'a> {
     fn herd(&mut self, acts: &mut Vec<Act>) {
         let (template, deaths) = (pick(self.rng, &[0, 1, 1, 3]), pick(self.rng, &[0, 0, 3]));
         self.add(acts, Action::Rest);
-        while self.opened < self.sessions_max && self.chance(7) {
+        for _ in 0..self.rng.usize(2..=6).min(self.sessions_max.saturating_sub(self.opened)) {
             let open = self.open();
             self.add(acts, open);
             let then = if self.chance(deaths) { Then::Die } else { Then::Join };
@@ -175,7 +179,7 @@ impl<'a> Actor<'a> {
         }
         let party = PARTIES_FROM + self.rng.usize(0..self.parties) as StreamId;
         let whom = self.who();
-        let act = match self.rng.u8(0..16) {
+        let act = match self.rng.u8(0..18) {
             0 | 1 => PartyAct::Create { open: self.chance(6), max_size: self.rng.u16(0..8) },
             2..=6 => PartyAct::Join,
             7 | 8 => PartyAct::Leave,
@@ -183,6 +187,7 @@ impl<'a> Actor<'a> {
             11 => PartyAct::Remove(whom),
             12 => PartyAct::Promote(whom),
             13 if self.chance(3) => PartyAct::Close,
+            14..=16 => PartyAct::Search(self.rng.u32(2..=4)),
             _ => PartyAct::Say,
         };
         Action::Party { who, party, act }

@@ -64,7 +64,7 @@ impl World {
         Ok(())
     }
 
-    fn may_act(&self, who: Who) -> bool {
+    pub(super) fn may_act(&self, who: Who) -> bool {
         self.clients.get(&who).is_some_and(|client| {
             let shard = client.at.shard;
             client.is_open && !self.is_paused(shard) && !self.planes[usize::from(shard)].is_congested()
@@ -75,9 +75,15 @@ impl World {
     fn play(&mut self, who: Who, action: &Action) -> Checked {
         self.control += 1;
         match action {
+            // Nobody hears a match or a party without being there.
+            Action::Vanish { stream, .. } | Action::Listen { stream, .. } | Action::Unlisten { stream, .. }
+                if self.is_single(*stream) =>
+            {
+                Ok(())
+            }
             Action::Join { stream, hidden, persistence, listens, when, .. } => {
                 let appearance = Appearance { who, stream: *stream, hidden: *hidden, persistence: *persistence };
-                self.join(appearance, *listens, *when)
+                self.join(appearance, *listens || self.is_single(*stream), *when)
             }
             Action::Leave { stream, .. } => {
                 let was_there = self.hoped(who, *stream).present.is_some();
@@ -153,7 +159,7 @@ impl World {
         (at.key, at.shard, self.scenario.streams[usize::from(stream)].clone())
     }
 
-    fn note(&mut self, who: Who, stream: StreamId, op: Op) {
+    pub(super) fn note(&mut self, who: Who, stream: StreamId, op: Op) {
         if let Some(client) = self.clients.get_mut(&who) {
             client.ties.entry(stream).or_default().note(op);
         }

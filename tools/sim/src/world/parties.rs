@@ -10,6 +10,7 @@ use muster_live::party::{self, Label, Member, Person, Refusal, Request, Settings
 use muster_live::plane::{JoinRefusal, Reply};
 
 use super::act::session_id;
+use super::tickets::FollowUp;
 use super::{Asked, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
 use crate::model::{Audience, Receiver};
@@ -26,6 +27,10 @@ pub(super) enum PartyAsked {
     Come { who: Who, party: StreamId, makes: bool, generation: u64 },
     /// To send data.
     Say { id: u32 },
+    /// Who goes into the matchmaker.
+    Matchmake { who: Who, party: StreamId, players: u32, changes: u32 },
+    /// That a ticket was issued, by its number.
+    Issue { number: usize },
     /// Something of which only the leader is told.
     Leading { who: Who },
     /// Anything else.
@@ -36,7 +41,7 @@ pub(super) enum PartyAsked {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartyTie {
     /// It has asked to be in, and not left since.
-    may_hear: bool,
+    pub(super) may_hear: bool,
     /// Grows whenever it goes or is put out.
     generation: u64,
     /// Who is in, as it concludes; `None` while it is not in.
@@ -52,7 +57,7 @@ impl PartyTie {
         self.is_sure && self.generation == generation
     }
 
-    fn go(&mut self) {
+    pub(super) fn go(&mut self) {
         self.generation += 1;
         (self.view, self.is_sure) = (None, false);
         self.place = Default::default();
@@ -60,12 +65,15 @@ impl PartyTie {
 }
 
 impl World {
-    fn party_key(&self, party: StreamId) -> StreamKey {
+    pub(super) fn party_key(&self, party: StreamId) -> StreamKey {
         self.scenario.parties[usize::from(party - PARTIES_FROM)].clone()
     }
 
     pub(super) fn act_in_party(&mut self, who: Who, party: StreamId, act: PartyAct) -> Checked {
         let by = self.clients[&who].at;
+        if !matches!(act, PartyAct::Say | PartyAct::Promote(_) | PartyAct::Search(_)) {
+            self.party_changed(party);
+        }
         let person = |who: Who| Person {
             session_id: session_id(who),
             user_id: super::act::user_id(who),
@@ -86,6 +94,9 @@ impl World {
                 return self.step(by.shard, |plane, now, out| plane.leave(now, by.key, stream, out)).map(drop);
             }
             PartyAct::Say => return self.say_in_party(who, party),
+            PartyAct::Search(players) => {
+                return self.search_together(party, players);
+            }
             PartyAct::Accept(whom) => Request::Accept { by, target: person(whom) },
             PartyAct::Remove(whom) => Request::Remove { by, target: person(whom) },
             PartyAct::Promote(whom) => Request::Promote { by, target: person(whom) },
@@ -94,7 +105,19 @@ impl World {
         self.ask_party(by.shard, party, PartyAsked::Other, request)
     }
 
-    fn ask_party(&mut self, shard: ShardIndex, party: StreamId, asked: PartyAsked, ask: Request) -> Checked {
+    /// Who leads is for the party to know: every member tries.
+    fn search_together(&mut self, party: StreamId, players: u32) -> Checked {
+        let changes = self.party_changes.get(&party).copied().unwrap_or_default();
+        let ties = self.party_ties.range((party, 0)..=(party, Who::MAX));
+        let members: Vec<Who> = ties.filter(|(_, tie)| tie.view.is_some()).map(|((_, who), _)| *who).collect();
+        for who in members.into_iter().filter(|who| self.may_act(*who)).collect::<Vec<_>>() {
+            let (by, asked) = (self.clients[&who].at, PartyAsked::Matchmake { who, party, players, changes });
+            self.ask_party(by.shard, party, asked, Request::Matchmake(by))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask_party(&mut self, shard: ShardIndex, party: StreamId, asked: PartyAsked, ask: Request) -> Checked {
         let (stream, request) = (self.party_key(party), self.ask(shard, Asked::Party(asked)));
         self.step(shard, |plane, now, out| plane.ask_party(now, stream, ask, Some(request), out))
     }
@@ -130,7 +153,20 @@ impl World {
         self.ask_party(by.shard, party, PartyAsked::Say { id }, Request::SendData { by, op_code: 1, data })
     }
 
+    /// Who is in a party may change.
+    pub(super) fn party_changed(&mut self, party: StreamId) {
+        *self.party_changes.entry(party).or_default() += 1;
+    }
+
+    /// Who is in a party, as its owner knows.
+    pub(super) fn party_members(&self, party: StreamId) -> BTreeSet<Who> {
+        let stream = self.party_key(party);
+        let owner = usize::from(stream.owner(self.scenario.shards));
+        self.planes[owner].owned_presences(&stream).map(who_is).collect()
+    }
+
     pub(super) fn leave_parties(&mut self, who: Who) {
+        (PARTIES_FROM..).take(self.scenario.parties.len()).for_each(|party| self.party_changed(party));
         for (_, tie) in self.party_ties.iter_mut().filter(|((_, other), _)| *other == who) {
             tie.may_hear = false;
             tie.go();
@@ -160,6 +196,19 @@ impl World {
             PartyAsked::Say { id } if reply.is_err() => self.messages.retract(id),
             PartyAsked::Leading { who } => {
                 self.answers.parties.push((who, reply));
+                Ok(())
+            }
+            PartyAsked::Matchmake { who, party, players, changes } => {
+                if let Ok(party::Reply::Matchmaking { members, membership }) = reply
+                    && self.clients[&who].is_open
+                {
+                    let add = FollowUp::Add { who, party, players, changes, members, membership };
+                    self.follow_ups.push(add);
+                }
+                Ok(())
+            }
+            PartyAsked::Issue { number } => {
+                self.issued(number, reply.is_ok());
                 Ok(())
             }
             PartyAsked::Say { .. } | PartyAsked::Other => Ok(()),
@@ -216,8 +265,7 @@ impl World {
     pub(super) fn check_parties(&mut self) -> Checked {
         for party in (PARTIES_FROM..).take(self.scenario.parties.len()) {
             let stream = self.party_key(party);
-            let owner = usize::from(stream.owner(self.scenario.shards));
-            let members: BTreeSet<Who> = self.planes[owner].owned_presences(&stream).map(who_is).collect();
+            let members = self.party_members(party);
             let open = || self.clients.iter().filter(|(_, client)| client.is_open);
             let by_shard = |is: &dyn Fn(&muster_live::Plane, muster_live::SessionKey) -> bool| -> BTreeSet<Who> {
                 let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.shard)], at.key);

@@ -28,6 +28,7 @@ impl World {
         self.check_counts(&expected)?;
         self.check_conclusions(&states, &expected)?;
         self.check_parties()?;
+        self.check_single()?;
         self.check_tickets()?;
         self.check_rooms()?;
         self.check_received()?;

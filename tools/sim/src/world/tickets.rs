@@ -1,14 +1,18 @@
-//! Tickets in a world: no ticket waits whose session has gone, none is matched twice, none is lost.
+//! Tickets in a world: no ticket waits whose session has gone or whose party has changed, none is matched twice, none is
+//! lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_domain::Timestamp;
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, Reply};
 
 use super::act::session_id;
+use super::parties::PartyAsked;
 use super::{Asked, World};
-use crate::scenario::Who;
+use crate::frames::{StreamId, who as who_is};
+use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 /// What was asked about a ticket, by its number.
@@ -16,31 +20,68 @@ use crate::violation::{Check, Checked, Violation, ensure};
 pub(super) enum TicketAsked {
     Add(usize),
     Remove(usize),
+    /// Whether it waits.
+    Explain(usize),
 }
 
-/// A player's ticket.
+/// The party that a ticket is of.
+#[derive(Clone, Debug)]
+struct OfParty {
+    party: StreamId,
+    membership: u64,
+    /// How often somebody had asked for what may change who is in it, when its leader asked for the ticket.
+    changes: u32,
+    /// Whether the party knows of the ticket, once that is known.
+    is_issued: Option<bool>,
+}
+
+/// A ticket of a player or a party.
 #[derive(Debug)]
 pub(super) struct Ticket {
+    /// Who asked for it.
     who: Who,
+    members: BTreeSet<Who>,
+    of_party: Option<OfParty>,
     /// Whether it was taken, once that is known.
     is_taken: Option<bool>,
     is_matched: bool,
-    /// It was under way to the matchmaker when its player was matched.
+    /// It was under way to the matchmaker when a player of it was matched.
     may_be_gone: bool,
     /// Its owner took it back.
     is_removed: bool,
 }
 
+/// What the rim does next about a party's ticket, if the leader's session is still open.
+#[derive(Clone, Debug)]
+pub(super) enum FollowUp {
+    Add { who: Who, party: StreamId, players: u32, changes: u32, members: Vec<party::Member>, membership: u64 },
+    Issue(usize),
+    Withdraw(usize),
+}
+
 impl World {
     pub(super) fn add_ticket(&mut self, who: Who, players: u32) -> Checked {
-        let number = self.tickets.len();
-        self.tickets.push(Ticket { who, is_taken: None, is_matched: false, may_be_gone: false, is_removed: false });
         let at = self.clients[&who].at;
         let Some(presence) = self.planes[usize::from(at.shard)].presence(at.key) else { return Ok(()) };
+        let member = Member { key: MemberKey::Session(session_id(who)), presence };
+        self.add(who, None, players, vec![member])
+    }
+
+    fn add(
+        &mut self,
+        who: Who,
+        of_party: Option<OfParty>,
+        players: u32,
+        members: Vec<Member<muster_live::Presence>>,
+    ) -> Checked {
+        let number = self.tickets.len();
+        let numbers = members.iter().map(|member| who_is(&member.presence)).collect();
+        let (is_taken, is_matched, may_be_gone, is_removed) = (None, false, false, false);
+        self.tickets.push(Ticket { who, members: numbers, of_party, is_taken, is_matched, may_be_gone, is_removed });
         let ticket = NewTicket {
-            id: TicketId(number.to_string().into()),
-            owner: Owner::Session(session_id(who)),
-            members: vec![Member { key: MemberKey::Session(session_id(who)), presence }],
+            id: ticket_id(number),
+            owner: self.owner(number),
+            members,
             min_count: players,
             max_count: players,
             count_multiple: 1,
@@ -53,11 +94,26 @@ impl World {
         self.ask_pool(who, TicketAsked::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
+    fn owner(&self, number: usize) -> Owner {
+        let ticket = &self.tickets[number];
+        match &ticket.of_party {
+            None => Owner::Session(session_id(ticket.who)),
+            Some(of) => {
+                let subject = self.scenario.parties[usize::from(of.party - PARTIES_FROM)].subject;
+                Owner::Party(format!("{subject}.{}", self.scenario.config.node).into())
+            }
+        }
+    }
+
     /// Takes back a session's latest ticket.
     pub(super) fn remove_ticket(&mut self, who: Who) -> Checked {
         let Some(number) = self.tickets.iter().rposition(|ticket| ticket.who == who) else { return Ok(()) };
-        let id = TicketId(number.to_string().into());
-        self.ask_pool(who, TicketAsked::Remove(number), PoolAsk::Remove(id, Owner::Session(session_id(who))))
+        self.withdraw(number)
+    }
+
+    fn withdraw(&mut self, number: usize) -> Checked {
+        let (who, ask) = (self.tickets[number].who, PoolAsk::Remove(ticket_id(number), self.owner(number)));
+        self.ask_pool(who, TicketAsked::Remove(number), ask)
     }
 
     fn ask_pool(&mut self, who: Who, asked: TicketAsked, ask: PoolAsk) -> Checked {
@@ -66,13 +122,61 @@ impl World {
         self.step(shard, |plane, now, out| plane.ask_pool(now, ask, Some(request), out))
     }
 
+    /// Who does what is left to do about a party's ticket.
+    pub(super) fn who_follows(&self, next: &FollowUp) -> Who {
+        match next {
+            FollowUp::Add { who, .. } => *who,
+            FollowUp::Issue(number) | FollowUp::Withdraw(number) => self.tickets[*number].who,
+        }
+    }
+
+    pub(super) fn follow_up(&mut self, next: FollowUp) -> Checked {
+        match next {
+            FollowUp::Add { who, party, players, changes, members, membership } => {
+                let of = OfParty { party, membership, changes, is_issued: None };
+                let member = |member: party::Member| Member {
+                    key: MemberKey::Session(member.presence.session_id),
+                    presence: member.presence,
+                };
+                self.add(who, Some(of), players, members.into_iter().map(member).collect())
+            }
+            FollowUp::Issue(number) => {
+                let Ticket { who, of_party: Some(of), .. } = &self.tickets[number] else { return Ok(()) };
+                let (by, party) = (self.clients[who].at, of.party);
+                let request =
+                    party::Request::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
+                self.ask_party(by.shard, party, PartyAsked::Issue { number }, request)
+            }
+            FollowUp::Withdraw(number) => self.withdraw(number),
+        }
+    }
+
+    /// The party was told of a ticket of its.
+    pub(super) fn issued(&mut self, number: usize, is_known: bool) {
+        if let Some(of) = &mut self.tickets[number].of_party {
+            of.is_issued = Some(is_known);
+        }
+        if !is_known {
+            self.follow_ups.push(FollowUp::Withdraw(number));
+        }
+    }
+
     pub(super) fn ticket_answered(&mut self, asked: TicketAsked, reply: &Reply) -> Checked {
         let Reply::Pool(reply) = reply else {
             return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
         };
         match asked {
-            TicketAsked::Add(number) => self.tickets[number].is_taken = Some(reply.is_ok()),
+            TicketAsked::Add(number) => {
+                let ticket = &mut self.tickets[number];
+                ticket.is_taken = Some(reply.is_ok());
+                if reply.is_ok() && ticket.of_party.is_some() && self.clients[&ticket.who].is_open {
+                    self.follow_ups.push(FollowUp::Issue(number));
+                }
+            }
             TicketAsked::Remove(number) => self.tickets[number].is_removed |= reply.is_ok(),
+            TicketAsked::Explain(number) => {
+                self.answers.waiting.extend(reply.is_ok().then_some(number));
+            }
         }
         Ok(())
     }
@@ -80,6 +184,8 @@ impl World {
     /// The matchmaker found players for each other.
     pub(super) fn matched(&mut self, found: &Matched) -> Checked {
         self.trace.step(|| format!("  matched {:?}", found.tickets), &[found.tickets.len() as u64]);
+        let mut players = BTreeSet::new();
+        let mut parties = BTreeSet::new();
         for matched in &found.tickets {
             let ticket = matched.id.0.parse().ok().and_then(|number: usize| self.tickets.get_mut(number));
             let Some(ticket) = ticket else {
@@ -88,10 +194,19 @@ impl World {
             ensure(Check::Twice, !ticket.is_matched, || format!("ticket {:?} is matched again", matched.id))?;
             ensure(Check::Stray, !ticket.is_removed, || format!("ticket {:?} was taken back", matched.id))?;
             ticket.is_matched = true;
+            let members: BTreeSet<Who> = matched.members.iter().map(|member| who_is(&member.presence)).collect();
+            ensure(Check::Tickets, members == ticket.members && players.is_disjoint(&members), || {
+                format!("{members:?} are matched with {players:?} by ticket {:?} of {:?}", matched.id, ticket.members)
+            })?;
+            players.extend(members);
+            parties.extend(ticket.of_party.as_ref().map(|of| of.party));
         }
         // Who plays searches no more.
-        let players: Vec<Who> = self.players(found);
-        for ticket in self.tickets.iter_mut().filter(|ticket| players.contains(&ticket.who)) {
+        let searches = |ticket: &&mut Ticket| {
+            !ticket.members.is_disjoint(&players)
+                || ticket.of_party.as_ref().is_some_and(|of| parties.contains(&of.party))
+        };
+        for ticket in self.tickets.iter_mut().filter(searches) {
             ticket.is_matched |= ticket.is_taken == Some(true);
             // It may have been taken in before the match, or behind it.
             ticket.may_be_gone |= ticket.is_taken.is_none();
@@ -99,24 +214,51 @@ impl World {
         Ok(())
     }
 
-    fn players(&self, found: &Matched) -> Vec<Who> {
-        let numbers = found.tickets.iter().filter_map(|matched| matched.id.0.parse::<usize>().ok());
-        numbers.filter_map(|number| Some(self.tickets.get(number)?.who)).collect()
+    /// At rest: what waits is what was taken and neither matched nor taken back, of sessions that are there and of
+    /// parties in which nobody came or went.
+    pub(super) fn check_tickets(&mut self) -> Checked {
+        self.answers.waiting.clear();
+        for number in 0..self.tickets.len() {
+            if self.tickets[number].is_taken == Some(true) {
+                let ask = PoolAsk::Explain(ticket_id(number), None);
+                self.ask_pool(self.tickets[number].who, TicketAsked::Explain(number), ask)?;
+            }
+        }
+        while self.happen()? {}
+        let waiting = std::mem::take(&mut self.answers.waiting);
+        for (number, ticket) in self.tickets.iter().enumerate() {
+            let (may, must) = self.may_wait(ticket);
+            let waits = waiting.contains(&number);
+            ensure(Check::Tickets, if waits { may } else { !must }, || {
+                format!("ticket {number} waits: {waits}, may it: {may}, must it: {must}; {ticket:?}")
+            })?;
+        }
+        let all: usize = self.planes.iter().map(|plane| plane.stats().tickets).sum();
+        ensure(Check::Tickets, all == waiting.len(), || format!("{all} tickets wait, and of those known {waiting:?}"))?;
+        // Asked for again only while they wait.
+        for (number, ticket) in self.tickets.iter_mut().enumerate() {
+            ticket.is_removed |= !waiting.contains(&number);
+        }
+        Ok(())
     }
 
-    /// At rest: what waits is what was taken and neither matched nor taken back, of sessions that are there.
-    pub(super) fn check_tickets(&mut self) -> Checked {
-        let waits = |ticket: &&Ticket| {
-            ticket.is_taken == Some(true)
-                && !ticket.is_matched
-                && !ticket.is_removed
-                && self.clients[&ticket.who].is_open
-        };
-        let at_most = self.tickets.iter().filter(waits).count();
-        let at_least = self.tickets.iter().filter(waits).filter(|ticket| !ticket.may_be_gone).count();
-        let waiting: usize = self.planes.iter().map(|plane| plane.stats().tickets).sum();
-        ensure(Check::Presences, (at_least..=at_most).contains(&waiting), || {
-            format!("{waiting} tickets wait, and {at_least} to {at_most} should")
-        })
+    fn may_wait(&self, ticket: &Ticket) -> (bool, bool) {
+        let may = ticket.is_taken == Some(true)
+            && !ticket.is_matched
+            && !ticket.is_removed
+            && ticket.members.iter().all(|who| self.clients[who].is_open);
+        let must = may && !ticket.may_be_gone;
+        match &ticket.of_party {
+            Some(of) => {
+                let same = self.party_members(of.party) == ticket.members;
+                let is_unchanged = self.party_changes.get(&of.party).copied().unwrap_or_default() == of.changes;
+                (may && same, must && is_unchanged && of.is_issued == Some(true))
+            }
+            None => (may, must),
+        }
     }
+}
+
+fn ticket_id(number: usize) -> TicketId {
+    TicketId(number.to_string().into())
 }
