@@ -60,6 +60,8 @@ pub struct Resident {
     pub ordered: Notify,
     said: Cell<u32>,
     acknowledged: Cell<u32>,
+    /// Nothing more is to be expected of it.
+    has_said_last: Cell<bool>,
     /// When the latest message was meant to leave, or a period before the first.
     latest_us: Cell<u64>,
     inbox: RefCell<Inbox>,
@@ -79,6 +81,7 @@ impl Resident {
             ordered: Notify::new(),
             said: Cell::default(),
             acknowledged: Cell::default(),
+            has_said_last: Cell::default(),
             latest_us: Cell::default(),
             inbox: RefCell::default(),
         }
@@ -98,8 +101,12 @@ impl Resident {
         self.latest_us.set(before_us);
     }
 
-    /// From now on this one must hear everything that `other` says.
+    /// From now on this one must hear everything that `other` says. One who has said its last may still have its place:
+    /// whether that was before this one came only the server knows.
     pub fn expect(&self, other: &Self) {
+        if other.has_said_last.get() {
+            return;
+        }
         self.inbox.borrow_mut().expect(other.number, other.said.get(), other.latest_us.get());
     }
 
@@ -121,6 +128,7 @@ impl Resident {
     pub fn say(&self, hall: &Hall, intended: Instant, is_last: bool) {
         let number = self.said.get() + 1;
         self.said.set(number);
+        self.has_said_last.set(is_last);
         let time_us = hall.worker.clock.time_us(intended);
         self.latest_us.set(time_us);
         let talk = &hall.worker.plan.talk;
