@@ -78,6 +78,15 @@ impl World {
         if !comes && !own.is_empty() && self.rng.u8(0..10) > 0 {
             return Some(pick(&mut self.rng, &own));
         }
+        // Where its user is by another session, it takes over.
+        let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
+        let elsewhere: Vec<RoomNo> = ties
+            .filter(|((_, other), _)| *other != who && user_id(*other) == user_id(who))
+            .map(|((room, _), _)| *room)
+            .collect();
+        if comes && !elsewhere.is_empty() && self.rng.bool() {
+            return Some(pick(&mut self.rng, &elsewhere));
+        }
         // Mostly one where somebody is, or may soon be, and mostly the same.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.may_hear || tie.held.is_some());
         let used: BTreeSet<RoomNo> = ties.map(|((room, _), _)| *room).collect();
