@@ -3,7 +3,7 @@
 //! What a step wants done is carried out by the [`Rim`] right behind it, so that handlers never see it.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use muster_live::plane::{
     JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
 };
 use muster_live::{
-    CloseReason, Delivery, Millis, Plane, SessionKey, SessionRef, ShardIndex, StreamKey, plane::Audience,
+    CloseReason, Delivery, Millis, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
     stream::SharedPayload,
 };
 use tokio::sync::oneshot;
@@ -27,8 +27,8 @@ pub trait Rim {
     fn hold(&self, session: SessionKey);
     /// Closes a session's socket behind what it was sent.
     fn close(&self, session: SessionKey, reason: CloseReason);
-    /// Sends a message to another shard.
-    fn send(&self, shard: ShardIndex, message: Message);
+    /// Sends a message to another place.
+    fn send(&self, to: Place, message: Message);
     /// Says when the plane wants to be turned, whether it has long work to go on with, and whether sockets should not be
     /// read because what they send would have to wait.
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
@@ -115,9 +115,9 @@ impl Live {
         self.is_broken.get()
     }
 
-    /// Which shard it is.
-    pub fn shard(&self) -> ShardIndex {
-        self.look(Plane::shard)
+    /// Which place it is.
+    pub fn place(&self) -> Place {
+        self.look(Plane::place)
     }
 
     /// Looks at the plane without changing it.
@@ -226,24 +226,25 @@ impl Live {
 
     /// How many are on each of these streams, in their order, hidden ones included.
     pub async fn count(&self, streams: &[StreamKey]) -> Vec<usize> {
-        let shards = self.look(Plane::shards);
-        let mut by_owner = vec![Vec::new(); usize::from(shards)];
-        for (place, stream) in streams.iter().enumerate() {
-            by_owner[usize::from(stream.owner(shards))].push(place);
-        }
+        let mut by_owner: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+        self.look(|plane| {
+            for (index, stream) in streams.iter().enumerate() {
+                by_owner.entry(plane.routes().owner(stream.partition())).or_default().push(index);
+            }
+        });
         let mut asked = Vec::new();
-        for (places, shard) in by_owner.into_iter().zip(0..).filter(|(places, _)| !places.is_empty()) {
-            let streams = places.iter().map(|place| streams[*place].clone()).collect();
+        for (owner, indices) in by_owner {
+            let streams = indices.iter().map(|index| streams[*index].clone()).collect();
             let answer = self.begin(|plane, now, request, out| {
-                plane.ask_shard(now, shard, Up::Count { request, streams }, out);
+                plane.ask_place(now, owner, Up::Count { request, streams }, out);
             });
-            asked.push((places, answer));
+            asked.push((indices, answer));
         }
         let mut counts = vec![0; streams.len()];
-        for (places, answer) in asked {
+        for (indices, answer) in asked {
             let Ok(Reply::Counts(found)) = answer.await else { continue };
-            for (place, count) in places.into_iter().zip(found) {
-                counts[place] = count;
+            for (index, count) in indices.into_iter().zip(found) {
+                counts[index] = count;
             }
         }
         counts
@@ -255,10 +256,11 @@ impl Live {
         self.count(&streams).await.into_iter().map(|count| count > 0).collect()
     }
 
-    /// Asks the same of every shard at once; answers in the shards' order, without those that are stopping.
-    pub async fn ask_every_shard(&self, question: impl Fn(RequestRef) -> Up) -> Vec<Reply> {
-        let ask = |shard| self.begin(|plane, now, request, out| plane.ask_shard(now, shard, question(request), out));
-        let asked: Vec<_> = (0..self.look(Plane::shards)).map(ask).collect();
+    /// Asks the same of every place at once; answers in the places' order, without those that are stopping.
+    pub async fn ask_every_place(&self, question: impl Fn(RequestRef) -> Up) -> Vec<Reply> {
+        let ask = |place| self.begin(|plane, now, request, out| plane.ask_place(now, place, question(request), out));
+        let places = self.look(|plane| plane.routes().places().to_vec());
+        let asked: Vec<_> = places.into_iter().map(ask).collect();
         let mut replies = Vec::new();
         for answer in asked {
             replies.extend(answer.await);
@@ -266,10 +268,10 @@ impl Live {
         replies
     }
 
-    /// Relayed matches of all shards with their sizes.
+    /// Relayed matches of all places with their sizes.
     pub async fn relayed_matches(&self, limit: usize, sizes: (usize, usize)) -> Vec<(StreamKey, usize)> {
         let mut matches = Vec::new();
-        for reply in self.ask_every_shard(|request| Up::Matches { request, limit, sizes }).await {
+        for reply in self.ask_every_place(|request| Up::Matches { request, limit, sizes }).await {
             if let Reply::Matches(found) = reply {
                 matches.extend(found);
             }

@@ -28,7 +28,7 @@ pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Re
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
     // One more tells whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
-    let replies = context.app.live.ask_every_shard(|request| Up::Parties { request, asked: asked.clone() }).await;
+    let replies = context.app.live.ask_every_place(|request| Up::Parties { request, asked: asked.clone() }).await;
     let pages = replies.into_iter().filter_map(|reply| match reply {
         Reply::Parties(page) => Some(page),
         _ => None,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_api::live::Rim;
 use muster_live::plane::Message;
-use muster_live::{CloseReason, Delivery, Millis, SessionKey, ShardIndex};
+use muster_live::{CloseReason, Delivery, Millis, Place, SessionKey, ShardIndex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ use crate::ws::shared::SocketShared;
 /// What one shard sent to another at once.
 pub struct Batch {
     /// Who sent it.
-    pub from: ShardIndex,
+    pub from: Place,
     /// In order.
     pub messages: Vec<Message>,
 }
@@ -112,7 +112,7 @@ impl ShardRim {
         for (messages, sender) in self.collected.borrow_mut().iter_mut().zip(&self.senders) {
             if !messages.is_empty() {
                 // A shard that has ended hears nothing any more: the server is stopping.
-                let _ = sender.send(Batch { from: self.me, messages: std::mem::take(messages) });
+                let _ = sender.send(Batch { from: self.me.into(), messages: std::mem::take(messages) });
             }
         }
     }
@@ -160,8 +160,8 @@ impl Rim for ShardRim {
         self.with_socket(session, |socket| socket.close(reason));
     }
 
-    fn send(&self, shard: ShardIndex, message: Message) {
-        let messages = &mut self.collected.borrow_mut()[usize::from(shard)];
+    fn send(&self, to: Place, message: Message) {
+        let messages = &mut self.collected.borrow_mut()[usize::from(to.shard())];
         if messages.is_empty() {
             self.changed.notify_one();
         }

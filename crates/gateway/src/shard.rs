@@ -20,7 +20,7 @@ use muster_api::App;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ports::revocations::Revocation;
-use muster_live::{CloseReason, Plane, ShardIndex};
+use muster_live::{CloseReason, Plane, Routes, ShardIndex};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -138,7 +138,7 @@ pub struct Shard {
 impl Shard {
     /// Which shard it is.
     pub fn index(&self) -> usize {
-        usize::from(self.app.live.shard())
+        usize::from(self.app.live.place().shard())
     }
 
     /// Another shard, if there is one of this index and it is known already.
@@ -294,7 +294,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
         let shards = senders.len() as ShardIndex;
         let rim = Rc::new(ShardRim::new(me, senders, sockets.clone()));
         let framer = Rc::new(Framer { node: config.node.clone() });
-        let plane = Plane::new(me, shards, config.plane.clone(), framer);
+        let plane = Plane::new(me.into(), Routes::alone(shards), config.plane.clone(), framer);
         let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,
             Err(reason) => {
@@ -370,7 +370,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 live.step(|plane, _, out| plane.run_slice(out));
             }
             () = rim.changed() => {}
-            _ = publishing.tick() => shard.metrics.publish_plane(live.shard(), live.stats()),
+            _ = publishing.tick() => shard.metrics.publish_plane(live.place().shard(), live.stats()),
             () = async { if let Some(stopping) = &mut stopping { stopping.await } }, if stopping.is_some() => return,
             else => return,
         }

@@ -7,6 +7,7 @@ pub mod close;
 pub mod matchmaker;
 pub mod outbox;
 pub mod party;
+pub mod place;
 pub mod plane;
 pub mod registry;
 pub mod rooms;
@@ -16,7 +17,8 @@ pub mod wheel;
 
 pub use close::CloseReason;
 pub use outbox::{Delivery, Discarded, Outbox, OutboxLimits, Overflow, RingLimits};
+pub use place::{Partition, Place, Routes, ShardIndex};
 pub use plane::{Plane, PlaneConfig};
 pub use registry::{Registry, SessionInfo, SessionKey};
 pub use session::{Directive, KeepAlive, KeepAliveConfig, Millis};
-pub use stream::{Encoding, Presence, SessionRef, ShardIndex, StreamKey};
+pub use stream::{Encoding, Presence, SessionRef, StreamKey};

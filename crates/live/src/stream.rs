@@ -7,11 +7,9 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
 use crate::party;
+use crate::place::{Hash, Partition, Place};
 use crate::registry::SessionKey;
 use crate::rooms;
-
-/// A shard's number, from 0.
-pub type ShardIndex = u16;
 
 /// The modes of streams that the protocol knows; game code and extensions use others.
 pub mod mode {
@@ -76,62 +74,31 @@ impl StreamKey {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// The shard that owns it. Streams about the same subject have the same owner, whatever their mode: a party and
-    /// its stream, a user's notifications and status. All views of the lobby are owned where the directory is.
-    pub fn owner(&self, shards: ShardIndex) -> ShardIndex {
-        let mut hash = Fnv::default();
-        if self.mode == mode::LOBBY {
-            return hash.shard(shards);
+    /// Its partition. Streams about the same subject have the same, whatever their mode: a party and its stream, a
+    /// user's notifications and status. All views of the lobby lie where the directory is.
+    pub fn partition(&self) -> Partition {
+        let mut hash = Hash::default();
+        if self.mode != mode::LOBBY {
+            hash.write(self.subject.as_bytes());
+            hash.write(self.subcontext.as_bytes());
+            hash.write(self.label().as_bytes());
         }
-        hash.write(self.subject.as_bytes());
-        hash.write(self.subcontext.as_bytes());
-        hash.write(self.label().as_bytes());
-        hash.shard(shards)
+        hash.partition()
     }
 }
 
-/// The owner of what a name alone identifies: a template, a pool.
-pub fn owner_of_name(name: &str, shards: ShardIndex) -> ShardIndex {
-    let mut hash = Fnv::default();
-    hash.write(name.as_bytes());
-    hash.shard(shards)
-}
-
-/// FNV-1a: the same on every shard and in every build.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    /// The low bits of FNV are weak, so the high ones are folded in.
-    fn shard(&self, shards: ShardIndex) -> ShardIndex {
-        let folded = self.0 ^ (self.0 >> 32);
-        (folded % u64::from(shards.max(1))) as ShardIndex
-    }
-}
-
-/// A session from anywhere: its shard, and its place there.
+/// A session from anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionRef {
-    /// The shard of its socket.
-    pub shard: ShardIndex,
-    /// Its place there.
+    /// Where its socket is.
+    pub place: Place,
+    /// Its key there.
     pub key: SessionKey,
 }
 
 impl SessionRef {
     /// No session: for somebody who is known and need not be connected.
-    pub const NOBODY: Self = Self { shard: ShardIndex::MAX, key: SessionKey::NONE };
+    pub const NOBODY: Self = Self { place: Place::NONE, key: SessionKey::NONE };
 }
 
 /// How a session's frames are encoded.
@@ -213,18 +180,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_about_one_subject_have_one_owner_and_others_spread() {
+    fn streams_about_one_subject_have_one_partition_and_others_spread() {
         let id = |n: u128| Uuid::from_u128(n << 64 | 0x4000_8000 << 32);
         let mut counts = [0; 4];
+        let mut count = |partition: Partition| counts[usize::from(partition.number() % 4)] += 1;
         for n in 0..4_000 {
-            let owner = StreamKey::about(mode::PARTY, id(n)).owner(4);
-            assert_eq!(owner, StreamKey::about(mode::MATCH_RELAYED, id(n)).owner(4));
-            counts[usize::from(owner)] += 1;
-        }
-        for n in 0..4_000 {
-            counts[usize::from(
-                StreamKey::new(mode::CHANNEL, Uuid::nil(), Uuid::nil(), &format!("room-{n}")).owner(4),
-            )] += 1;
+            let partition = StreamKey::about(mode::PARTY, id(n)).partition();
+            assert_eq!(partition, StreamKey::about(mode::MATCH_RELAYED, id(n)).partition());
+            count(partition);
+            count(StreamKey::new(mode::CHANNEL, Uuid::nil(), Uuid::nil(), &format!("room-{n}")).partition());
         }
         assert!(counts.iter().all(|count| (1_800..2_200).contains(count)), "{counts:?}");
     }

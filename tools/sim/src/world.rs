@@ -18,7 +18,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use muster_live::party;
 use muster_live::plane::{LaneKind, Message, Output};
-use muster_live::{Encoding, Millis, Plane, SessionRef, ShardIndex};
+use muster_live::{Encoding, Millis, Plane, Routes, SessionRef, ShardIndex, StreamKey};
 
 use crate::faults::{Fault, Faults};
 use crate::frames::{Encoder, Say, StreamId, Version};
@@ -86,6 +86,7 @@ struct Answers {
 pub struct World {
     scenario: Rc<Scenario>,
     now: Millis,
+    routes: Routes,
     planes: Vec<Plane>,
     queues: BTreeMap<(ShardIndex, ShardIndex), VecDeque<Message>>,
     /// Messages with credit that a shard sent another, less those that the other gave back.
@@ -179,10 +180,12 @@ impl World {
         if fault == Some(Fault::StayOn) {
             (config.single_match, config.single_party) = (false, false);
         }
-        let plane = |me| Plane::new(me, scenario.shards, config.clone(), encoder.clone());
+        let routes = Routes::alone(scenario.shards);
+        let plane = |me: ShardIndex| Plane::new(me.into(), routes.clone(), config.clone(), encoder.clone());
         Self {
             now: 1_000,
             planes: (0..scenario.shards).map(plane).collect(),
+            routes,
             queues: BTreeMap::new(),
             under_way: BTreeMap::new(),
             paused_until: vec![0; usize::from(scenario.shards)],
@@ -245,21 +248,26 @@ impl World {
         }
         self.faults.alter_deliveries(&mut out.deliveries);
         for (key, frame, delivery) in out.deliveries {
-            self.deliver(SessionRef { shard, key }, &frame, delivery)?;
+            self.deliver(SessionRef { place: shard.into(), key }, &frame, delivery)?;
         }
         for (key, reason) in out.closes {
-            self.told_to_close(SessionRef { shard, key }, reason);
+            self.told_to_close(SessionRef { place: shard.into(), key }, reason);
         }
         for found in &out.matches {
             self.matched(found)?;
         }
         for (to, message) in out.sends {
-            self.send(shard, to, message)?;
+            self.send(shard, to.shard(), message)?;
         }
         self.note_left_for_others(shard)?;
         self.check_limits(shard)?;
         self.check_owned_rooms(shard)?;
         Ok(result)
+    }
+
+    /// The shard that owns a stream.
+    fn owning_shard(&self, stream: &StreamKey) -> ShardIndex {
+        self.routes.owner(stream.partition()).shard()
     }
 
     fn send(&mut self, from: ShardIndex, to: ShardIndex, message: Message) -> Checked {
@@ -311,7 +319,7 @@ impl World {
         let busy = shards.filter(|shard| self.planes[usize::from(*shard)].is_busy() && !self.is_paused(*shard));
         next.extend(busy.map(Next::Slice));
         next.extend(self.closing.iter().map(|who| Next::Close(*who)));
-        let is_awake = |who: Who| !self.is_paused(self.clients[&who].at.shard);
+        let is_awake = |who: Who| !self.is_paused(self.clients[&who].at.place.shard());
         let entering = self.rooms.entering.iter().enumerate().filter(|(_, entering)| is_awake(entering.who));
         next.extend(entering.map(|(place, _)| Next::Enter(place)));
         let follow_ups = self.follow_ups.iter().enumerate().filter(|(_, next)| is_awake(self.who_follows(next)));
@@ -324,7 +332,7 @@ impl World {
                 let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front);
                 if let Some(message) = message {
                     self.trace.step(|| format!("  {to} takes {}", name(&message)), &[u64::from(to)]);
-                    self.step(to, |plane, now, out| plane.receive(now, from, message, out))?;
+                    self.step(to, |plane, now, out| plane.receive(now, from.into(), message, out))?;
                 }
             }
             Next::Slice(shard) => {

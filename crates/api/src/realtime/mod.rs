@@ -155,7 +155,7 @@ impl SocketSession {
     }
 
     fn session_ref(&self) -> SessionRef {
-        SessionRef { shard: self.app.live.shard(), key: self.key }
+        SessionRef { place: self.app.live.place(), key: self.key }
     }
 
     /// Who asks, for owners of rooms.

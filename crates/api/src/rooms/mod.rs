@@ -140,13 +140,13 @@ async fn spectate(app: &App, asker: &Asker, request: shape::Spectate) -> Result<
     nothing()
 }
 
-/// A room's id that belongs to the shard of a user, where that user's rooms are counted.
+/// A room's id whose owner is that of a user, where that user's rooms are counted.
 fn room_id_for(app: &App, user: muster_domain::UserId) -> RoomId {
-    let shards = app.live.look(muster_live::Plane::shards);
-    let owner = StreamKey::notifications(user).owner(shards);
+    let routes = app.live.look(|plane| plane.routes().clone());
+    let owner = routes.owner(StreamKey::notifications(user).partition());
     let mut id = app.random_uuid();
-    // Each try fits with a probability of one in as many as there are shards.
-    while RoomId(id).stream().owner(shards) != owner {
+    // Each try fits with a probability of one in as many as there are places.
+    while routes.owner(RoomId(id).stream().partition()) != owner {
         id = app.random_uuid();
     }
     RoomId(id)

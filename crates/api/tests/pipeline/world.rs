@@ -22,7 +22,7 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
 use muster_live::plane::Message;
-use muster_live::{CloseReason, Delivery, Millis, Plane, PlaneConfig, SessionKey, ShardIndex};
+use muster_live::{CloseReason, Delivery, Millis, Place, Plane, PlaneConfig, Routes, SessionKey};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
 use serde_json::Value;
@@ -136,8 +136,8 @@ impl Rim for TestRim {
         self.closed.borrow_mut().push((session, reason));
     }
 
-    fn send(&self, shard: ShardIndex, message: Message) {
-        panic!("there is one shard: {message:?} for {shard}");
+    fn send(&self, to: Place, message: Message) {
+        panic!("there is one shard: {message:?} for {to:?}");
     }
 
     fn settle(&self, _next_due: Option<Millis>, _is_busy: bool, _is_congested: bool) {}
@@ -248,7 +248,7 @@ impl World {
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
             live: Rc::new(Live::new(
-                Plane::new(0, 1, setup.plane, Rc::new(Framer { node: setup.live.node.clone() })),
+                Plane::new(0.into(), Routes::alone(1), setup.plane, Rc::new(Framer { node: setup.live.node.clone() })),
                 rim.clone(),
             )),
             live_rules: setup.live,

@@ -42,7 +42,7 @@ fn session(letter: char) -> SessionRef {
     };
     let mut registry = Registry::default();
     let keys: Vec<_> = ('a'..=letter).map(|_| registry.open(info(), ())).collect();
-    SessionRef { shard: 0, key: keys[keys.len() - 1] }
+    SessionRef { place: crate::Place::from(0), key: keys[keys.len() - 1] }
 }
 
 fn letter(session: SessionRef) -> char {

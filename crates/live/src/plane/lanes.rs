@@ -1,15 +1,16 @@
-//! The lanes to other shards: in order, and with credits for what players cause.
+//! The lanes to other places: in order, and with credits for what players cause.
 //!
 //! What a session's own doings are bounded by (joins, leaves, answers) costs no credit. Published messages do: up to the
 //! owner, and fanned out from it. Who is out of credits waits here, and with it all that follows on the lane.
 
 use std::collections::VecDeque;
 
+use super::Map;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
 use crate::party;
-use crate::stream::ShardIndex;
+use crate::place::Place;
 
 /// Messages with credit that may be under way on one lane: published ones towards an owner.
 pub const UP_CREDITS: u32 = 1_024;
@@ -77,53 +78,63 @@ impl<M: Traffic> Lane<M> {
     }
 }
 
-/// The lanes between one shard and each of the others.
+/// The lanes between one place and another.
+#[derive(Debug)]
+struct Pair {
+    up: Lane<Up>,
+    down: Lane<Down>,
+    /// Worked off and not yet given back, by lane.
+    worked_off: [u32; 2],
+}
+
+/// The lanes between one place and each of the others.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    up: Vec<Lane<Up>>,
-    down: Vec<Lane<Down>>,
-    /// Worked off and not yet given back, by shard and lane.
-    worked_off: Vec<[u32; 2]>,
+    /// Those that were used.
+    pairs: Map<Place, Pair>,
+    /// That each lane begins with.
+    credits: [u32; 2],
     /// So many are given back at once, by lane.
     give_back: [u32; 2],
 }
 
 impl Lanes {
-    pub(super) fn new(shards: ShardIndex, config: &PlaneConfig) -> Self {
-        let PlaneConfig { up_credits, down_credits, .. } = *config;
-        Self {
-            up: (0..shards).map(|_| Lane::new(up_credits)).collect(),
-            down: (0..shards).map(|_| Lane::new(down_credits)).collect(),
-            worked_off: vec![[0; 2]; usize::from(shards)],
-            give_back: [up_credits, down_credits].map(|credits| (credits / 4).max(1)),
-        }
+    pub(super) fn new(config: &PlaneConfig) -> Self {
+        let credits = [config.up_credits, config.down_credits];
+        Self { pairs: Map::default(), credits, give_back: credits.map(|credits| (credits / 4).max(1)) }
     }
 
-    pub(super) fn up(&mut self, to: ShardIndex, up: Up, out: &mut Output) {
-        if let Some(up) = self.up[usize::from(to)].admit(up) {
+    fn with(&mut self, place: Place) -> &mut Pair {
+        let [up, down] = self.credits;
+        let pair = || Pair { up: Lane::new(up), down: Lane::new(down), worked_off: [0; 2] };
+        self.pairs.entry(place).or_insert_with(pair)
+    }
+
+    pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Output) {
+        if let Some(up) = self.with(to).up.admit(up) {
             out.sends.push((to, Message::Up(up)));
         }
     }
 
-    pub(super) fn down(&mut self, to: ShardIndex, down: Down, out: &mut Output) {
-        if let Some(down) = self.down[usize::from(to)].admit(down) {
+    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
+        if let Some(down) = self.with(to).down.admit(down) {
             out.sends.push((to, Message::Down(down)));
         }
     }
 
     /// More may be sent.
-    pub(super) fn credit(&mut self, from: ShardIndex, kind: LaneKind, count: u32, out: &mut Output) {
-        let at = usize::from(from);
+    pub(super) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Output) {
+        let pair = self.with(from);
         match kind {
             LaneKind::Up => {
-                self.up[at].credits += count;
-                while let Some(up) = self.up[at].next() {
+                pair.up.credits += count;
+                while let Some(up) = pair.up.next() {
                     out.sends.push((from, Message::Up(up)));
                 }
             }
             LaneKind::Down => {
-                self.down[at].credits += count;
-                while let Some(down) = self.down[at].next() {
+                pair.down.credits += count;
+                while let Some(down) = pair.down.next() {
                     out.sends.push((from, Message::Down(down)));
                 }
             }
@@ -131,17 +142,18 @@ impl Lanes {
     }
 
     /// A message with credit was worked off. Credits go back in quarters, not one by one.
-    pub(super) fn worked_off(&mut self, from: ShardIndex, kind: LaneKind, out: &mut Output) {
-        let lane = kind as usize;
-        let count = &mut self.worked_off[usize::from(from)][lane];
+    pub(super) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Output) {
+        let (lane, give_back) = (kind as usize, self.give_back);
+        let count = &mut self.with(from).worked_off[lane];
         *count += 1;
-        if *count >= self.give_back[lane] {
+        if *count >= give_back[lane] {
             out.sends.push((from, Message::Credit(kind, std::mem::take(count))));
         }
     }
 
     /// Messages waiting for credit towards owners, and from here as an owner.
     pub(super) fn waiting(&self) -> (usize, usize) {
-        (self.up.iter().map(|lane| lane.waiting.len()).sum(), self.down.iter().map(|lane| lane.waiting.len()).sum())
+        let waiting = |pair: &Pair| (pair.up.waiting.len(), pair.down.waiting.len());
+        self.pairs.values().map(waiting).fold((0, 0), |sum, here| (sum.0 + here.0, sum.1 + here.1))
     }
 }

@@ -13,8 +13,9 @@ use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, 
 use super::options::PlaneConfig;
 use super::output::Output;
 use crate::outbox::Delivery;
+use crate::place::Place;
 use crate::registry::{Registry, SessionKey};
-use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, StreamKey, mode};
+use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
 
 /// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
 pub const SLICE_DELIVERIES: usize = 2_048;
@@ -108,7 +109,7 @@ struct Listeners {
 
 /// See the module.
 pub(super) struct Local {
-    pub me: ShardIndex,
+    pub me: Place,
     pub encode: Rc<dyn Encode>,
     pub sessions: Registry<Session>,
     pub lanes: Lanes,
@@ -123,12 +124,12 @@ pub(super) struct Local {
 }
 
 impl Local {
-    pub(super) fn new(me: ShardIndex, shards: ShardIndex, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+    pub(super) fn new(me: Place, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             me,
             encode,
             sessions: Registry::default(),
-            lanes: Lanes::new(shards, config),
+            lanes: Lanes::new(config),
             slice_deliveries: config.slice_deliveries.max(1),
             listeners: Map::default(),
             busy: VecDeque::new(),
@@ -142,7 +143,7 @@ impl Local {
         let info = self.sessions.info(key)?;
         let session = self.sessions.get(key)?;
         Some(Presence {
-            session: SessionRef { shard: self.me, key },
+            session: SessionRef { place: self.me, key },
             session_id: info.session_id,
             user_id: info.user_id,
             username: session.username.clone(),
@@ -161,7 +162,7 @@ impl Local {
         coming: Coming,
         streams_max: usize,
     ) -> Result<(u32, Option<Listener>), JoinRefusal> {
-        let session = SessionRef { shard: self.me, key };
+        let session = SessionRef { place: self.me, key };
         let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
         if on.present.replace(serial).is_none() {
             (on.hidden, on.persistence) = (coming.hidden, coming.persistence);
@@ -195,7 +196,7 @@ impl Local {
             Some(Hearing { join, .. }) => *join = None,
             None => on.hearing = Some(Hearing { since: serial, join: None }),
         }
-        Ok(Some(Listener { session: SessionRef { shard: self.me, key }, encoding, serial }))
+        Ok(Some(Listener { session: SessionRef { place: self.me, key }, encoding, serial }))
     }
 
     /// What a session has to do with a stream, a new serial, and the session's encoding.
@@ -222,7 +223,7 @@ impl Local {
     pub(super) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
         let session = self.sessions.get(key)?;
         let serial = session.streams.iter().find(|on| on.stream == *stream)?.hearing?.join?;
-        Some(Listener { session: SessionRef { shard: self.me, key }, encoding: session.encoding, serial })
+        Some(Listener { session: SessionRef { place: self.me, key }, encoding: session.encoding, serial })
     }
 
     /// Whether the owner has let a session hear a stream.
@@ -245,7 +246,7 @@ impl Local {
         if hearing.is_some() && !hears {
             self.deafen(key, stream);
         }
-        let session = SessionRef { shard: self.me, key };
+        let session = SessionRef { place: self.me, key };
         let heard = hearing.filter(|_| !hears).map(|hearing| Heard {
             listener: Listener { session, encoding, serial: hearing.since },
             by_join: hearing.join.is_some(),
@@ -271,7 +272,7 @@ impl Local {
     /// Closes a session, and answers what it had to do with streams.
     pub(super) fn close(&mut self, key: SessionKey) -> Vec<(StreamKey, Forgotten)> {
         let Some(session) = self.sessions.close(key) else { return Vec::new() };
-        let (me, encoding) = (SessionRef { shard: self.me, key }, session.encoding);
+        let (me, encoding) = (SessionRef { place: self.me, key }, session.encoding);
         let forgotten = session.streams.into_iter().map(|on| {
             let heard = on.hearing.map(|hearing| Heard {
                 listener: Listener { session: me, encoding, serial: hearing.since },
@@ -287,7 +288,7 @@ impl Local {
 
     /// From now on the matchmaker has to be told when the session closes. Those of a party leave the party.
     pub(super) fn note_ticket(&mut self, session: SessionRef) {
-        if session.shard == self.me
+        if session.place == self.me
             && let Some(session) = self.sessions.get_mut(session.key)
         {
             session.has_tickets = true;
@@ -310,7 +311,7 @@ impl Local {
     }
 
     /// Sends down, or does at once what concerns this shard.
-    pub(super) fn down(&mut self, to: ShardIndex, down: Down, out: &mut Output) {
+    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
         if to == self.me {
             self.receive(down, out);
         } else {

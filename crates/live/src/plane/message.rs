@@ -12,15 +12,16 @@ use super::pool::{PoolAsk, PoolReply};
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::party;
+use crate::place::Place;
 use crate::registry::SessionKey;
 use crate::rooms;
-use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
+use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 
 /// A question and who waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestRef {
-    /// The shard that asks.
-    pub shard: ShardIndex,
+    /// Who asks.
+    pub place: Place,
     /// Its number there.
     pub id: u64,
 }

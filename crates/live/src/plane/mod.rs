@@ -35,10 +35,11 @@ pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 
 use crate::close::CloseReason;
 use crate::party::Parties;
+use crate::place::{Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
 use crate::rooms::Rooms;
 use crate::session::Millis;
-use crate::stream::{Encode, Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey};
+use crate::stream::{Encode, Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 use crate::wheel::Wheel;
 
 /// Maps whose order nothing depends on.
@@ -46,7 +47,7 @@ pub(crate) type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::Rand
 
 /// See the module.
 pub struct Plane {
-    shards: ShardIndex,
+    routes: Routes,
     config: PlaneConfig,
     local: Local,
     streams: Streams,
@@ -57,18 +58,18 @@ pub struct Plane {
     rooms_timer: Option<Millis>,
     wheel: Wheel<Timer>,
     due: Vec<Timer>,
-    /// What owners were told while the way down was blocked, in order, with the shard it came from.
-    held: VecDeque<(ShardIndex, Up)>,
+    /// What owners were told while the way down was blocked, in order, with the place it came from.
+    held: VecDeque<(Place, Up)>,
     next_request: u64,
 }
 
 impl Plane {
-    /// The plane of shard `me` of `shards`.
-    pub fn new(me: ShardIndex, shards: ShardIndex, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+    /// The plane of place `me`.
+    pub fn new(me: Place, routes: Routes, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         let pool_config = config.matchmaker;
         Self {
-            shards,
-            local: Local::new(me, shards, &config, encode),
+            routes,
+            local: Local::new(me, &config, encode),
             rooms: Rooms::new(config.rooms.clone()),
             config,
             streams: Streams::default(),
@@ -82,20 +83,20 @@ impl Plane {
         }
     }
 
-    /// Which shard it is.
-    pub fn shard(&self) -> ShardIndex {
+    /// Which place it is.
+    pub fn place(&self) -> Place {
         self.local.me
     }
 
-    /// How many shards there are.
-    pub fn shards(&self) -> ShardIndex {
-        self.shards
+    /// Who owns what.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     /// A number for a question of this shard; its answer comes in [`Output::replies`].
     pub fn request(&mut self) -> RequestRef {
         self.next_request += 1;
-        RequestRef { shard: self.local.me, id: self.next_request }
+        RequestRef { place: self.local.me, id: self.next_request }
     }
 
     /// A session of this shard opened.
@@ -174,7 +175,7 @@ impl Plane {
         };
         let presence = Presence { hidden, persistence, status, ..presence };
         let join = Join { stream: stream.clone(), presence, listener, serial, condition, request };
-        self.send_up(now, stream.owner(self.shards), Up::Join(Box::new(join)), out);
+        self.send_up(now, self.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
     }
 
     /// Takes a session from a stream. Answers whether it was there.
@@ -189,7 +190,7 @@ impl Plane {
         if let Some(listener) = self.local.listener(key, &stream)
             && self.local.note_listen(key, &stream, self.config.session_streams_max).is_ok()
         {
-            let owner = stream.owner(self.shards);
+            let owner = self.routes.owner(stream.partition());
             self.send_up(now, owner, Up::Listen { stream: stream.clone(), listener, request: None }, out);
         }
         let forgotten = self.local.forget_presence(key, &stream);
@@ -206,7 +207,7 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Output,
     ) {
-        let owner = stream.owner(self.shards);
+        let owner = self.routes.owner(stream.partition());
         match self.local.note_listen(key, &stream, self.config.session_streams_max) {
             Ok(Some(listener)) => self.send_up(now, owner, Up::Listen { stream, listener, request }, out),
             Ok(None) => {
@@ -227,17 +228,17 @@ impl Plane {
 
     /// Asks or tells the owner of a stream.
     pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Output) {
-        self.send_up(now, stream.owner(self.shards), up, out);
+        self.send_up(now, self.routes.owner(stream.partition()), up, out);
     }
 
-    /// Asks or tells a shard as an owner.
-    pub fn ask_shard(&mut self, now: Millis, shard: ShardIndex, up: Up, out: &mut Output) {
-        self.send_up(now, shard, up, out);
+    /// Asks or tells a place as an owner.
+    pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Output) {
+        self.send_up(now, place, up, out);
     }
 
     /// Sends something to those who hear a stream.
     pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Output) {
-        self.send_up(now, publish.stream.owner(self.shards), Up::Publish(publish), out);
+        self.send_up(now, self.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
     /// Closes a session of this shard, behind what it was sent and a last message.
@@ -248,11 +249,11 @@ impl Plane {
     /// Sends something to one session, wherever it is.
     pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Output) {
         let delivery = crate::outbox::Delivery::Reliable;
-        self.local.down(session.shard, Down::Push { session: session.key, payload, delivery }, out);
+        self.local.down(session.place, Down::Push { session: session.key, payload, delivery }, out);
     }
 
     /// A message from another shard.
-    pub fn receive(&mut self, now: Millis, from: ShardIndex, message: Message, out: &mut Output) {
+    pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Output) {
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Down(down) => {
@@ -340,14 +341,14 @@ impl Plane {
     /// Tells the owner of a stream what a session has to do with it no more. Answers whether it was there.
     fn tell_forgotten(&mut self, now: Millis, stream: StreamKey, forgotten: Forgotten, out: &mut Output) -> bool {
         let was_present = forgotten.was_present;
-        let owner = stream.owner(self.shards);
+        let owner = self.routes.owner(stream.partition());
         if let Some(up) = forgotten.into_up(stream) {
             self.send_up(now, owner, up, out);
         }
         was_present
     }
 
-    fn send_up(&mut self, now: Millis, to: ShardIndex, up: Up, out: &mut Output) {
+    fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Output) {
         if to == self.local.me {
             self.receive_up(now, to, up, out);
         } else {
@@ -356,7 +357,7 @@ impl Plane {
     }
 
     /// As an owner. While the way down is blocked nothing more is taken in, in order.
-    fn receive_up(&mut self, now: Millis, from: ShardIndex, up: Up, out: &mut Output) {
+    fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
         if !self.held.is_empty() || self.local.lanes.waiting().1 > 0 {
             self.held.push_back((from, up));
         } else {
@@ -372,7 +373,7 @@ impl Plane {
         }
     }
 
-    fn own(&mut self, now: Millis, from: ShardIndex, up: Up, out: &mut Output) {
+    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
         let has_credit = from != self.local.me && lanes::Traffic::needs_credit(&up);
         let mut owning = self.owning(now, out);
         match up {
@@ -424,7 +425,7 @@ impl Plane {
             streams: &mut self.streams,
             parties: &mut self.parties,
             rooms: &mut self.rooms,
-            shards: self.shards,
+            routes: &self.routes,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

@@ -6,8 +6,8 @@ use super::message::{Message, Reply};
 use super::pool::Matched;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
+use crate::place::Place;
 use crate::registry::SessionKey;
-use crate::stream::ShardIndex;
 
 /// The effects of a step, to be carried out in this order: which questions were answered, what sessions are sent, which
 /// of them close, what other shards are told. Who learns from an answer who is on a stream must learn it before the
@@ -21,7 +21,7 @@ pub struct Output {
     /// Sessions of this shard to be closed, after what they were sent.
     pub closes: Vec<(SessionKey, CloseReason)>,
     /// Messages for other shards, in order for each.
-    pub sends: Vec<(ShardIndex, Message)>,
+    pub sends: Vec<(Place, Message)>,
     /// What the matchmaker matched: its players are to be told.
     pub matches: Vec<Matched>,
 }

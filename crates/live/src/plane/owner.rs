@@ -14,27 +14,28 @@ use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
+use crate::place::{Place, Routes};
 use crate::rooms::Rooms;
 use crate::session::Millis;
-use crate::stream::{Encoding, Presence, SessionRef, ShardIndex, SharedPayload, StreamKey, mode};
+use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
 use crate::wheel::Wheel;
 
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     pub presences: Presences,
     /// Which shards hear it, by how many sessions of each encoding.
-    listeners: Vec<(ShardIndex, [u32; 2])>,
+    listeners: Vec<(Place, [u32; 2])>,
     /// Joins and leaves that wait to be told together.
     pub news: News,
 }
 
 impl Stream {
-    fn count_listener(&mut self, shard: ShardIndex, encoding: Encoding) {
-        let position = self.listeners.iter().position(|(other, _)| *other == shard);
+    fn count_listener(&mut self, place: Place, encoding: Encoding) {
+        let position = self.listeners.iter().position(|(other, _)| *other == place);
         let counts = match position {
             Some(position) => &mut self.listeners[position].1,
             None => {
-                self.listeners.push((shard, [0; 2]));
+                self.listeners.push((place, [0; 2]));
                 let last = self.listeners.len() - 1;
                 &mut self.listeners[last].1
             }
@@ -42,8 +43,8 @@ impl Stream {
         counts[encoding as usize] += 1;
     }
 
-    fn discount_listener(&mut self, shard: ShardIndex, encoding: Encoding) {
-        let Some(position) = self.listeners.iter().position(|(other, _)| *other == shard) else { return };
+    fn discount_listener(&mut self, place: Place, encoding: Encoding) {
+        let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
         counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
         if *counts == [0; 2] {
@@ -93,7 +94,7 @@ pub(super) struct Owning<'a> {
     pub streams: &'a mut Streams,
     pub parties: &'a mut Parties,
     pub rooms: &'a mut Rooms,
-    pub shards: ShardIndex,
+    pub routes: &'a Routes,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
@@ -110,7 +111,7 @@ impl Owning<'_> {
             let request = request.map(|request| request.id);
             let refusal = JoinRefusal::Empty;
             let refused = Down::Refused { stream: key, session: session.key, serial, request, refusal };
-            self.local.down(session.shard, refused, self.out);
+            self.local.down(session.place, refused, self.out);
             return;
         }
         if let Condition::Alone(payload, reason) = &condition {
@@ -126,7 +127,7 @@ impl Owning<'_> {
         if let Some(request) = request {
             let (presences, total) = stream.snapshot(self.config.snapshot_max);
             let joined = Joined { is_new, presences, total };
-            self.local.down(request.shard, Down::Reply(request.id, Reply::Joined(Ok(joined))), self.out);
+            self.local.down(request.place, Down::Reply(request.id, Reply::Joined(Ok(joined))), self.out);
         }
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
         let presence = Arc::new(presence);
@@ -156,14 +157,14 @@ impl Owning<'_> {
         let Some(stream) = self.streams.map.get(key) else { return };
         for other in stream.presences.iter().map(|other| other.session).filter(|other| *other != session) {
             let close = Down::Close { session: other.key, payload: Some(payload.clone()), reason };
-            self.local.down(other.shard, close, self.out);
+            self.local.down(other.place, close, self.out);
         }
     }
 
     fn begin_listening(&mut self, key: StreamKey, listener: Listener) {
         let stream = self.streams.map.entry(key.clone()).or_default();
-        stream.count_listener(listener.session.shard, listener.encoding);
-        self.local.down(listener.session.shard, Down::Listening { stream: key, listener }, self.out);
+        stream.count_listener(listener.session.place, listener.encoding);
+        self.local.down(listener.session.place, Down::Listening { stream: key, listener }, self.out);
     }
 
     /// A session goes from a stream. Answers its presence, if it was there.
@@ -174,7 +175,7 @@ impl Owning<'_> {
         heard: Option<Encoding>,
     ) -> Option<Arc<Presence>> {
         if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
-            stream.discount_listener(session.shard, encoding);
+            stream.discount_listener(session.place, encoding);
         }
         let left = self.remove(key, session);
         let presence = left.as_ref().map(|here| here.presence.clone());
@@ -191,7 +192,7 @@ impl Owning<'_> {
         let stream = self.streams.map.get_mut(key)?;
         let here = stream.presences.remove(session)?;
         if let Some(encoding) = here.heard {
-            stream.discount_listener(session.shard, encoding);
+            stream.discount_listener(session.place, encoding);
         }
         self.streams.presences -= 1;
         Some(here)
@@ -216,7 +217,7 @@ impl Owning<'_> {
             let mut frames = Frames::default();
             frames.set(listener.encoding, self.local.encode.frame(&*payload, listener.encoding));
             let (audience, delivery) = (LocalAudience::Only(vec![session.key]), Delivery::Reliable);
-            self.local.down(session.shard, Down::Fanout { stream: key.clone(), frames, audience, delivery }, self.out);
+            self.local.down(session.place, Down::Fanout { stream: key.clone(), frames, audience, delivery }, self.out);
         }
         self.announce(key, Some(presence), None);
     }
@@ -225,7 +226,7 @@ impl Owning<'_> {
     pub(super) fn expel(&mut self, key: &StreamKey, listener: Listener, seen: bool) {
         let session = listener.session;
         let here = self.remove(key, session);
-        self.local.down(session.shard, Down::Removed { stream: key.clone(), listener }, self.out);
+        self.local.down(session.place, Down::Removed { stream: key.clone(), listener }, self.out);
         if let Some(here) = here.filter(|_| seen) {
             self.announce(key, None, Some(here));
         }
@@ -235,7 +236,7 @@ impl Owning<'_> {
     /// Sends something to one session.
     pub(super) fn push(&mut self, session: SessionRef, payload: SharedPayload) {
         let push = Down::Push { session: session.key, payload, delivery: Delivery::Reliable };
-        self.local.down(session.shard, push, self.out);
+        self.local.down(session.place, push, self.out);
     }
 
     pub(super) fn listen(&mut self, key: StreamKey, listener: Listener, request: Option<RequestRef>) {
@@ -244,7 +245,7 @@ impl Owning<'_> {
             let reply = snapshot.map_or(Reply::Presences(Vec::new(), 0), |(presences, total)| {
                 Reply::Presences(presences.to_vec(), total)
             });
-            self.local.down(request.shard, Down::Reply(request.id, reply), self.out);
+            self.local.down(request.place, Down::Reply(request.id, reply), self.out);
         }
         // Who hears by its join already goes on to hear by itself, and was counted.
         let heard = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.heard_mut(listener.session));
@@ -256,7 +257,7 @@ impl Owning<'_> {
     pub(super) fn unlisten(&mut self, key: &StreamKey, listener: Listener, by_join: bool) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
         if !by_join || stream.presences.heard_mut(listener.session).and_then(Option::take).is_some() {
-            stream.discount_listener(listener.session.shard, listener.encoding);
+            stream.discount_listener(listener.session.place, listener.encoding);
         }
         self.drop_if_unused(key);
     }
@@ -290,7 +291,7 @@ impl Owning<'_> {
     pub(super) fn count(&mut self, request: RequestRef, streams: &[StreamKey]) {
         let count = |key| self.streams.map.get(key).map_or(0, |stream| stream.presences.len());
         let counts = streams.iter().map(count).collect();
-        self.local.down(request.shard, Down::Reply(request.id, Reply::Counts(counts)), self.out);
+        self.local.down(request.place, Down::Reply(request.id, Reply::Counts(counts)), self.out);
     }
 
     pub(super) fn list(
@@ -305,7 +306,7 @@ impl Owning<'_> {
             stream.news.shown(&stream.presences);
             stream.presences.page(with_hidden, skip, limit)
         });
-        self.local.down(request.shard, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
+        self.local.down(request.place, Down::Reply(request.id, Reply::Presences(presences, total)), self.out);
     }
 
     pub(super) fn list_matches(&mut self, request: RequestRef, limit: usize, sizes: (usize, usize)) {
@@ -314,7 +315,7 @@ impl Owning<'_> {
             self.streams.matches.iter().filter_map(|key| Some((key, self.streams.map.get(key)?.presences.visible())));
         let fitting = sized.filter(|(_, size)| (min..=max).contains(size));
         let found = fitting.take(limit).map(|(key, size)| (key.clone(), size)).collect();
-        self.local.down(request.shard, Down::Reply(request.id, Reply::Matches(found)), self.out);
+        self.local.down(request.place, Down::Reply(request.id, Reply::Matches(found)), self.out);
     }
 }
 
@@ -356,13 +357,13 @@ pub(super) fn fan_out(
         Audience::Only(ids) => chosen(stream, ids),
         Audience::All | Audience::AllBut(_) => Vec::new(),
     };
-    for (shard, _) in &stream.listeners {
+    for (place, _) in &stream.listeners {
         let audience = match audience {
             Audience::All => LocalAudience::All,
-            Audience::AllBut(but) if but.shard == *shard => LocalAudience::AllBut(but.key),
+            Audience::AllBut(but) if but.place == *place => LocalAudience::AllBut(but.key),
             Audience::AllBut(_) => LocalAudience::All,
             Audience::Only(_) => {
-                let here = chosen.iter().filter(|session| session.shard == *shard);
+                let here = chosen.iter().filter(|session| session.place == *place);
                 LocalAudience::Only(here.map(|session| session.key).collect())
             }
         };
@@ -370,7 +371,7 @@ pub(super) fn fan_out(
             continue;
         }
         let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
-        local.down(*shard, message, out);
+        local.down(*place, message, out);
     }
 }
 

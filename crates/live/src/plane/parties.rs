@@ -35,7 +35,7 @@ impl Plane {
         };
         let presence = Presence { persistence: false, ..presence };
         let ask = Box::new(ask(Member { presence, listener }));
-        let owner = stream.owner(self.shards);
+        let owner = self.routes.owner(stream.partition());
         self.send_up(now, owner, Up::Party { request: Some(request), stream, ask }, out);
     }
 
@@ -48,7 +48,7 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Output,
     ) {
-        let owner = stream.owner(self.shards);
+        let owner = self.routes.owner(stream.partition());
         self.send_up(now, owner, Up::Party { request, stream, ask: Box::new(ask) }, out);
     }
 
@@ -70,18 +70,18 @@ impl Owning<'_> {
         if let Some(listener) = comer.filter(|_| reply.is_err())
             && !self.parties.knows(party, listener.session)
         {
-            self.local.down(listener.session.shard, Down::Removed { stream: stream.clone(), listener }, self.out);
+            self.local.down(listener.session.place, Down::Removed { stream: stream.clone(), listener }, self.out);
         }
         self.carry_out(stream, effects);
         // Last, so that whoever hears that it is done is there already.
         if let Some(request) = request {
-            self.local.down(request.shard, Down::Reply(request.id, Reply::Party(reply)), self.out);
+            self.local.down(request.place, Down::Reply(request.id, Reply::Party(reply)), self.out);
         }
     }
 
     pub(super) fn list_parties(&mut self, request: RequestRef, asked: &ListQuery) {
         let found = self.parties.list(asked);
-        self.local.down(request.shard, Down::Reply(request.id, Reply::Parties(found)), self.out);
+        self.local.down(request.place, Down::Reply(request.id, Reply::Parties(found)), self.out);
     }
 
     /// A session leaves a stream, which may be a party's.

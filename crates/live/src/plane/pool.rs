@@ -11,9 +11,10 @@ use super::{Plane, Timer};
 use crate::matchmaker::{
     Completion, Explanation, Match, Matchmaker, MatchmakerTotals, NewTicket, Owner, SLICE_UNITS, Slice, TicketId,
 };
+use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::{Presence, ShardIndex, owner_of_name};
+use crate::stream::Presence;
 
 /// What the pool's owner is asked.
 #[derive(Debug)]
@@ -95,9 +96,9 @@ impl Pool {
 }
 
 impl Plane {
-    /// The shard that owns the pool of tickets.
-    pub fn pool_owner(&self) -> ShardIndex {
-        owner_of_name("matchmaker", self.shards)
+    /// The owner of the pool of tickets.
+    pub fn pool_owner(&self) -> Place {
+        self.routes.owner(Partition::of_name("matchmaker"))
     }
 
     /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].
@@ -129,7 +130,7 @@ impl Plane {
     pub(super) fn own_pool(&mut self, now: Millis, request: Option<RequestRef>, ask: PoolAsk, out: &mut Output) {
         let reply = self.pool.answer(ask, now);
         if let Some(request) = request {
-            self.local.down(request.shard, Down::Reply(request.id, Reply::Pool(reply)), out);
+            self.local.down(request.place, Down::Reply(request.id, Reply::Pool(reply)), out);
         }
         if !self.pool.is_timed && !self.pool.matchmaker.is_empty() {
             self.pool.is_timed = true;

@@ -154,7 +154,7 @@ mod tests {
                 issued_at_sec: 0,
             };
             let (session_id, user_id) = (info.session_id, info.user_id);
-            let session = SessionRef { shard: 0, key: registry.open(info, ()) };
+            let session = SessionRef { place: crate::Place::from(0), key: registry.open(info, ()) };
             let username = n.to_string().into();
             let hidden = hidden.contains(&n);
             Arc::new(Presence { session, session_id, user_id, username, hidden, persistence: false, status: None })

@@ -16,13 +16,14 @@ use super::owner::Owning;
 use super::{JoinRefusal, Listener, Plane, Timer};
 use crate::outbox::Delivery;
 use crate::party::Member;
+use crate::place::Partition;
 use crate::registry::SessionKey;
 use crate::rooms::{
     Actor, Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request, RoomAction, RoomId,
     RoomsConfig, To, ToOwner, ViewKey,
 };
 use crate::session::Millis;
-use crate::stream::{Presence, ShardIndex, StreamKey, mode};
+use crate::stream::{Presence, StreamKey, mode};
 
 impl RoomId {
     /// The stream of a room, whose owner is the room's.
@@ -44,12 +45,12 @@ impl ViewKey {
 }
 
 impl Owner {
-    /// The shard that it is.
-    pub fn shard(&self, shards: ShardIndex) -> ShardIndex {
+    /// Its partition.
+    pub fn partition(&self) -> Partition {
         match self {
-            Self::Room(room) => room.stream().owner(shards),
-            Self::Desk(template) => crate::stream::owner_of_name(template, shards),
-            Self::Directory => StreamKey::about(mode::LOBBY, Uuid::nil()).owner(shards),
+            Self::Room(room) => room.stream().partition(),
+            Self::Desk(template) => Partition::of_name(template),
+            Self::Directory => StreamKey::about(mode::LOBBY, Uuid::nil()).partition(),
         }
     }
 }
@@ -57,7 +58,7 @@ impl Owner {
 impl Plane {
     /// Asks something of an owner of rooms. The answer to the request in it is [`Reply::Rooms`].
     pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Output) {
-        let owner = ask.owner().shard(self.shards);
+        let owner = self.routes.owner(ask.owner().partition());
         self.send_up(now, owner, Up::Rooms(Box::new(ask)), out);
     }
 
@@ -121,7 +122,7 @@ impl Owning<'_> {
             let came = |effect: &Effect| matches!(effect, Effect::Track { listener: who, .. } if *who == listener);
             if !effects.iter().any(came) {
                 let stream = room.stream();
-                self.local.down(listener.session.shard, Down::Removed { stream, listener }, self.out);
+                self.local.down(listener.session.place, Down::Removed { stream, listener }, self.out);
             }
         }
         self.carry_out_rooms(effects);
@@ -173,19 +174,19 @@ impl Owning<'_> {
                     if let Ok(Answer::Joined(joined)) = &answer {
                         self.streams.shown(&joined.state.summary.id.stream());
                     }
-                    self.local.down(to.shard, Down::Reply(to.id, Reply::Rooms(answer)), self.out);
+                    self.local.down(to.place, Down::Reply(to.id, Reply::Rooms(answer)), self.out);
                 }
                 Effect::Track { room, who, listener, seat } => self.track(room, who, listener, seat),
                 Effect::Untrack { room, listener, seen } => self.expel(&room.stream(), listener, seen),
                 Effect::Tell { room, to, event } => self.tell_room(room, to, event),
                 Effect::Lobby { view, delta } => self.tell_lobby(&view, delta),
                 Effect::Send(owner, message) => {
-                    let shard = owner.shard(self.shards);
+                    let place = self.routes.owner(owner.partition());
                     let ask = ToOwner::Across(owner, message);
-                    if shard == self.local.me {
+                    if place == self.local.me {
                         to_self.push_back(ask);
                     } else {
-                        self.local.lanes.up(shard, Up::Rooms(Box::new(ask)), self.out);
+                        self.local.lanes.up(place, Up::Rooms(Box::new(ask)), self.out);
                     }
                 }
             }

@@ -11,9 +11,10 @@ use super::message::{Audience, Down, Frames, LocalAudience};
 use super::owner::{Owning, fan_out};
 use super::presences::{Here, Presences};
 use crate::outbox::Delivery;
+use crate::place::Place;
 use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::{Encoding, Payload, Presence, PresenceEvent, SessionRef, ShardIndex, StreamKey};
+use crate::stream::{Encoding, Payload, Presence, PresenceEvent, SessionRef, StreamKey};
 
 /// How long after one piece of what was kept back the next is told.
 const PIECE_MS: Millis = 1;
@@ -116,21 +117,21 @@ impl Owning<'_> {
     pub(super) fn tell_some(&mut self, key: &StreamKey, sessions: &[SessionRef], payload: &dyn Payload) {
         let Some(stream) = self.streams.map.get(key) else { return };
         let mut frames = Frames::default();
-        let mut shards: Vec<(ShardIndex, Vec<SessionKey>)> = Vec::new();
+        let mut places: Vec<(Place, Vec<SessionKey>)> = Vec::new();
         for session in sessions {
             let Some(encoding) = stream.presences.get(*session).and_then(|here| here.heard) else { continue };
             if frames.get(encoding).is_none() {
                 frames.set(encoding, self.local.encode.frame(payload, encoding));
             }
-            match shards.iter_mut().find(|(shard, _)| *shard == session.shard) {
+            match places.iter_mut().find(|(place, _)| *place == session.place) {
                 Some((_, keys)) => keys.push(session.key),
-                None => shards.push((session.shard, vec![session.key])),
+                None => places.push((session.place, vec![session.key])),
             }
         }
-        for (shard, keys) in shards {
+        for (place, keys) in places {
             let (stream, frames, audience) = (key.clone(), frames.clone(), LocalAudience::Only(keys));
             let fanout = Down::Fanout { stream, frames, audience, delivery: Delivery::Reliable };
-            self.local.down(shard, fanout, self.out);
+            self.local.down(place, fanout, self.out);
         }
     }
 

@@ -15,6 +15,7 @@ use super::*;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::party;
+use crate::place::ShardIndex;
 use crate::stream::{Payload, PresenceEvent, mode};
 
 /// Frames are words: `+1 -2` for who came and went, and the texts that were published.
@@ -74,7 +75,9 @@ impl World {
     fn new(shards: ShardIndex, config: &PlaneConfig) -> Self {
         Self {
             now: 1,
-            planes: (0..shards).map(|me| Plane::new(me, shards, config.clone(), Rc::new(Words))).collect(),
+            planes: (0..shards)
+                .map(|me| Plane::new(me.into(), Routes::alone(shards), config.clone(), Rc::new(Words)))
+                .collect(),
             queues: BTreeMap::new(),
             heard: BTreeMap::new(),
             closed: Vec::new(),
@@ -93,7 +96,7 @@ impl World {
             issued_at_sec: 1,
         };
         let name = self.sessions.to_string().into();
-        SessionRef { shard, key: self.planes[usize::from(shard)].open(info, name, Encoding::Json) }
+        SessionRef { place: shard.into(), key: self.planes[usize::from(shard)].open(info, name, Encoding::Json) }
     }
 
     /// One step of a shard; what it sends to others waits in the queues.
@@ -101,12 +104,13 @@ impl World {
         let mut out = Output::default();
         let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
         for (key, frame, _) in out.deliveries {
-            let heard = self.heard.entry(SessionRef { shard, key }).or_default();
+            let heard = self.heard.entry(SessionRef { place: shard.into(), key }).or_default();
             heard.push(String::from_utf8_lossy(&frame).into_owned());
         }
-        self.closed.extend(out.closes.into_iter().map(|(key, reason)| (SessionRef { shard, key }, reason)));
+        self.closed
+            .extend(out.closes.into_iter().map(|(key, reason)| (SessionRef { place: shard.into(), key }, reason)));
         for (to, message) in out.sends {
-            self.queues.entry((shard, to)).or_default().push_back(message);
+            self.queues.entry((shard, to.shard())).or_default().push_back(message);
         }
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         self.matches.extend(out.matches);
@@ -117,7 +121,7 @@ impl World {
     fn settle(&mut self) {
         while let Some((&(from, to), _)) = self.queues.iter().find(|(_, queue)| !queue.is_empty()) {
             let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap();
-            self.step(to, |plane, now, out| plane.receive(now, from, message, out));
+            self.step(to, |plane, now, out| plane.receive(now, from.into(), message, out));
         }
         for shard in 0..self.planes.len() as ShardIndex {
             while self.step(shard, |plane, _, out| plane.run_slice(out)) {}
@@ -134,7 +138,7 @@ impl World {
     }
 
     fn join(&mut self, session: SessionRef, stream: &StreamKey, options: JoinOptions) -> Reply {
-        self.step(session.shard, |plane, now, out| {
+        self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.join(now, session.key, stream.clone(), options, Some(request), out);
         });
@@ -150,11 +154,11 @@ impl World {
             delivery: Delivery::Reliable,
             sender: Some(sender),
         };
-        self.step(sender.shard, |plane, now, out| plane.publish(now, publish, out));
+        self.step(sender.place.shard(), |plane, now, out| plane.publish(now, publish, out));
     }
 
     fn close(&mut self, session: SessionRef) {
-        self.step(session.shard, |plane, now, out| plane.close(now, session.key, out));
+        self.step(session.place.shard(), |plane, now, out| plane.close(now, session.key, out));
         self.settle();
     }
 
@@ -239,7 +243,7 @@ fn a_status_is_heard_by_those_who_listen_and_changes_in_one_event() {
         ..JoinOptions::default()
     };
     world.join(player, &stream, status("busy"));
-    world.step(follower.shard, |plane, now, out| {
+    world.step(follower.place.shard(), |plane, now, out| {
         let request = plane.request();
         plane.listen(now, follower.key, stream.clone(), Some(request), out);
     });
@@ -248,11 +252,11 @@ fn a_status_is_heard_by_those_who_listen_and_changes_in_one_event() {
     world.join(player, &stream, status("free"));
     world.join(player, &stream, status("free"));
     assert_eq!(world.take_heard(follower), ["-2 +2"], "the same again is no news");
-    world.step(player.shard, |plane, now, out| plane.vanish(now, player.key, stream.clone(), out));
+    world.step(player.place.shard(), |plane, now, out| plane.vanish(now, player.key, stream.clone(), out));
     world.settle();
     assert_eq!(world.take_heard(follower), ["-2"]);
     assert_eq!(world.take_heard(player), [""; 0]);
-    world.step(follower.shard, |plane, now, out| plane.unlisten(now, follower.key, stream.clone(), out));
+    world.step(follower.place.shard(), |plane, now, out| plane.unlisten(now, follower.key, stream.clone(), out));
     world.settle();
     world.assert_empty();
 }
@@ -363,7 +367,10 @@ fn a_broadcast_to_very_many_goes_in_slices_in_order_and_misses_who_left() {
 #[test]
 fn lanes_run_out_of_credit_and_recover_without_loss_or_disorder() {
     let mut world = World::new(2, &PlaneConfig::default());
-    let stream = (0..).map(|n| room(&n.to_string())).find(|stream| stream.owner(2) == 1).unwrap();
+    let stream = (0..)
+        .map(|n| room(&n.to_string()))
+        .find(|stream| Routes::alone(2).owner(stream.partition()).shard() == 1)
+        .unwrap();
     let [sender, receiver] = [0, 0].map(|shard| world.open(shard));
     for session in [sender, receiver] {
         world.join(session, &stream, JoinOptions::default());

@@ -13,7 +13,9 @@ use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply, Up};
 use muster_live::registry::SessionInfo;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{Delivery, Encoding, Millis, Plane, PlaneConfig, SessionRef, ShardIndex, StreamKey, party, rooms};
+use muster_live::{
+    Delivery, Encoding, Millis, Plane, PlaneConfig, Routes, SessionRef, ShardIndex, StreamKey, party, rooms,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A frame of the size that the real one has: about this much JSON per presence.
@@ -118,7 +120,8 @@ pub(super) struct Hall {
 impl Hall {
     pub(super) fn new(shards: ShardIndex, presences: usize) -> Self {
         let encode: Rc<dyn Encode> = Rc::new(Frames);
-        let plane = |me| Plane::new(me, shards, PlaneConfig::default(), encode.clone());
+        let plane =
+            |me: ShardIndex| Plane::new(me.into(), Routes::alone(shards), PlaneConfig::default(), encode.clone());
         Self {
             now: 1,
             planes: (0..shards).map(plane).collect(),
@@ -182,7 +185,7 @@ impl Hall {
             }
         }
         for (to, message) in out.sends {
-            self.inboxes[usize::from(to)].push_back((shard, message));
+            self.inboxes[usize::from(to.shard())].push_back((shard, message));
         }
         result
     }
@@ -194,7 +197,7 @@ impl Hall {
             is_idle = true;
             for shard in 0..self.planes.len() as ShardIndex {
                 if let Some((from, message)) = self.inboxes[usize::from(shard)].pop_front() {
-                    self.step(shard, "message", |plane, now, out| plane.receive(now, from, message, out));
+                    self.step(shard, "message", |plane, now, out| plane.receive(now, from.into(), message, out));
                     is_idle = false;
                 }
                 if self.planes[usize::from(shard)].is_busy() {
@@ -229,13 +232,13 @@ impl Hall {
             };
             let name = format!("player-{number}").into();
             let key = self.planes[usize::from(shard)].open(info, name, Encoding::Json);
-            self.sessions.push(SessionRef { shard, key });
+            self.sessions.push(SessionRef { place: shard.into(), key });
         }
     }
 
     fn join(&mut self, session: SessionRef) {
         let stream = self.stream.clone();
-        self.step(session.shard, "join", |plane, now, out| {
+        self.step(session.place.shard(), "join", |plane, now, out| {
             let request = plane.request();
             plane.join(now, session.key, stream, JoinOptions::default(), Some(request), out);
         });
@@ -281,14 +284,15 @@ impl Hall {
                 delivery: Delivery::Reliable,
                 sender: Some(sender),
             };
-            self.step(sender.shard, "publish", |plane, now, out| plane.publish(now, publish, out));
+            self.step(sender.place.shard(), "publish", |plane, now, out| plane.publish(now, publish, out));
             // One sender after the other, as the order of messages is checked; their fan-outs run side by side.
             while let Some((to, (from, message))) = self.take_up() {
-                self.step(to, "message", |plane, now, out| plane.receive(now, from, message, out));
+                self.step(to, "message", |plane, now, out| plane.receive(now, from.into(), message, out));
             }
         }
         self.settle();
-        let heard = self.sessions.iter().filter(|at| self.heard[usize::from(at.shard)][at.key.index()] == count as u32);
+        let heard =
+            self.sessions.iter().filter(|at| self.heard[usize::from(at.place.shard())][at.key.index()] == count as u32);
         let heard = heard.count();
         ensure!(self.out_of_order == 0, "{} messages arrived out of order", self.out_of_order);
         ensure!(heard == self.presences, "only {heard} heard all messages");
@@ -310,7 +314,7 @@ impl Hall {
         let some: Vec<SessionRef> = self.sessions.iter().step_by(10).copied().collect();
         for session in &some {
             let stream = self.stream.clone();
-            self.step(session.shard, "leave", |plane, now, out| plane.leave(now, session.key, stream, out));
+            self.step(session.place.shard(), "leave", |plane, now, out| plane.leave(now, session.key, stream, out));
         }
         self.settle();
         for batch in some.chunks(BATCH) {
@@ -324,7 +328,7 @@ impl Hall {
     fn close_all(&mut self) -> Result<()> {
         for batch in std::mem::take(&mut self.sessions).chunks(BATCH) {
             for session in batch {
-                self.step(session.shard, "close", |plane, now, out| plane.close(now, session.key, out));
+                self.step(session.place.shard(), "close", |plane, now, out| plane.close(now, session.key, out));
             }
             self.settle();
         }

@@ -32,7 +32,11 @@ impl World {
             Action::Open { who, shard, encoding } if !self.is_paused(shard) => self.open(who, shard, encoding),
             Action::Open { .. } => {}
             Action::Close { who } => {
-                if self.clients.get(&who).is_some_and(|client| client.is_open && !self.is_paused(client.at.shard)) {
+                if self
+                    .clients
+                    .get(&who)
+                    .is_some_and(|client| client.is_open && !self.is_paused(client.at.place.shard()))
+                {
                     self.close(who)?;
                 }
             }
@@ -66,7 +70,7 @@ impl World {
 
     pub(super) fn may_act(&self, who: Who) -> bool {
         self.clients.get(&who).is_some_and(|client| {
-            let shard = client.at.shard;
+            let shard = client.at.place.shard();
             client.is_open && !self.is_paused(shard) && !self.planes[usize::from(shard)].is_congested()
         })
     }
@@ -128,7 +132,7 @@ impl World {
             issued_at_sec: 1,
         };
         let key = self.planes[usize::from(shard)].open(info, who.to_string().into(), encoding);
-        let at = muster_live::SessionRef { shard, key };
+        let at = muster_live::SessionRef { place: shard.into(), key };
         self.by_ref.insert(at, who);
         let client = Client { at, encoding, is_open: true, reads: true, backlog: 0, ties: Default::default() };
         self.clients.insert(who, client);
@@ -145,7 +149,7 @@ impl World {
         self.leave_parties(who);
         self.rooms.left_all(who);
         self.trace.step(|| format!("  session {name} closes"), &[name as u64]);
-        self.step(at.shard, |plane, now, out| plane.close(now, at.key, out))
+        self.step(at.place.shard(), |plane, now, out| plane.close(now, at.key, out))
     }
 
     fn read(&mut self, who: Who, reads: bool) {
@@ -156,7 +160,7 @@ impl World {
 
     fn place(&self, who: Who, stream: StreamId) -> (muster_live::SessionKey, ShardIndex, StreamKey) {
         let at = self.clients[&who].at;
-        (at.key, at.shard, self.scenario.streams[usize::from(stream)].clone())
+        (at.key, at.place.shard(), self.scenario.streams[usize::from(stream)].clone())
     }
 
     pub(super) fn note(&mut self, who: Who, stream: StreamId, op: Op) {
@@ -220,7 +224,7 @@ impl World {
 
     /// A refusal for too many streams comes at once, or not at all.
     fn check_full(&self, who: Who, is_full: bool, request: RequestRef) -> Checked {
-        let is_open = self.asked.contains_key(&(request.shard, request.id));
+        let is_open = self.asked.contains_key(&(request.place.shard(), request.id));
         ensure(Check::Limits, !is_full || !is_open, || format!("session {who} is on too many streams"))
     }
 
@@ -248,7 +252,7 @@ impl World {
         };
         let stream = self.scenario.streams[usize::from(stream)].clone();
         let publish = Publish { stream, payload, audience, delivery, sender: Some(at) };
-        self.step(at.shard, |plane, now, out| plane.publish(now, publish, out))
+        self.step(at.place.shard(), |plane, now, out| plane.publish(now, publish, out))
     }
 
     fn certainly_there(&self, who: Who, stream: StreamId) -> Option<bool> {
@@ -319,10 +323,12 @@ impl World {
         for owner in 0..self.scenario.shards {
             let streams = self.owned_by(owner).map(|(_, key)| key.clone()).collect();
             let request = self.ask(shard, Asked::Count);
-            self.step(shard, |plane, now, out| plane.ask_shard(now, owner, Up::Count { request, streams }, out))?;
+            self.step(shard, |plane, now, out| {
+                plane.ask_place(now, owner.into(), Up::Count { request, streams }, out)
+            })?;
             let request = self.ask(shard, Asked::Matches);
             let matches = Up::Matches { request, limit: usize::MAX, sizes: (0, usize::MAX) };
-            self.step(shard, |plane, now, out| plane.ask_shard(now, owner, matches, out))?;
+            self.step(shard, |plane, now, out| plane.ask_place(now, owner.into(), matches, out))?;
         }
         Ok(())
     }
@@ -330,6 +336,6 @@ impl World {
     /// The streams that a shard owns.
     pub(super) fn owned_by(&self, owner: ShardIndex) -> impl Iterator<Item = (StreamId, &StreamKey)> {
         let streams = (0..).zip(&self.scenario.streams);
-        streams.filter(move |(_, key)| key.owner(self.scenario.shards) == owner)
+        streams.filter(move |(_, key)| self.owning_shard(key) == owner)
     }
 }

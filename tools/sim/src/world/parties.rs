@@ -91,7 +91,7 @@ impl World {
                 tie.may_hear = false;
                 tie.go();
                 let stream = self.party_key(party);
-                return self.step(by.shard, |plane, now, out| plane.leave(now, by.key, stream, out)).map(drop);
+                return self.step(by.place.shard(), |plane, now, out| plane.leave(now, by.key, stream, out)).map(drop);
             }
             PartyAct::Say => return self.say_in_party(who, party),
             PartyAct::Search(players) => {
@@ -102,7 +102,7 @@ impl World {
             PartyAct::Promote(whom) => Request::Promote { by, target: person(whom) },
             PartyAct::Close => Request::Close(by),
         };
-        self.ask_party(by.shard, party, PartyAsked::Other, request)
+        self.ask_party(by.place.shard(), party, PartyAsked::Other, request)
     }
 
     /// Who leads is for the party to know: every member tries.
@@ -112,7 +112,7 @@ impl World {
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.view.is_some()).map(|((_, who), _)| *who).collect();
         for who in members.into_iter().filter(|who| self.may_act(*who)).collect::<Vec<_>>() {
             let (by, asked) = (self.clients[&who].at, PartyAsked::Matchmake { who, party, players, changes });
-            self.ask_party(by.shard, party, asked, Request::Matchmake(by))?;
+            self.ask_party(by.place.shard(), party, asked, Request::Matchmake(by))?;
         }
         Ok(())
     }
@@ -133,8 +133,8 @@ impl World {
         tie.may_hear = true;
         let asked = PartyAsked::Come { who, party, makes, generation: tie.generation };
         let (at, stream) = (self.clients[&who].at, self.party_key(party));
-        let request = self.ask(at.shard, Asked::Party(asked));
-        self.step(at.shard, |plane, now, out| plane.come_to_party(now, at.key, stream, ask, request, out))
+        let request = self.ask(at.place.shard(), Asked::Party(asked));
+        self.step(at.place.shard(), |plane, now, out| plane.come_to_party(now, at.key, stream, ask, request, out))
     }
 
     fn say_in_party(&mut self, who: Who, party: StreamId) -> Checked {
@@ -150,7 +150,7 @@ impl World {
         self.messages.add(party, Audience::AllBut(who), due);
         let by = self.clients[&who].at;
         let data = Bytes::copy_from_slice(&id.to_le_bytes());
-        self.ask_party(by.shard, party, PartyAsked::Say { id }, Request::SendData { by, op_code: 1, data })
+        self.ask_party(by.place.shard(), party, PartyAsked::Say { id }, Request::SendData { by, op_code: 1, data })
     }
 
     /// Who is in a party may change.
@@ -161,7 +161,7 @@ impl World {
     /// Who is in a party, as its owner knows.
     pub(super) fn party_members(&self, party: StreamId) -> BTreeSet<Who> {
         let stream = self.party_key(party);
-        let owner = usize::from(stream.owner(self.scenario.shards));
+        let owner = usize::from(self.owning_shard(&stream));
         self.planes[owner].owned_presences(&stream).map(who_is).collect()
     }
 
@@ -268,7 +268,7 @@ impl World {
             let members = self.party_members(party);
             let open = || self.clients.iter().filter(|(_, client)| client.is_open);
             let by_shard = |is: &dyn Fn(&muster_live::Plane, muster_live::SessionKey) -> bool| -> BTreeSet<Who> {
-                let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.shard)], at.key);
+                let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.place.shard())], at.key);
                 open().filter(|(_, client)| is(client.at)).map(|(who, _)| *who).collect()
             };
             let hearing = by_shard(&|plane, key| plane.hears(key, &stream));
@@ -288,7 +288,7 @@ impl World {
         let parties: usize = self.planes.iter().map(|plane| plane.stats().parties).sum();
         let streams = &self.scenario.parties;
         let peopled = streams.iter().filter(|stream| {
-            let owner = usize::from(stream.owner(self.scenario.shards));
+            let owner = usize::from(self.owning_shard(stream));
             self.planes[owner].owned_presences(stream).next().is_some()
         });
         let peopled = peopled.count();
@@ -300,8 +300,8 @@ impl World {
         self.answers.parties.clear();
         for who in members {
             let by = self.clients[who].at;
-            self.ask_party(by.shard, party, PartyAsked::Leading { who: *who }, Request::Matchmake(by))?;
-            self.ask_party(by.shard, party, PartyAsked::Leading { who: *who }, Request::ListRequests(by))?;
+            self.ask_party(by.place.shard(), party, PartyAsked::Leading { who: *who }, Request::Matchmake(by))?;
+            self.ask_party(by.place.shard(), party, PartyAsked::Leading { who: *who }, Request::ListRequests(by))?;
         }
         self.settle()?;
         let answers = std::mem::take(&mut self.answers.parties);

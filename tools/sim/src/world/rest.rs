@@ -114,7 +114,7 @@ impl World {
 
     fn check_ties(&self) -> Checked {
         for (who, client) in self.clients.iter().filter(|(_, client)| client.is_open) {
-            let plane = &self.planes[usize::from(client.at.shard)];
+            let plane = &self.planes[usize::from(client.at.place.shard())];
             for (stream, tie) in &client.ties {
                 let state = tie.hoped();
                 ensure(Check::Presences, tie.period.is_some() == state.hears, || {
@@ -139,7 +139,7 @@ impl World {
 
     fn check_owner(&self, stream: StreamId, expected: &BTreeMap<Who, Version>) -> Checked {
         let key = &self.scenario.streams[usize::from(stream)];
-        let owner = key.owner(self.scenario.shards);
+        let owner = self.owning_shard(key);
         let listed: Vec<_> = self.planes[usize::from(owner)].owned_presences(key).collect();
         let mut found = BTreeMap::new();
         for presence in &listed {

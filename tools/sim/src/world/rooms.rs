@@ -203,7 +203,7 @@ impl World {
         asked: RoomAsked,
         to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
     ) -> Checked {
-        let (caller, shard) = (self.caller(who), self.clients[&who].at.shard);
+        let (caller, shard) = (self.caller(who), self.clients[&who].at.place.shard());
         let request = self.ask_of_rooms(shard, asked);
         let ask = to(caller, Some(request));
         self.trace.line(|| format!("  {ask:?}"));

@@ -26,7 +26,7 @@ impl World {
     /// The single streams of a mode that a session is on, or on its way to, as its shard knows.
     fn singles(&self, who: Who, mode: u8) -> Vec<StreamId> {
         let at = self.clients[&who].at;
-        let plane = &self.planes[usize::from(at.shard)];
+        let plane = &self.planes[usize::from(at.place.shard())];
         let streams = (0..).zip(&self.scenario.streams).chain((PARTIES_FROM..).zip(&self.scenario.parties));
         let of_mode = streams.filter(|(stream, key)| key.mode == mode && self.is_single(*stream));
         of_mode.filter(|(_, key)| plane.is_on(at.key, key)).map(|(stream, _)| stream).collect()
@@ -38,7 +38,9 @@ impl World {
             return Ok(());
         }
         let mut left = Vec::new();
-        for (who, client) in self.clients.iter().filter(|(_, client)| client.is_open && client.at.shard == shard) {
+        for (who, client) in
+            self.clients.iter().filter(|(_, client)| client.is_open && client.at.place.shard() == shard)
+        {
             for mode in [mode::MATCH_RELAYED, mode::PARTY] {
                 let on = self.singles(*who, mode);
                 let ties =
@@ -81,7 +83,7 @@ impl World {
                 let on = self.singles(who, mode);
                 // Who waits to be let into a party is in none yet.
                 let at = self.clients[&who].at;
-                let plane = &self.planes[usize::from(at.shard)];
+                let plane = &self.planes[usize::from(at.place.shard())];
                 let hears = |stream: &StreamId| match stream.checked_sub(PARTIES_FROM) {
                     Some(party) => plane.hears(at.key, &self.scenario.parties[usize::from(party)]),
                     None => plane.hears(at.key, &self.scenario.streams[usize::from(*stream)]),

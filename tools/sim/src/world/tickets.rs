@@ -62,7 +62,7 @@ pub(super) enum FollowUp {
 impl World {
     pub(super) fn add_ticket(&mut self, who: Who, players: u32) -> Checked {
         let at = self.clients[&who].at;
-        let Some(presence) = self.planes[usize::from(at.shard)].presence(at.key) else { return Ok(()) };
+        let Some(presence) = self.planes[usize::from(at.place.shard())].presence(at.key) else { return Ok(()) };
         let member = Member { key: MemberKey::Session(session_id(who)), presence };
         self.add(who, None, players, vec![member])
     }
@@ -117,7 +117,7 @@ impl World {
     }
 
     fn ask_pool(&mut self, who: Who, asked: TicketAsked, ask: PoolAsk) -> Checked {
-        let shard = self.clients[&who].at.shard;
+        let shard = self.clients[&who].at.place.shard();
         let request = self.ask(shard, Asked::Ticket(asked));
         self.step(shard, |plane, now, out| plane.ask_pool(now, ask, Some(request), out))
     }
@@ -145,7 +145,7 @@ impl World {
                 let (by, party) = (self.clients[who].at, of.party);
                 let request =
                     party::Request::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
-                self.ask_party(by.shard, party, PartyAsked::Issue { number }, request)
+                self.ask_party(by.place.shard(), party, PartyAsked::Issue { number }, request)
             }
             FollowUp::Withdraw(number) => self.withdraw(number),
         }

@@ -39,7 +39,7 @@ impl World {
     }
 
     fn begin_to_come(&mut self, session: SessionRef, ask: impl FnOnce(Member) -> Request) {
-        self.step(session.shard, |plane, now, out| {
+        self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.come_to_party(now, session.key, party_stream(), ask, request, out);
         });
@@ -56,7 +56,7 @@ impl World {
     }
 
     fn begin_to_ask_in(&mut self, session: SessionRef, stream: &StreamKey, ask: Request) {
-        self.step(session.shard, |plane, now, out| {
+        self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.ask_party(now, stream.clone(), ask, Some(request), out);
         });
@@ -70,17 +70,17 @@ impl World {
     }
 
     fn leave_party(&mut self, session: SessionRef) {
-        self.step(session.shard, |plane, now, out| plane.leave(now, session.key, party_stream(), out));
+        self.step(session.place.shard(), |plane, now, out| plane.leave(now, session.key, party_stream(), out));
         self.settle();
     }
 
     fn person(&self, session: SessionRef) -> Person {
-        let presence = self.planes[usize::from(session.shard)].presence(session.key).unwrap();
+        let presence = self.planes[usize::from(session.place.shard())].presence(session.key).unwrap();
         Person { session_id: presence.session_id, user_id: presence.user_id, username: presence.username }
     }
 
     fn hears_party(&self, session: SessionRef) -> bool {
-        self.planes[usize::from(session.shard)].hears(session.key, &party_stream())
+        self.planes[usize::from(session.place.shard())].hears(session.key, &party_stream())
     }
 }
 
@@ -139,7 +139,7 @@ fn who_waits_hears_nothing_until_it_is_let_in() {
         assert!(world.hears_party(two));
         let decline = Request::Remove { by: one, target: world.person(three) };
         assert_eq!(world.ask(one, decline), DONE);
-        assert_eq!(world.planes[usize::from(three.shard)].streams_of(three.key, mode::PARTY), []);
+        assert_eq!(world.planes[usize::from(three.place.shard())].streams_of(three.key, mode::PARTY), []);
     });
 }
 
@@ -160,7 +160,7 @@ fn who_goes_while_being_let_in_comes_and_goes() {
         world.come(two, Request::Join).unwrap();
         world.take_heard(one);
         world.begin_to_ask(one, Request::Accept { by: one, target: world.person(two) });
-        world.step(two.shard, |plane, now, out| plane.close(now, two.key, out));
+        world.step(two.place.shard(), |plane, now, out| plane.close(now, two.key, out));
         world.settle();
         // Either the leave came first, or it follows.
         let heard = world.take_heard(one);
@@ -188,7 +188,7 @@ fn leaving_and_coming_again_while_being_put_out_leaves_one_outcome() {
     with_party(true, |world, [one, two, _]| {
         world.come(two, Request::Join).unwrap();
         world.begin_to_ask(one, Request::Remove { by: one, target: world.person(two) });
-        world.step(two.shard, |plane, now, out| plane.leave(now, two.key, party_stream(), out));
+        world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, party_stream(), out));
         world.begin_to_come(two, Request::Join);
         world.settle();
         // Which of the two came last decides, and both sides agree.
@@ -210,10 +210,10 @@ fn a_party_that_is_closed_is_gone_without_leaves() {
         assert_eq!(world.take_heard(one), ["[closed]"]);
         assert_eq!(world.take_heard(two), ["[closed]"]);
         for session in [one, two, three] {
-            assert!(!world.planes[usize::from(session.shard)].is_on(session.key, &party_stream()));
+            assert!(!world.planes[usize::from(session.place.shard())].is_on(session.key, &party_stream()));
         }
         assert_eq!(world.come(two, Request::Join), Err(Refusal::NotFound));
-        assert!(!world.planes[usize::from(two.shard)].is_on(two.key, &party_stream()));
+        assert!(!world.planes[usize::from(two.place.shard())].is_on(two.key, &party_stream()));
     });
 }
 
@@ -241,16 +241,16 @@ fn where_one_party_is_allowed_coming_to_another_leaves_the_first() {
         assert_eq!(world.come(one, create(false)), DONE);
         // Not by asking to be let in, but by being let in.
         let other = StreamKey::about(mode::PARTY, Uuid::from_u128(8));
-        world.step(two.shard, |plane, now, out| {
+        world.step(two.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.come_to_party(now, two.key, other.clone(), create(true), request, out);
         });
         world.settle();
         assert_eq!(world.come(two, Request::Join), Ok(party::Reply::Asked));
-        assert!(world.planes[usize::from(two.shard)].hears(two.key, &other));
+        assert!(world.planes[usize::from(two.place.shard())].hears(two.key, &other));
         let accept = Request::Accept { by: one, target: world.person(two) };
         assert_eq!(world.ask(one, accept), DONE);
-        assert_eq!(world.planes[usize::from(two.shard)].streams_of(two.key, mode::PARTY), [party_stream()]);
+        assert_eq!(world.planes[usize::from(two.place.shard())].streams_of(two.key, mode::PARTY), [party_stream()]);
         assert_eq!(world.planes.iter().map(|plane| plane.stats().parties).sum::<usize>(), 1);
         [one, two].iter().for_each(|session| world.close(*session));
         world.assert_empty();
@@ -268,7 +268,8 @@ fn who_asks_anew_while_it_is_put_out_is_in_or_out_for_both_sides() {
         world.begin_to_ask(one, remove);
         world.begin_to_come(three, Request::Join);
         world.settle();
-        let owner = &world.planes[usize::from(party_stream().owner(world.planes.len() as ShardIndex))];
+        let owner = &world.planes
+            [usize::from(Routes::alone(world.planes.len() as ShardIndex).owner(party_stream().partition()).shard())];
         let is_in = owner.owned_presences(&party_stream()).any(|presence| presence.session == three);
         assert_eq!(world.hears_party(three), is_in);
         let data = Request::SendData { by: two, op_code: 5, data: Bytes::new() };
@@ -281,7 +282,7 @@ fn who_asks_anew_while_it_is_put_out_is_in_or_out_for_both_sides() {
 fn of_several_requests_under_way_the_last_says_where_a_session_stands() {
     let mut world = World::new(4, &PlaneConfig::default());
     let session = world.open(2);
-    assert_ne!(party_stream().owner(4), 2);
+    assert_ne!(Routes::alone(4).owner(party_stream().partition()).shard(), 2);
     world.begin_to_come(session, Request::Join);
     world.begin_to_come(session, create(true));
     world.begin_to_come(session, Request::Join);
@@ -300,7 +301,7 @@ fn who_waits_and_tries_to_make_the_party_can_still_be_declined() {
         assert_eq!(world.come(two, create(false)), Err(Refusal::AlreadyExists));
         let decline = Request::Remove { by: one, target: world.person(two) };
         assert_eq!(world.ask(one, decline), DONE);
-        assert!(!world.planes[usize::from(two.shard)].is_on(two.key, &party_stream()));
+        assert!(!world.planes[usize::from(two.place.shard())].is_on(two.key, &party_stream()));
     });
 }
 
@@ -321,10 +322,10 @@ fn who_was_named_to_a_new_member_before_its_coming_was_told_is_told_to_have_gone
 fn who_left_before_it_heard_that_it_is_in_is_told_nothing() {
     let mut world = World::new(4, &PlaneConfig::default());
     let [one, two] = [0, 2].map(|shard| world.open(shard));
-    assert_ne!(party_stream().owner(4), 2);
+    assert_ne!(Routes::alone(4).owner(party_stream().partition()).shard(), 2);
     assert_eq!(world.come(one, create(true)), DONE);
     world.begin_to_come(two, Request::Join);
-    world.step(two.shard, |plane, now, out| plane.leave(now, two.key, party_stream(), out));
+    world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, party_stream(), out));
     world.settle();
     assert_eq!(world.take_heard(two), [""; 0]);
     assert_eq!(world.take_heard(one), ["+1", "+2", "-2"]);

@@ -6,7 +6,7 @@ use super::*;
 use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 
 fn ticket(world: &World, session: SessionRef, id: &str) -> Box<NewTicket<Presence>> {
-    let presence = world.planes[usize::from(session.shard)].presence(session.key).unwrap();
+    let presence = world.planes[usize::from(session.place.shard())].presence(session.key).unwrap();
     Box::new(NewTicket {
         id: TicketId(id.into()),
         owner: Owner::Session(presence.session_id),
@@ -24,7 +24,7 @@ fn ticket(world: &World, session: SessionRef, id: &str) -> Box<NewTicket<Presenc
 
 fn add(world: &mut World, session: SessionRef, id: &str) -> Reply {
     let ticket = ticket(world, session, id);
-    world.step(session.shard, |plane, now, out| {
+    world.step(session.place.shard(), |plane, now, out| {
         let request = plane.request();
         plane.ask_pool(now, PoolAsk::Add(ticket), Some(request), out);
     });

@@ -6,7 +6,10 @@ const OTHER: ShardIndex = 1;
 
 /// A stream that shard 1 of 2 owns.
 fn owned_elsewhere() -> StreamKey {
-    (0..).map(|n| room(&n.to_string())).find(|stream| stream.owner(2) == OTHER).unwrap()
+    (0..)
+        .map(|n| room(&n.to_string()))
+        .find(|stream| Routes::alone(2).owner(stream.partition()).shard() == OTHER)
+        .unwrap()
 }
 
 fn occupied() -> JoinOptions {
@@ -16,14 +19,14 @@ fn occupied() -> JoinOptions {
 impl World {
     /// Begins to join; nothing arrives yet.
     fn begin_join(&mut self, session: SessionRef, stream: &StreamKey, options: JoinOptions) {
-        self.step(session.shard, |plane, now, out| {
+        self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.join(now, session.key, stream.clone(), options, Some(request), out);
         });
     }
 
     fn begin_leave(&mut self, session: SessionRef, stream: &StreamKey) {
-        self.step(session.shard, |plane, now, out| plane.leave(now, session.key, stream.clone(), out));
+        self.step(session.place.shard(), |plane, now, out| plane.leave(now, session.key, stream.clone(), out));
     }
 }
 

@@ -35,14 +35,14 @@ type Asked = muster_domain::Result<Answer>;
 
 impl World {
     fn caller(&self, session: SessionRef) -> Caller {
-        let presence = self.planes[usize::from(session.shard)].presence(session.key).unwrap();
+        let presence = self.planes[usize::from(session.place.shard())].presence(session.key).unwrap();
         let session = Some((session, presence.session_id));
         Caller { user_id: presence.user_id, username: presence.username, session }
     }
 
     fn begin_to_ask_rooms(&mut self, session: SessionRef, ask: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) {
         let caller = self.caller(session);
-        self.step(session.shard, |plane, now, out| {
+        self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.ask_rooms(now, ask(caller, Some(request)), out);
         });
@@ -54,7 +54,7 @@ impl World {
     }
 
     fn begin_to_enter(&mut self, session: SessionRef, room: RoomId) {
-        self.step(session.shard, |plane, now, out| {
+        self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
             plane.come_to_room(now, session.key, room, Entry::default(), request, out);
         });
@@ -90,7 +90,7 @@ impl World {
     }
 
     fn is_in(&self, session: SessionRef, room: RoomId) -> bool {
-        self.planes[usize::from(session.shard)].is_on(session.key, &room.stream())
+        self.planes[usize::from(session.place.shard())].is_on(session.key, &room.stream())
     }
 }
 
@@ -155,7 +155,7 @@ fn leaving_while_being_thrown_out_leaves_nothing_behind() {
         world.begin_to_ask_rooms(one, |caller, reply_to| {
             ToOwner::Room(room, Request { caller, reply_to, what: RoomAction::Kick(user, 0) })
         });
-        world.step(two.shard, |plane, now, out| plane.leave(now, two.key, room.stream(), out));
+        world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, room.stream(), out));
         world.begin_to_enter(two, room);
         world.settle();
         world.heard.clear();
@@ -170,7 +170,7 @@ fn leaving_while_being_thrown_out_leaves_nothing_behind() {
 fn who_closes_while_coming_in_is_not_there() {
     with_room(|world, room, [one, two, _, _]| {
         world.begin_to_enter(two, room);
-        world.step(two.shard, |plane, now, out| plane.close(now, two.key, out));
+        world.step(two.place.shard(), |plane, now, out| plane.close(now, two.key, out));
         world.settle();
         let Answer::Joined(joined) = world.ask_room(one, room, RoomAction::Look).unwrap() else { panic!() };
         assert_eq!((joined.state.summary.players, joined.state.members_total), (1, 1));
@@ -216,7 +216,7 @@ fn what_is_for_one_alone_has_its_place_and_does_not_reach_who_has_left() {
         world.begin_to_ask_rooms(one, |caller, reply_to| {
             ToOwner::Room(room, Request { caller, reply_to, what: whisper("late") })
         });
-        world.step(two.shard, |plane, now, out| plane.leave(now, two.key, room.stream(), out));
+        world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, room.stream(), out));
         world.settle();
         let alone = world.take_heard(two);
         // On the room's own shard it is heard at once.
@@ -295,7 +295,9 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
         let [one, two, three] = [0, 1, 2].map(|n| world.open(n % shards));
         let view = ViewKey { path: Default::default(), filter: "".into(), interval_ms: 250, rooms_max: 10 };
         for session in [two, three] {
-            world.step(session.shard, |plane, now, out| plane.listen(now, session.key, view.stream(), None, out));
+            world.step(session.place.shard(), |plane, now, out| {
+                plane.listen(now, session.key, view.stream(), None, out)
+            });
             let what = DirectoryAction::Subscribe(view.clone());
             world
                 .begin_to_ask_rooms(session, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
@@ -308,7 +310,7 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
         assert_eq!(heard, ["[lobby 1:1 -0]"]);
         assert_eq!(world.take_heard(three), heard);
         world.close(two);
-        world.step(three.shard, |plane, now, out| plane.unlisten(now, three.key, view.stream(), out));
+        world.step(three.place.shard(), |plane, now, out| plane.unlisten(now, three.key, view.stream(), out));
         world.settle();
         world.close(one);
         world.pass(1_000);

@@ -11,10 +11,11 @@ use super::super::{
     Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Place, Request, RoomAction, RoomId,
     Rooms, RoomsConfig, To, ToOwner,
 };
+use crate::place::{Routes, ShardIndex};
 use crate::plane::{Listener, RequestRef};
 use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::{Encoding, SessionRef, ShardIndex};
+use crate::stream::{Encoding, SessionRef};
 
 /// A generator of numbers that are random enough (splitmix64).
 pub(super) struct Random(pub u64);
@@ -74,7 +75,7 @@ impl World {
     }
 
     fn owner(&self, owner: &Owner) -> usize {
-        usize::from(owner.shard(self.shards.len() as ShardIndex))
+        usize::from(Routes::alone(self.shards.len() as ShardIndex).owner(owner.partition()).shard())
     }
 
     /// The shard of a player's socket.
@@ -83,7 +84,7 @@ impl World {
     }
 
     fn session(&self, player: u32) -> SessionRef {
-        SessionRef { shard: self.home(player) as ShardIndex, key: SessionKey::of_test(player) }
+        SessionRef { place: crate::Place::from(self.home(player) as ShardIndex), key: SessionKey::of_test(player) }
     }
 
     /// A player; of each thousand of players one user has each.
@@ -100,7 +101,7 @@ impl World {
     pub(super) fn send(&mut self, player: u32, to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) -> u64 {
         self.requests += 1;
         let home = self.home(player);
-        let reply_to = RequestRef { shard: home as ShardIndex, id: self.requests };
+        let reply_to = RequestRef { place: crate::Place::from(home as ShardIndex), id: self.requests };
         let up = to(self.caller(player), Some(reply_to));
         let owner = self.owner(&up.owner());
         self.queue(home, owner, Sent::Up(up));
@@ -150,7 +151,7 @@ impl World {
                 // As the plane does: only who is on the stream can go from it.
                 if self.streams.get_mut(&room).is_some_and(|stream| stream.remove(&player)) {
                     let session = SessionRef {
-                        shard: (player as usize % self.shards.len()) as ShardIndex,
+                        place: crate::Place::from((player as usize % self.shards.len()) as ShardIndex),
                         key: SessionKey::of_test(player),
                     };
                     let user = caller_of(player).user_id;
@@ -169,7 +170,9 @@ impl World {
     fn apply(&mut self, shard: usize, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Reply(to, answer) => self.queue(shard, usize::from(to.shard), Sent::Reply(to.id, answer)),
+                Effect::Reply(to, answer) => {
+                    self.queue(shard, usize::from(to.place.shard()), Sent::Reply(to.id, answer))
+                }
                 Effect::Track { room, listener, .. } => {
                     self.streams.entry(room).or_default().insert(listener.session.key.test_number());
                 }

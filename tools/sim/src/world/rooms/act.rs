@@ -118,11 +118,10 @@ impl World {
 
     /// A room's id that belongs to the shard where its creator's rooms are counted.
     pub(super) fn room_id_for(&mut self, who: Who) -> RoomId {
-        let shards = self.scenario.shards;
-        let owner = StreamKey::notifications(user_id(who)).owner(shards);
+        let owner = self.owning_shard(&StreamKey::notifications(user_id(who)));
         loop {
             let id = RoomId(Uuid::from_u128(self.rng.u128(..)));
-            if id.stream().owner(shards) == owner {
+            if self.owning_shard(&id.stream()) == owner {
                 return id;
             }
         }
@@ -205,7 +204,7 @@ impl World {
         let Entering { who, room, entry, .. } = entering;
         let (at, known) = (self.clients[&who].at, &self.rooms.known[room]);
         let (id, barred_until) = (known.id, known.barred.get(&user_id(who)).copied().unwrap_or_default());
-        let comes = !self.planes[usize::from(at.shard)].is_on(at.key, &id.stream());
+        let comes = !self.planes[usize::from(at.place.shard())].is_on(at.key, &id.stream());
         let tie = self.rooms.tie(room, who);
         if comes {
             // If it asked before, that was refused, though it may not have heard so yet.
@@ -216,9 +215,9 @@ impl World {
         if !comes {
             return self.ask_room(who, room, asked, RoomAction::Look);
         }
-        let request = self.ask_of_rooms(at.shard, asked);
+        let request = self.ask_of_rooms(at.place.shard(), asked);
         self.trace.line(|| format!("  session {who} enters room {room} {entry:?}"));
-        self.step(at.shard, |plane, now, out| plane.come_to_room(now, at.key, id, entry, request, out))
+        self.step(at.place.shard(), |plane, now, out| plane.come_to_room(now, at.key, id, entry, request, out))
     }
 
     fn leave_room(&mut self, who: Who, room: RoomNo) -> Checked {
@@ -235,7 +234,7 @@ impl World {
         }
         self.rooms.tie(room, who).go();
         let (at, stream) = (self.clients[&who].at, self.rooms.known[room].id.stream());
-        self.step(at.shard, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop)
+        self.step(at.place.shard(), |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop)
     }
 
     fn say_in_room(&mut self, who: Who, room: RoomNo, whom: Option<BTreeSet<Who>>) -> Checked {

@@ -89,7 +89,7 @@ impl World {
     pub(in super::super) fn check_owned_rooms(&self, shard: ShardIndex) -> Checked {
         for (room, known) in self.rooms.known.iter().enumerate().filter(|(_, known)| !known.is_gone) {
             let stream = known.id.stream();
-            if stream.owner(self.scenario.shards) == shard {
+            if self.owning_shard(&stream) == shard {
                 let presences = self.planes[usize::from(shard)].owned_presences(&stream);
                 self.check_seats(room, &mut presences.filter_map(seat_of).collect(), known.capacity_max)?;
             }

@@ -21,7 +21,7 @@ impl World {
         }
         let (period, at, stream) = (watch.period, self.clients[&who].at, view(number).stream());
         self.control += CONTROL;
-        self.step(at.shard, |plane, now, out| plane.listen(now, at.key, stream, None, out))?;
+        self.step(at.place.shard(), |plane, now, out| plane.listen(now, at.key, stream, None, out))?;
         let (asked, what) = (RoomAsked::Watch { who, view: number, period }, DirectoryAction::Subscribe(view(number)));
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
     }
@@ -32,7 +32,7 @@ impl World {
         self.rooms.watches.entry((number, who)).or_default().watching = None;
         self.control += CONTROL;
         let (at, stream) = (self.clients[&who].at, view(number).stream());
-        self.step(at.shard, |plane, now, out| plane.unlisten(now, at.key, stream, out))
+        self.step(at.place.shard(), |plane, now, out| plane.unlisten(now, at.key, stream, out))
     }
 
     pub(super) fn watch_answered(&mut self, who: Who, view: usize, period: u64, answer: RoomAnswer) -> Checked {

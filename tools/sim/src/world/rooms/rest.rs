@@ -86,12 +86,12 @@ impl World {
     fn check_room(&self, room: RoomNo, state: &RoomState) -> Checked {
         let known = &self.rooms.known[room];
         let stream = known.id.stream();
-        let owner = usize::from(stream.owner(self.scenario.shards));
+        let owner = usize::from(self.owning_shard(&stream));
         let presences: Vec<_> = self.planes[owner].owned_presences(&stream).collect();
         let members: BTreeSet<Who> = presences.iter().map(|presence| who_is(presence)).collect();
         let open = || self.clients.iter().filter(|(_, client)| client.is_open);
         let by_shard = |is: &dyn Fn(&muster_live::Plane, muster_live::SessionKey) -> bool| -> BTreeSet<Who> {
-            let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.shard)], at.key);
+            let is = |at: muster_live::SessionRef| is(&self.planes[usize::from(at.place.shard())], at.key);
             open().filter(|(_, client)| is(client.at)).map(|(who, _)| *who).collect()
         };
         let hearing = by_shard(&|plane, key| plane.hears(key, &stream));

@@ -51,7 +51,7 @@ fn act(world: &mut World, sessions: &mut [SessionRef], dice: &mut Dice) {
         }
         2..=4 => come(world, by, stream, Request::Join),
         5 => {
-            world.step(by.shard, |plane, now, out| plane.leave(now, by.key, stream, out));
+            world.step(by.place.shard(), |plane, now, out| plane.leave(now, by.key, stream, out));
         }
         6..=7 => ask(world, by, stream, Request::Accept { by, target: world.person(other) }),
         8 => ask(world, by, stream, Request::Remove { by, target: world.person(other) }),
@@ -62,22 +62,22 @@ fn act(world: &mut World, sessions: &mut [SessionRef], dice: &mut Dice) {
         12 => {
             let place = dice.roll(sessions.len());
             let gone = sessions[place];
-            world.step(gone.shard, |plane, now, out| plane.close(now, gone.key, out));
-            sessions[place] = world.open(gone.shard);
+            world.step(gone.place.shard(), |plane, now, out| plane.close(now, gone.key, out));
+            sessions[place] = world.open(gone.place.shard());
         }
         _ => arrive(world, dice),
     }
 }
 
 fn come(world: &mut World, by: SessionRef, stream: StreamKey, ask: impl FnOnce(Member) -> Request) {
-    world.step(by.shard, |plane, now, out| {
+    world.step(by.place.shard(), |plane, now, out| {
         let request = plane.request();
         plane.come_to_party(now, by.key, stream, ask, request, out);
     });
 }
 
 fn ask(world: &mut World, by: SessionRef, stream: StreamKey, ask: Request) {
-    world.step(by.shard, |plane, now, out| plane.ask_party(now, stream, ask, None, out));
+    world.step(by.place.shard(), |plane, now, out| plane.ask_party(now, stream, ask, None, out));
 }
 
 /// The next message between two shards arrives: any two.
@@ -88,7 +88,7 @@ fn arrive(world: &mut World, dice: &mut Dice) {
     }
     let (from, to) = dice.pick(&ways);
     if let Some(message) = world.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front) {
-        world.step(to, |plane, now, out| plane.receive(now, from, message, out));
+        world.step(to, |plane, now, out| plane.receive(now, from.into(), message, out));
     }
 }
 
@@ -96,12 +96,12 @@ fn arrive(world: &mut World, dice: &mut Dice) {
 fn check(world: &mut World, sessions: &[SessionRef], single: bool) {
     let shards = world.planes.len() as ShardIndex;
     for stream in streams() {
-        let owner = usize::from(stream.owner(shards));
+        let owner = usize::from(Routes::alone(shards).owner(stream.partition()).shard());
         let members: Vec<SessionRef> =
             world.planes[owner].owned_presences(&stream).map(|presence| presence.session).collect();
         assert!(members.len() <= usize::from(MAX_SIZE), "{members:?}");
         for session in sessions {
-            let plane = &world.planes[usize::from(session.shard)];
+            let plane = &world.planes[usize::from(session.place.shard())];
             assert_eq!(plane.hears(session.key, &stream), members.contains(session), "who hears is a member");
             let is_known = world.planes[owner].parties.knows(party::PartyId(stream.subject), *session);
             assert_eq!(plane.is_on(session.key, &stream), is_known, "who is noted is a member, or waits");
@@ -116,7 +116,7 @@ fn check(world: &mut World, sessions: &[SessionRef], single: bool) {
         assert_eq!(leaders, usize::from(!members.is_empty()), "one of the members leads");
     }
     for session in sessions.iter().filter(|_| single) {
-        let plane = &world.planes[usize::from(session.shard)];
+        let plane = &world.planes[usize::from(session.place.shard())];
         let parties = streams().into_iter().filter(|stream| plane.hears(session.key, stream)).count();
         assert!(parties <= 1, "one party at a time");
     }

@@ -1,0 +1,176 @@
+//! Where things live: places, partitions, and which place owns which.
+//!
+//! Whatever has one owner belongs to a partition by its name, and a partition to a place. On a node of its own the places
+//! are the shards, and nothing ever moves.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A shard's number on its node, from 0.
+pub type ShardIndex = u16;
+
+/// A node's number in its cluster: never used again while the cluster lives. A node on its own is 0.
+pub type NodeNumber = u32;
+
+/// Shards that a node may have.
+pub const NODE_SHARDS_MAX: ShardIndex = 1 << SHARD_BITS;
+
+/// Nodes that a cluster may have seen.
+pub const NODES_MAX: NodeNumber = 1 << (u32::BITS - SHARD_BITS);
+
+/// Partitions of a cluster: the grain in which it shares out what has an owner.
+pub const PARTITIONS: u16 = 1_024;
+
+const SHARD_BITS: u32 = 10;
+
+/// A shard of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place(u32);
+
+impl Place {
+    /// No place.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// A shard, below [`NODE_SHARDS_MAX`], of a node, below [`NODES_MAX`].
+    pub const fn new(node: NodeNumber, shard: ShardIndex) -> Self {
+        Self(node << SHARD_BITS | shard as u32)
+    }
+
+    /// Its node.
+    pub const fn node(self) -> NodeNumber {
+        self.0 >> SHARD_BITS
+    }
+
+    /// Its number on its node.
+    pub const fn shard(self) -> ShardIndex {
+        (self.0 & ((1 << SHARD_BITS) - 1)) as ShardIndex
+    }
+}
+
+impl From<ShardIndex> for Place {
+    /// A shard of a node on its own.
+    fn from(shard: ShardIndex) -> Self {
+        Self::new(0, shard)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.node(), self.shard())
+    }
+}
+
+/// A part of everything that has an owner, below [`PARTITIONS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Partition(u16);
+
+impl Partition {
+    /// The partition of this number, if there is one.
+    pub fn new(number: u16) -> Option<Self> {
+        (number < PARTITIONS).then_some(Self(number))
+    }
+
+    /// Its number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..PARTITIONS).map(Self)
+    }
+
+    /// The partition of what a name alone identifies: a template, a pool, a job.
+    pub fn of_name(name: &str) -> Self {
+        let mut hash = Hash::default();
+        hash.write(name.as_bytes());
+        hash.partition()
+    }
+}
+
+/// FNV-1a: the same on every node and in every build.
+pub(crate) struct Hash(u64);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hash {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// The low bits of FNV are weak, so the high ones are folded in.
+    pub(crate) fn partition(&self) -> Partition {
+        let folded = self.0 ^ (self.0 >> 32);
+        Partition((folded % u64::from(PARTITIONS)) as u16)
+    }
+}
+
+/// Which place owns each partition, and which places there are.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    owners: Arc<[Place]>,
+    places: Arc<[Place]>,
+}
+
+impl Routes {
+    /// Of a node on its own with so many shards.
+    pub fn alone(shards: ShardIndex) -> Self {
+        let places: Arc<[Place]> = (0..shards.max(1)).map(Place::from).collect();
+        let owners = Partition::all().map(|partition| places[usize::from(partition.0) % places.len()]).collect();
+        Self { owners, places }
+    }
+
+    /// The owner of a partition.
+    pub fn owner(&self, partition: Partition) -> Place {
+        self.owners[usize::from(partition.0)]
+    }
+
+    /// All places, in order.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_its_node_and_its_shard() {
+        for (node, shard) in [(0, 0), (0, 1_023), (1, 0), (NODES_MAX - 1, 7)] {
+            let place = Place::new(node, shard);
+            assert_eq!((place.node(), place.shard()), (node, shard));
+        }
+        assert_eq!(Place::from(3), Place::new(0, 3));
+    }
+
+    #[test]
+    fn partitions_are_spread_over_the_shards() {
+        for shards in 1..=7 {
+            let routes = Routes::alone(shards);
+            let mut owned = vec![0; usize::from(shards)];
+            Partition::all().for_each(|partition| owned[usize::from(routes.owner(partition).shard())] += 1);
+            let fair = u32::from(PARTITIONS / shards);
+            assert!(owned.iter().all(|count| (fair..=fair + 1).contains(count)), "{owned:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_spread_over_the_partitions() {
+        let mut owned = vec![0; usize::from(PARTITIONS)];
+        (0..100 * u32::from(PARTITIONS)).for_each(|n| {
+            owned[usize::from(Partition::of_name(&format!("template-{n}")).0)] += 1;
+        });
+        assert!(
+            owned.iter().all(|count| (50..=160).contains(count)),
+            "{:?}",
+            owned.iter().min().zip(owned.iter().max())
+        );
+    }
+}
