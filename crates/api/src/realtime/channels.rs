@@ -85,13 +85,10 @@ async fn announce_direct(
     Ok(())
 }
 
-pub(super) fn leave(session: &SocketSession, cid: String, request: &ChannelLeave) -> Answer {
+pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &ChannelLeave) -> Handled {
     match Channel::parse(&request.channel_id) {
-        Ok(channel) => {
-            session.app.live.leave(session.key, stream(&channel));
-            Answer::Reply(Envelope::acknowledgement(cid))
-        }
-        Err(error) => refuse_domain(cid, &error),
+        Ok(channel) => super::leave(session, cid, stream(&channel)),
+        Err(error) => Handled::Now(refuse_domain(cid, &error)),
     }
 }
 

@@ -94,12 +94,11 @@ fn joined_match(session: &SocketSession, cid: String, stream: &StreamKey, joined
     Answer::Reply(Envelope::reply(cid, Message::Match(found)))
 }
 
-pub(super) fn leave(session: &SocketSession, cid: String, request: &MatchLeave) -> Answer {
-    let Some(stream) = parse(&request.match_id) else {
-        return refuse_input(cid, "The match ID is not valid.");
-    };
-    session.app.live.leave(session.key, stream);
-    Answer::Reply(Envelope::acknowledgement(cid))
+pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &MatchLeave) -> Handled {
+    match parse(&request.match_id) {
+        Some(stream) => super::leave(session, cid, stream),
+        None => Handled::Now(refuse_input(cid, "The match ID is not valid.")),
+    }
 }
 
 /// Passes data on. Nothing is answered unless the match id is none, and that without naming the request: clients do not

@@ -248,6 +248,18 @@ fn end(app: &App, sessions: &[SessionKey], reason: RevocationReason) {
     app.live.step(|plane, _, out| sessions.iter().for_each(|key| plane.end(*key, told.clone(), closed, out)));
 }
 
+/// Takes a session from a stream. Answered once the owner knows: whoever is told of it may count on it.
+fn leave(session: &Rc<SocketSession>, cid: String, stream: StreamKey) -> Handled {
+    let session = session.clone();
+    Handled::later(async move {
+        let live = &session.app.live;
+        live.leave(session.key, stream.clone());
+        // The owner answers behind what it was told before.
+        live.count(&[stream]).await;
+        Answer::Reply(Envelope::acknowledgement(cid))
+    })
+}
+
 /// Every variant of the envelope.
 fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled {
     let name = message.variant().name;
@@ -258,18 +270,18 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
         Message::MatchDataSend(request) => matches::send(session, request),
         Message::MatchCreate(request) => return matches::create(session, cid, &request),
         Message::MatchJoin(request) => return matches::join(session, cid, request),
-        Message::MatchLeave(request) => matches::leave(session, cid, &request),
+        Message::MatchLeave(request) => return matches::leave(session, cid, &request),
         Message::StatusFollow(request) => return status::follow(session, cid, request),
         Message::StatusUnfollow(request) => status::unfollow(session, cid, &request),
         Message::StatusUpdate(request) => return status::update(session, cid, request),
         Message::ChannelJoin(request) => return channels::join(session, cid, request),
-        Message::ChannelLeave(request) => channels::leave(session, cid, &request),
+        Message::ChannelLeave(request) => return channels::leave(session, cid, &request),
         Message::ChannelMessageSend(request) => return channels::send(session, cid, request),
         Message::ChannelMessageUpdate(request) => return channels::update(session, cid, request),
         Message::ChannelMessageRemove(request) => return channels::remove(session, cid, request),
         Message::PartyCreate(request) => return parties::create(session, cid, request),
         Message::PartyJoin(request) => return parties::join(session, cid, &request),
-        Message::PartyLeave(request) => parties::leave(session, cid, &request),
+        Message::PartyLeave(request) => return parties::leave(session, cid, &request),
         Message::PartyPromote(request) => return parties::promote(session, cid, request),
         Message::PartyAccept(request) => return parties::accept(session, cid, request),
         Message::PartyRemove(request) => return parties::remove(session, cid, request),

@@ -91,13 +91,13 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: &PartyJoin
 }
 
 /// Leaving where one is not is nothing, as long as the id could be a party's.
-pub(super) fn leave(session: &SocketSession, cid: String, request: &PartyLeave) -> Answer {
+pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &PartyLeave) -> Handled {
     let id = request.party_id.split_once('.').and_then(|(id, node)| Some((Uuid::try_parse(id).ok()?, node)));
-    let Some((id, node)) = id else { return refusal(cid, Refusal::NotFound) };
-    if node == &*session.app.live_rules.node {
-        session.app.live.leave(session.key, party_stream(id));
+    match id {
+        Some((id, node)) if node == &*session.app.live_rules.node => super::leave(session, cid, party_stream(id)),
+        Some(_) => Handled::Now(Answer::Reply(Envelope::acknowledgement(cid))),
+        None => Handled::Now(refusal(cid, Refusal::NotFound)),
     }
-    Answer::Reply(Envelope::acknowledgement(cid))
 }
 
 pub(super) fn promote(session: &Rc<SocketSession>, cid: String, request: PartyPromote) -> Handled {
