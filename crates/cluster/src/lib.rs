@@ -1,7 +1,13 @@
 //! Several servers as one: how nodes find each other, who owns what, and what they tell each other
 //! ([why so](../../../docs/adr/0011-several-nodes.md)).
 
+pub mod bus;
+pub mod hub;
 pub mod link;
+pub mod nats;
+pub mod recovery;
+pub mod registry;
+#[cfg(test)]
+mod suite;
 
-/// A node's number in its cluster: never used again while the cluster lives.
-pub type NodeNumber = u32;
+pub use muster_live::place::NodeNumber;

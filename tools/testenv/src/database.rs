@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result};
 
-use crate::postgres::{Postgres, unique};
+use crate::postgres::Postgres;
 use crate::programs::{Programs, output_of};
+use crate::unique;
 
 /// An empty database of its own on a test server. Dropping it drops the database, connections and all.
 #[derive(Debug)]

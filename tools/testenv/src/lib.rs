@@ -1,15 +1,29 @@
-//! What tests need from the machine: a PostgreSQL server of their own.
+//! What tests need from the machine: a PostgreSQL and NATS servers of their own.
 //!
 //! A test asks [`Postgres::shared`] for the server of its process and [`Postgres::create_database`] for an empty
 //! database that nobody else touches. The server is the one named by `MUSTER_TEST_POSTGRES` (`cargo xtask test` starts
 //! one for all test processes), or else one that this process starts, so that plain `cargo test` works too.
+//! NATS servers start in no time, so each process, or test, starts its own.
 //! Nothing here is for production, and nothing here waits by sleeping.
 
 mod database;
+mod nats;
 mod postgres;
 mod programs;
 mod supervisor;
 
 pub use database::Database;
+pub use nats::{Nats, NatsSettings, Proxy, nats_server};
 pub use postgres::{Postgres, URL_VARIABLE};
 pub use programs::{Programs, check_strace, install};
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A name part that no other test process, and no earlier run, has used.
+fn unique() -> String {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let since_epoch_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
+    format!("{}_{since_epoch_ns:x}_{count}", std::process::id())
+}

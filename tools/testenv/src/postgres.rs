@@ -3,13 +3,12 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::programs::{Programs, output_of};
 use crate::supervisor::Supervisor;
+use crate::unique;
 
 /// Names a running server for tests to create their databases on, as `postgres://user[:password]@host:port/database`.
 pub const URL_VARIABLE: &str = "MUSTER_TEST_POSTGRES";
@@ -167,12 +166,4 @@ fn start_on_free_port(programs: &Programs) -> Result<Option<(String, Supervisor)
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on the loopback")?;
     Ok(listener.local_addr()?.port())
-}
-
-/// A name part that no other test process, and no earlier run, has used.
-pub(crate) fn unique() -> String {
-    static COUNTER: AtomicU32 = AtomicU32::new(0);
-    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let since_epoch_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
-    format!("{}_{since_epoch_ns:x}_{count}", std::process::id())
 }

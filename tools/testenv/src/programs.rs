@@ -148,7 +148,7 @@ fn candidates() -> Vec<PathBuf> {
 }
 
 /// The folder on `PATH` where `program` really lives: a link there may point into a folder with its companions.
-fn on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {
+pub(crate) fn on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).map(|folder| folder.join(program.as_ref())).find(|file| file.is_file())?;
     let real = std::fs::canonicalize(&found).unwrap_or(found);

@@ -1,4 +1,4 @@
-//! All tests in one command, with what they need: PostgreSQL, strace, npm packages, a built server.
+//! All tests in one command, with what they need: PostgreSQL, NATS, strace, npm packages, a built server.
 //!
 //! Nothing passes by not running: a part that executed no test has failed. PostgreSQL goes with this process, however
 //! this process ends.
@@ -55,6 +55,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
 
     if parts != Parts::EndToEnd {
         summary.part("strace", strace);
+        summary.part("nats", || Ok(Outcome::Passed(muster_testenv::nats_server()?.display().to_string())));
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
         summary.count_tests(counted.passed, counted.failed);

@@ -1,0 +1,244 @@
+//! A bucket of JetStream: one message per key, written by compare-and-swap, each with its own time to live.
+//!
+//! It is laid out as NATS lays out key-value buckets, so that its tools show it. It is not written by the client's
+//! functions for those: they forget the time to live of a value that follows a removal, and cannot give one to a value
+//! that replaces another.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::{CreateStreamErrorKind, PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
+use async_nats::jetstream::{self, ErrorCode};
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::connection::Line;
+use super::options::{NatsError, NatsOptions};
+use crate::registry::{RegistryError, Revision, Written};
+
+/// How long the mark of a removal stays. Whoever was away for longer is told the whole state anyway.
+const MARK_TTL: Duration = Duration::from_secs(10);
+
+/// The pause before a write is tried again that reached nobody.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a bucket is tried to be made, while a cluster of servers that has just started settles who leads.
+const OPEN_ATTEMPTS: u32 = 60;
+const OPEN_PAUSE: Duration = Duration::from_millis(250);
+
+/// No key of ours: what is written here tells a reader that it has seen all that was written before.
+pub(super) const BARRIER: &str = "=";
+
+const OPERATION: &str = "KV-Operation";
+const REMOVED: [&str; 2] = ["DEL", "PURGE"];
+const MARKER_REASON: &str = "Nats-Marker-Reason";
+
+/// A bucket and the way to it.
+#[derive(Clone)]
+pub(super) struct Bucket {
+    pub(super) line: Line,
+    pub(super) stream: Stream<()>,
+    pub(super) context: jetstream::Context,
+    /// Before every key.
+    pub(super) prefix: String,
+    wait: Duration,
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Bucket").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+/// What a write expects of its key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expect {
+    /// Any value or none.
+    Anything,
+    /// The last message of the key has this number; 0: there is none.
+    Last(u64),
+}
+
+/// What is written.
+pub(super) enum Change {
+    /// A value, for so long.
+    Set(Bytes, Option<Duration>),
+    /// The mark of a removal.
+    Remove,
+}
+
+impl Bucket {
+    /// The bucket of this name, made if it is not there, and changed if its settings are others.
+    pub(super) async fn open(
+        line: &Line,
+        context: &jetstream::Context,
+        name: &str,
+        value_bytes_max: usize,
+        options: &NatsOptions,
+    ) -> Result<Self, NatsError> {
+        let stream_name = format!("KV_{name}");
+        let prefix = format!("$KV.{name}.");
+        let failed = |reason: String| NatsError::Bucket { bucket: name.to_owned(), reason };
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let config = config(&stream_name, &prefix, value_bytes_max, options);
+            let Err(error) = context.create_or_update_stream(config).await else { break };
+            if attempts == OPEN_ATTEMPTS || !may_pass(&error.kind()) {
+                return Err(failed(advise(&error.kind(), options.replicas)));
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
+        }
+        let stream = context.get_stream_no_info(&stream_name).await.map_err(|error| failed(error.to_string()))?;
+        let (line, context) = (line.clone(), context.clone());
+        Ok(Self { line, stream, context, prefix, wait: options.request_wait })
+    }
+
+    /// Writes, and says whether it was done. What reached nobody is tried again for as long as a request may take.
+    pub(super) async fn write(&self, key: &str, expect: Expect, change: Change) -> Written {
+        let message = message(expect, change);
+        let subject = format!("{}{key}", self.prefix);
+        let deadline = Instant::now() + self.wait;
+        loop {
+            match self.attempt(&subject, message.clone(), deadline).await {
+                Err(RegistryError::Unavailable(_)) if Instant::now() + RETRY_PAUSE < deadline && self.line.is_up() => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn attempt(&self, subject: &str, message: PublishMessage, deadline: Instant) -> Written {
+        let connection = *self.line.connection.borrow();
+        if !connection.is_up {
+            return Err(RegistryError::Unavailable("no connection to NATS".to_owned()));
+        }
+        let write = async { self.context.send_publish(subject.to_owned(), message).await?.await };
+        tokio::select! {
+            biased;
+            outcome = write => outcome.map(|ack| Revision(ack.sequence)).map_err(|error| what_became(&error)),
+            () = self.line.lost(connection.losses) => {
+                Err(RegistryError::Unknown("the connection to NATS was lost".to_owned()))
+            }
+            () = tokio::time::sleep_until(deadline) => Err(RegistryError::Unknown("no answer in time".to_owned())),
+        }
+    }
+
+    /// The number of the mark of a removal, if that is what a key has last. What is read here may be old, so it only
+    /// proposes what to expect.
+    pub(super) async fn mark(&self, key: &str) -> Result<Mark, RegistryError> {
+        let subject = format!("{}{key}", self.prefix);
+        match self.stream.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) if is_removal(&message.headers) => Ok(Mark::At(message.sequence)),
+            Ok(_) => Ok(Mark::Value),
+            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(Mark::Nothing),
+            // It only reads: nothing was done.
+            Err(error) => Err(RegistryError::Unavailable(error.to_string())),
+        }
+    }
+}
+
+/// What a key has last.
+pub(super) enum Mark {
+    Nothing,
+    Value,
+    At(u64),
+}
+
+/// Whether a message is no value but the mark that there is none any more.
+pub(super) fn is_removal(headers: &HeaderMap) -> bool {
+    headers.get(MARKER_REASON).is_some()
+        || headers.get(OPERATION).is_some_and(|operation| REMOVED.contains(&operation.as_str()))
+}
+
+fn config(name: &str, prefix: &str, value_bytes_max: usize, options: &NatsOptions) -> Config {
+    Config {
+        name: name.to_owned(),
+        subjects: vec![format!("{prefix}>")],
+        // Under an expired value there must not be an older one, which would come back.
+        max_messages_per_subject: 1,
+        // What a message has besides its value: its headers.
+        max_message_size: i32::try_from(value_bytes_max + 4_096).unwrap_or(i32::MAX),
+        discard: DiscardPolicy::New,
+        storage: StorageType::File,
+        num_replicas: options.replicas,
+        deny_delete: true,
+        allow_rollup: true,
+        // Direct reads are answered by whichever replica, and may be old.
+        allow_direct: false,
+        allow_message_ttl: true,
+        subject_delete_marker_ttl: Some(MARK_TTL),
+        ..Config::default()
+    }
+}
+
+fn message(expect: Expect, change: Change) -> PublishMessage {
+    let message = PublishMessage::build();
+    let message = match change {
+        Change::Set(value, None) => message.payload(value),
+        Change::Set(value, Some(time_to_live)) => message.payload(value).ttl(whole_seconds(time_to_live)),
+        Change::Remove => message.header(OPERATION, REMOVED[0]).ttl(MARK_TTL),
+    };
+    match expect {
+        Expect::Anything => message,
+        Expect::Last(revision) => message.expected_last_subject_sequence(revision),
+    }
+}
+
+fn whole_seconds(time_to_live: Duration) -> Duration {
+    Duration::from_secs((time_to_live.as_secs() + u64::from(time_to_live.subsec_nanos() > 0)).max(1))
+}
+
+/// What a failed write means for what was to be written.
+fn what_became(error: &PublishError) -> RegistryError {
+    match error.kind() {
+        PublishErrorKind::WrongLastSequence => RegistryError::Conflict,
+        PublishErrorKind::MaxPayloadExceeded => RegistryError::Refused(error.to_string()),
+        // Nobody was there to take it.
+        PublishErrorKind::StreamNotFound | PublishErrorKind::MaxAckPending => {
+            RegistryError::Unavailable("JetStream has no leader".to_owned())
+        }
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => {
+            RegistryError::Unknown("no answer in time".to_owned())
+        }
+        PublishErrorKind::WrongLastMessageId | PublishErrorKind::Other => refusal(error),
+    }
+}
+
+/// What JetStream's own errors mean. It answers with one when it did not do it.
+fn refusal(error: &PublishError) -> RegistryError {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<jetstream::Error>());
+    match source {
+        None => RegistryError::Unknown(error.to_string()),
+        // Another write of the same key is on its way.
+        Some(said) if said.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => RegistryError::Conflict,
+        Some(said) if said.code() == 400 => RegistryError::Refused(said.to_string()),
+        Some(said) => RegistryError::Unavailable(said.to_string()),
+    }
+}
+
+/// Whether a bucket may be made yet: servers that have just started look for a leader first.
+fn may_pass(error: &CreateStreamErrorKind) -> bool {
+    match error {
+        CreateStreamErrorKind::TimedOut
+        | CreateStreamErrorKind::JetStreamUnavailable
+        | CreateStreamErrorKind::Response => true,
+        CreateStreamErrorKind::JetStream(said) => {
+            said.code() >= 500 || said.error_code() == ErrorCode::CLUSTER_NO_PEERS
+        }
+        _ => false,
+    }
+}
+
+fn advise(error: &CreateStreamErrorKind, replicas: usize) -> String {
+    match error {
+        CreateStreamErrorKind::JetStream(said) if replicas > 1 => {
+            format!("{said}; cluster.nats.replicas is {replicas}, which takes as many servers in one NATS cluster")
+        }
+        other => other.to_string(),
+    }
+}

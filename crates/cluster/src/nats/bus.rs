@@ -1,0 +1,142 @@
+//! The bus on core NATS: a subject per address for frames, and one beside it on which the listening process says that it
+//! listens.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_nats::client::RequestErrorKind;
+use async_nats::{PublishErrorKind, Subscriber};
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::Nats;
+use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
+
+/// How long the others are given to come back after a loss of ours, which may have been theirs too: until then nobody
+/// is said to be gone. Twice the longest pause between attempts to connect.
+const RETURN_WAIT: Duration = Duration::from_secs(4);
+
+/// What arrives for a listening node.
+#[derive(Debug)]
+pub struct NatsInbox {
+    frames: Subscriber,
+    /// The task that answers probes.
+    answering: AbortHandle,
+}
+
+impl Nats {
+    fn frames_subject(&self, address: Address) -> String {
+        format!("{}.node.{address}", self.prefix)
+    }
+
+    fn probe_subject(&self, address: Address) -> String {
+        format!("{}.probe.{address}", self.prefix)
+    }
+
+    async fn subscribe(&self, me: Address) -> Result<NatsInbox, BusError> {
+        let client = self.line.client.clone();
+        let frames = client.subscribe(self.frames_subject(me)).await.map_err(|_| BusError::Down)?;
+        let mut probes = client.subscribe(self.probe_subject(me)).await.map_err(|_| BusError::Down)?;
+        let answering = tokio::spawn(async move {
+            while let Some(probe) = probes.next().await {
+                let Some(reply) = probe.reply else { continue };
+                if client.publish(reply, Bytes::new()).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let inbox = NatsInbox { frames, answering: answering.abort_handle() };
+        // An answer to ourselves proves that the server knows of both subscriptions.
+        match self.line.client.request(self.probe_subject(me), Bytes::new()).await {
+            Ok(_) => Ok(inbox),
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => {
+                Err(BusError::Refused("NATS does not let this user subscribe to muster.>: change its permissions"))
+            }
+            Err(_) => Err(BusError::Down),
+        }
+    }
+
+    /// Whether the other nodes have had time to come back from what cost us our connection as well.
+    fn is_settled(&self) -> bool {
+        self.line.changed_at.borrow().is_none_or(|since| since.elapsed() >= RETURN_WAIT)
+    }
+}
+
+impl Bus for Nats {
+    type Inbox = NatsInbox;
+
+    async fn listen(&self, me: Address) -> Result<NatsInbox, BusError> {
+        if !self.line.is_up() {
+            return Err(BusError::Down);
+        }
+        // The client lets orders wait without a limit of time while there is no connection.
+        tokio::time::timeout(self.wait, self.subscribe(me)).await.unwrap_or(Err(BusError::Down))
+    }
+
+    fn send(&self, to: Address, frame: Bytes) -> Result<(), BusError> {
+        let (bytes, bytes_max) = (frame.len(), self.frame_bytes_max());
+        if bytes > bytes_max {
+            return Err(BusError::TooLarge { bytes, bytes_max });
+        }
+        // The client keeps what it is given while there is no connection. Frames would come late, which helps nobody.
+        if !self.line.is_up() {
+            return Err(BusError::Down);
+        }
+        // It waits only for room. Not for its turn: a long row of frames must not seem to be too long a one.
+        let publish = self.line.client.publish(self.frames_subject(to), frame);
+        match tokio::task::unconstrained(publish).now_or_never() {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) if error.kind() == PublishErrorKind::MaxPayloadExceeded => {
+                Err(BusError::TooLarge { bytes, bytes_max: self.frame_bytes_max() })
+            }
+            Some(Err(_)) => Err(BusError::Down),
+            None => {
+                self.line.metrics.frames_refused.fetch_add(1, Ordering::Relaxed);
+                Err(BusError::Full)
+            }
+        }
+    }
+
+    async fn probe(&self, node: Address) -> Probe {
+        let connection = *self.line.connection.borrow();
+        if !connection.is_up {
+            return Probe::Unknown;
+        }
+        let answer = self.line.client.request(self.probe_subject(node), Bytes::new());
+        tokio::select! {
+            answer = answer => match answer {
+                Ok(_) => Probe::Listening,
+                Err(error) if error.kind() == RequestErrorKind::NoResponders && self.is_settled() => Probe::Nobody,
+                Err(_) => Probe::Unknown,
+            },
+            () = self.line.lost(connection.losses) => Probe::Unknown,
+        }
+    }
+
+    fn connection(&self) -> watch::Receiver<Connection> {
+        self.line.connection.clone()
+    }
+
+    fn frame_bytes_max(&self) -> usize {
+        self.line.client.max_payload()
+    }
+}
+
+impl Inbox for NatsInbox {
+    async fn receive(&mut self) -> Option<Bytes> {
+        self.frames.next().await.map(|message| message.payload)
+    }
+
+    fn try_receive(&mut self) -> Option<Bytes> {
+        // What is there is there, however much was taken in this turn.
+        tokio::task::unconstrained(self.frames.next()).now_or_never().flatten().map(|message| message.payload)
+    }
+}
+
+impl Drop for NatsInbox {
+    fn drop(&mut self) {
+        self.answering.abort();
+    }
+}

@@ -1,0 +1,83 @@
+//! The outside of a cluster on NATS: core subjects carry frames, a JetStream bucket holds the registry, another what
+//! owners keep for their successors.
+
+mod bucket;
+mod bus;
+mod connection;
+mod options;
+mod reading;
+mod recovery;
+mod registry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_nats::jetstream::context::AccountErrorKind;
+
+use bucket::Bucket;
+pub use bus::NatsInbox;
+use connection::Line;
+pub use connection::{FRAMES_WAITING_MAX, NatsMetrics, WRITES_WAITING_MAX};
+pub use options::{NatsError, NatsLogin, NatsOptions, REPLICAS};
+use recovery::BucketSink;
+
+use crate::recovery::{Queue, RECOVERY_BYTES_MAX};
+use crate::registry::VALUE_BYTES_MAX;
+
+/// A node's connection to NATS: its bus, its registry, its recovery data. The connection is made anew for ever.
+#[derive(Debug)]
+pub struct Nats {
+    line: Line,
+    /// Subjects of this cluster begin with it.
+    prefix: String,
+    values: Arc<Bucket>,
+    kept: Arc<Bucket>,
+    recovery: Queue,
+    /// How long a request may take.
+    wait: Duration,
+}
+
+impl Nats {
+    /// Connects, and makes the buckets that are not there.
+    ///
+    /// # Errors
+    /// [`NatsError`]: nobody answers, a login or certificate is refused, the server is too old or has no JetStream.
+    pub async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
+        let line = Line::connect(options).await?;
+        let context =
+            jetstream::context::ContextBuilder::new().timeout(options.request_wait).build(line.client.clone());
+        check_jetstream(&context).await?;
+        let prefix = format!("muster.{}", options.cluster);
+        let [registry, recovery] = ["registry", "recovery"].map(|use_| format!("{}_{use_}", options.cluster));
+        let values = Bucket::open(&line, &context, &registry, VALUE_BYTES_MAX, options).await?;
+        let kept = Arc::new(Bucket::open(&line, &context, &recovery, RECOVERY_BYTES_MAX, options).await?);
+        let recovery = Queue::start(BucketSink(kept.clone()));
+        Ok(Self { line, prefix, values: Arc::new(values), kept, recovery, wait: options.request_wait })
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn metrics(&self) -> &NatsMetrics {
+        &self.line.metrics
+    }
+}
+
+/// Asks JetStream for this account. A cluster that has just started may take a while to answer.
+async fn check_jetstream(context: &jetstream::Context) -> Result<(), NatsError> {
+    const ATTEMPTS: u32 = 20;
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        match context.query_account().await {
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                last = error.to_string();
+                if !matches!(error.kind(), AccountErrorKind::TimedOut | AccountErrorKind::Other) {
+                    break;
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Err(NatsError::NoJetStream(last))
+}

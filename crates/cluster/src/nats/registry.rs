@@ -1,0 +1,101 @@
+//! The registry in a bucket.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::Nats;
+use super::bucket::{Bucket, Change, Expect, Mark};
+use super::reading::{Interrupted, Reading, Seen};
+use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch, Written, check_key, check_value};
+
+/// How often a value is tried to be created while the mark of an earlier removal comes or goes.
+const CREATE_ATTEMPTS: u32 = 3;
+
+impl Registry for Nats {
+    async fn create(&self, key: &str, value: Bytes, time_to_live: Option<Duration>) -> Written {
+        check_key(key)?;
+        check_value(&value)?;
+        let mut last = 0;
+        for _ in 0..CREATE_ATTEMPTS {
+            let change = Change::Set(value.clone(), time_to_live);
+            match self.values.write(key, Expect::Last(last), change).await {
+                Err(RegistryError::Conflict) => {}
+                outcome => return outcome,
+            }
+            last = match self.values.mark(key).await? {
+                Mark::Value => return Err(RegistryError::Conflict),
+                Mark::Nothing => 0,
+                Mark::At(revision) => revision,
+            };
+        }
+        Err(RegistryError::Conflict)
+    }
+
+    async fn update(&self, key: &str, value: Bytes, expected: Revision, time_to_live: Option<Duration>) -> Written {
+        check_key(key)?;
+        check_value(&value)?;
+        self.values.write(key, Expect::Last(expected.0), Change::Set(value, time_to_live)).await
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Written {
+        check_key(key)?;
+        self.values.write(key, Expect::Last(expected.0), Change::Remove).await
+    }
+
+    fn watch(&self) -> Watch {
+        let bucket = self.values.clone();
+        Watch::start(|events| async move {
+            let mut pause = Duration::ZERO;
+            while bucket.line.up().await.is_some() {
+                match tell(&bucket, &events, &mut pause).await {
+                    Ok(Unwatched) => return,
+                    Err(Interrupted(reason)) => tracing::debug!(reason, "a watch begins anew"),
+                }
+                bucket.line.metrics.watch_restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tokio::time::sleep(pause).await;
+                pause = longer(pause);
+            }
+        })
+    }
+}
+
+/// Nobody listens to the watch any more.
+struct Unwatched;
+
+/// Tells the state, then changes, until something may have been missed.
+async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duration) -> Result<Unwatched, Interrupted> {
+    let mut reading = Reading::open(bucket, None).await?;
+    let mut entries = BTreeMap::new();
+    while !reading.is_current() {
+        match reading.next().await? {
+            Seen::Value(entry) => drop(entries.insert(entry.key.clone(), entry)),
+            Seen::Removal { key, .. } => drop(entries.remove(&key)),
+            Seen::Nothing => {}
+        }
+    }
+    *pause = Duration::ZERO;
+    let mut entries: Vec<Entry> = entries.into_values().collect();
+    entries.sort_by(|one, other| one.key.cmp(&other.key));
+    let mut event = Event::State(entries);
+    loop {
+        if events.send(event).await.is_err() {
+            return Ok(Unwatched);
+        }
+        event = loop {
+            match reading.next().await? {
+                Seen::Value(entry) => break Event::Set(entry),
+                Seen::Removal { key, revision } => break Event::Removed { key, revision },
+                Seen::Nothing => {}
+            }
+        };
+    }
+}
+
+/// The next pause, by chance: all nodes lose their watches in the same moment.
+fn longer(pause: Duration) -> Duration {
+    let most = (pause * 2).clamp(Duration::from_millis(50), Duration::from_secs(1));
+    most.mul_f64(0.5 + fastrand::f64() / 2.0)
+}

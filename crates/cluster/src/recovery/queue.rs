@@ -1,0 +1,250 @@
+//! Writing behind: one entry per key waits, its newest, and a task writes them, some at a time.
+//!
+//! The entries of one round have different keys, and the next round begins when all of it are done: so no older value
+//! overtakes a newer one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+
+use super::{BYTES_WAITING_MAX, KEYS_WAITING_MAX, RECOVERY_BYTES_MAX, RecoveryError, RecoveryMetrics};
+use crate::registry::check_key;
+
+/// Entries written at a time.
+const ROUND_MAX: usize = 64;
+
+/// The pause after a round that failed.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where entries are written to.
+pub(crate) trait Sink: Send + Sync + 'static {
+    /// Writes a value, or removes it.
+    fn write(&self, key: &str, value: Option<Bytes>) -> impl Future<Output = Result<(), SinkError>> + Send;
+}
+
+/// Why an entry was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SinkError {
+    /// It may be if tried again.
+    Unavailable,
+    /// It never will be.
+    Refused,
+}
+
+/// The queue, and the task that empties it; it ends with its value.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    shared: Arc<Shared>,
+    writing: AbortHandle,
+}
+
+#[derive(Debug)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+    /// How many entries were done with, written or not, in the order in which they came.
+    done: watch::Sender<u64>,
+    metrics: RecoveryMetrics,
+}
+
+/// What waits, oldest first. A key keeps its place when its value is replaced.
+#[derive(Debug, Default)]
+struct Waiting {
+    places: HashMap<String, u64>,
+    entries: BTreeMap<u64, (String, Option<Bytes>)>,
+    next: u64,
+    bytes: usize,
+}
+
+impl Queue {
+    pub(crate) fn start(sink: impl Sink) -> Self {
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            arrived: Notify::new(),
+            done: watch::Sender::new(0),
+            metrics: RecoveryMetrics::default(),
+        });
+        let writing = tokio::spawn(write(shared.clone(), sink)).abort_handle();
+        Self { shared, writing }
+    }
+
+    /// Has a value written, or removed.
+    pub(crate) fn push(&self, key: &str, value: Option<Bytes>) -> Result<(), RecoveryError> {
+        check_key(key).map_err(|error| RecoveryError::Refused(error.to_string()))?;
+        let bytes = value.as_ref().map_or(0, Bytes::len);
+        if bytes > RECOVERY_BYTES_MAX {
+            let text = format!("a value of {bytes} bytes; at most {RECOVERY_BYTES_MAX} are kept");
+            return Err(RecoveryError::Refused(text));
+        }
+        let taken = self.shared.waiting().push(key, value);
+        match taken {
+            Taken::New => self.shared.arrived.notify_one(),
+            Taken::Replaced => drop(self.shared.metrics.replaced.fetch_add(1, Ordering::Relaxed)),
+            Taken::Not => {
+                self.shared.metrics.dropped.fetch_add(1, Ordering::Relaxed);
+                return Err(RecoveryError::Full);
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves when nothing waits of what came before.
+    pub(crate) async fn flush(&self) {
+        let until = self.shared.waiting().next;
+        // An error: the task is gone, and nothing will be written any more.
+        let _ = self.shared.done.subscribe().wait_for(|done| *done >= until).await;
+    }
+
+    pub(crate) fn metrics(&self) -> &RecoveryMetrics {
+        &self.shared.metrics
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.writing.abort();
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Taken {
+    New,
+    Replaced,
+    Not,
+}
+
+impl Waiting {
+    fn push(&mut self, key: &str, value: Option<Bytes>) -> Taken {
+        let bytes = value.as_ref().map_or(0, Bytes::len);
+        let place = self.places.get(key).copied();
+        let before = place.and_then(|place| self.entries.get(&place)).and_then(|(_, value)| value.as_ref());
+        let bytes_after = self.bytes - before.map_or(0, Bytes::len) + bytes;
+        // A removal that is left out brings back to life what is gone, so it has room of its own.
+        let keys_max = if value.is_some() { KEYS_WAITING_MAX } else { 2 * KEYS_WAITING_MAX };
+        let is_too_much = bytes_after > BYTES_WAITING_MAX && value.is_some();
+        if is_too_much || (place.is_none() && self.entries.len() >= keys_max) {
+            return Taken::Not;
+        }
+        self.bytes = bytes_after;
+        if let Some(place) = place {
+            self.entries.insert(place, (key.to_owned(), value));
+            return Taken::Replaced;
+        }
+        self.places.insert(key.to_owned(), self.next);
+        self.entries.insert(self.next, (key.to_owned(), value));
+        self.next += 1;
+        Taken::New
+    }
+
+    fn pop(&mut self) -> Option<(u64, String, Option<Bytes>)> {
+        let (place, (key, value)) = self.entries.pop_first()?;
+        self.places.remove(&key);
+        self.bytes -= value.as_ref().map_or(0, Bytes::len);
+        Some((place, key, value))
+    }
+
+    /// Puts back what could not be written, unless something newer of its key came. `false`: something did.
+    fn put_back(&mut self, place: u64, key: String, value: Option<Bytes>) -> bool {
+        if self.places.contains_key(&key) {
+            return false;
+        }
+        self.bytes += value.as_ref().map_or(0, Bytes::len);
+        self.places.insert(key.clone(), place);
+        self.entries.insert(place, (key, value));
+        true
+    }
+
+    /// Entries that were done with, all before the oldest that waits.
+    fn done(&self) -> u64 {
+        self.entries.first_key_value().map_or(self.next, |(place, _)| *place)
+    }
+}
+
+async fn write(shared: Arc<Shared>, sink: impl Sink) {
+    loop {
+        let round: Vec<_> = {
+            let mut waiting = shared.waiting();
+            std::iter::from_fn(|| waiting.pop()).take(ROUND_MAX).collect()
+        };
+        if round.is_empty() {
+            shared.arrived.notified().await;
+            continue;
+        }
+        let outcomes = join_all(round.iter().map(|(_, key, value)| sink.write(key, value.clone()))).await;
+        let has_failed = outcomes.contains(&Err(SinkError::Unavailable));
+        for ((place, key, value), outcome) in round.into_iter().zip(outcomes) {
+            let counter = match outcome {
+                Ok(()) => &shared.metrics.written,
+                Err(SinkError::Refused) => &shared.metrics.dropped,
+                Err(SinkError::Unavailable) if shared.waiting().put_back(place, key, value) => &shared.metrics.retried,
+                Err(SinkError::Unavailable) => &shared.metrics.replaced,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let done = shared.waiting().done();
+        shared.done.send_replace(done);
+        if has_failed {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(bytes: usize) -> Option<Bytes> {
+        Some(Bytes::from(vec![0; bytes]))
+    }
+
+    #[test]
+    fn the_newest_of_a_key_waits_in_the_place_of_the_oldest() {
+        let mut waiting = Waiting::default();
+        waiting.push("a", value(1));
+        waiting.push("b", value(1));
+        assert!(matches!(waiting.push("a", value(5)), Taken::Replaced));
+        assert_eq!(waiting.bytes, 6);
+        assert_eq!(waiting.pop().map(|(_, key, value)| (key, value)), Some(("a".to_owned(), value(5))));
+        assert_eq!((waiting.bytes, waiting.done()), (1, 1));
+    }
+
+    #[test]
+    fn what_failed_waits_again_unless_something_newer_does() {
+        let mut waiting = Waiting::default();
+        waiting.push("a", value(1));
+        waiting.push("b", value(1));
+        let (first, second) = (waiting.pop().expect("an entry"), waiting.pop().expect("an entry"));
+        waiting.push("a", value(2));
+        assert!(!waiting.put_back(first.0, first.1, first.2));
+        assert!(waiting.put_back(second.0, second.1, second.2));
+        assert_eq!(waiting.pop().map(|(_, key, _)| key), Some("b".to_owned()));
+        assert_eq!(waiting.pop().map(|(_, key, value)| (key, value)), Some(("a".to_owned(), value(2))));
+        assert_eq!((waiting.bytes, waiting.done()), (0, waiting.next));
+    }
+
+    #[test]
+    fn what_waits_is_limited_by_keys_and_bytes() {
+        let mut waiting = Waiting::default();
+        for number in 0..KEYS_WAITING_MAX {
+            assert!(matches!(waiting.push(&number.to_string(), value(0)), Taken::New));
+        }
+        assert!(matches!(waiting.push("more", value(0)), Taken::Not));
+        assert!(matches!(waiting.push("more", None), Taken::New), "a removal has room of its own");
+        assert!(matches!(waiting.push("0", value(BYTES_WAITING_MAX)), Taken::Replaced));
+        assert!(matches!(waiting.push("1", value(1)), Taken::Not));
+        assert!(matches!(waiting.push("0", value(0)), Taken::Replaced));
+        assert!(matches!(waiting.push("1", value(1)), Taken::Replaced));
+    }
+}

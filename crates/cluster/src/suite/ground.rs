@@ -1,0 +1,152 @@
+//! Where the nodes of one test meet, and how their lines to it are broken.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use muster_testenv::Proxy;
+
+use crate::bus::{Address, Bus};
+use crate::hub::{Hub, Member};
+use crate::nats::{Nats, NatsOptions};
+use crate::recovery::Recovery;
+use crate::registry::{Entry, Event, Registry, Watch};
+
+/// Whatever takes longer hangs. With the clock of tests in process paused, no time is spent on it.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A place where nodes meet.
+pub(crate) trait Ground {
+    type Node: Bus + Registry + Recovery;
+
+    /// Another node, with a line of its own.
+    fn join(&self) -> impl Future<Output = Joined<Self::Node>>;
+}
+
+/// A node, and the line that it is on.
+pub(crate) struct Joined<N> {
+    pub(crate) node: Arc<N>,
+    pub(crate) line: Box<dyn Line>,
+}
+
+/// A line that can be broken.
+pub(crate) trait Line {
+    /// Nothing gets through from now on.
+    fn cut(&self);
+    /// Everything gets through again.
+    fn mend(&self);
+    /// The answer to the next write is lost; the write is not.
+    fn lose_answer(&self);
+}
+
+/// Runs a test where nodes meet in this process.
+pub(crate) fn in_process(test: impl AsyncFnOnce(HubGround)) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(test(HubGround(Hub::new(1))));
+}
+
+pub(crate) struct HubGround(Hub);
+
+impl Ground for HubGround {
+    type Node = Member;
+
+    async fn join(&self) -> Joined<Member> {
+        let node = Arc::new(self.0.join());
+        Joined { node: node.clone(), line: Box::new(HubLine { hub: self.0.clone(), member: node }) }
+    }
+}
+
+struct HubLine {
+    hub: Hub,
+    member: Arc<Member>,
+}
+
+impl Line for HubLine {
+    fn cut(&self) {
+        self.member.cut();
+    }
+
+    fn mend(&self) {
+        self.member.mend();
+    }
+
+    fn lose_answer(&self) {
+        self.hub.lose_answers(1);
+    }
+}
+
+/// Runs a test where nodes meet at a NATS server: that of this process, and in a cluster of the test's own.
+pub(crate) fn over_nats(test: impl AsyncFnOnce(NatsGround)) {
+    static TESTS: AtomicU32 = AtomicU32::new(0);
+    let server = muster_testenv::Nats::shared().expect("a NATS server");
+    let cluster = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(test(NatsGround { url: server.url().to_owned(), cluster, lines: RefCell::default() }));
+}
+
+pub(crate) struct NatsGround {
+    url: String,
+    cluster: String,
+    /// A line ends with its last owner, and a test may not care for one.
+    lines: RefCell<Vec<Rc<Proxy>>>,
+}
+
+impl Ground for NatsGround {
+    type Node = Nats;
+
+    async fn join(&self) -> Joined<Nats> {
+        let line = Rc::new(Proxy::start(&self.url).expect("a line to the server"));
+        self.lines.borrow_mut().push(line.clone());
+        let options = NatsOptions { urls: vec![line.url()], cluster: self.cluster.clone(), ..NatsOptions::default() };
+        let node = Arc::new(Nats::connect(&options).await.expect("a connection"));
+        Joined { node, line: Box::new(line) }
+    }
+}
+
+impl Line for Rc<Proxy> {
+    fn cut(&self) {
+        Proxy::cut(self);
+    }
+
+    fn mend(&self) {
+        Proxy::mend(self);
+    }
+
+    fn lose_answer(&self) {
+        Proxy::lose_answer(self);
+    }
+}
+
+/// `future`, in time.
+pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, future).await.unwrap_or_else(|_| panic!("{what}: not within {DEADLINE:?}"))
+}
+
+/// An address for tests.
+pub(crate) fn address(number: u32) -> Address {
+    Address { number, incarnation: u128::from(number) << 96 | 7 }
+}
+
+/// Waits until the connection is up, or down.
+pub(crate) async fn until_up(node: &impl Bus, is_up: bool) {
+    let mut connection = node.connection();
+    let changed = connection.wait_for(|connection| connection.is_up == is_up);
+    within("a change of the connection", changed).await.expect("the connection is watched");
+}
+
+/// The next event of a watch.
+pub(crate) async fn next(watch: &mut Watch) -> Event {
+    within("an event", watch.next()).await.expect("the watch goes on")
+}
+
+/// The state that a watch begins with.
+pub(crate) async fn state(watch: &mut Watch) -> Vec<Entry> {
+    match next(watch).await {
+        Event::State(entries) => entries,
+        event => panic!("{event:?} came before the state"),
+    }
+}

@@ -1,0 +1,50 @@
+//! One suite for all implementations: each test gets a place of its own where nodes meet, and asks only through the
+//! ports. Faults are injected where the implementation meets the network.
+
+mod bus;
+pub(crate) mod ground;
+mod leaders;
+mod recovery;
+mod refusals;
+mod registry;
+mod servers;
+
+/// Runs each test in process and over NATS.
+macro_rules! suite {
+    ($($module:ident { $($test:ident)* })*) => {
+        mod in_process {
+            $($(#[test] fn $test() { super::ground::in_process(super::$module::$test); })*)*
+        }
+        mod nats {
+            $($(#[test] fn $test() { super::ground::over_nats(super::$module::$test); })*)*
+        }
+    };
+}
+
+suite! {
+    bus {
+        frames_arrive_at_their_address_alone
+        frames_arrive_once_each
+        frames_have_a_largest_size
+        an_address_is_probed
+        a_cut_connection_is_told_and_heals
+        what_was_listened_to_is_again_after_a_loss
+    }
+    recovery {
+        a_successor_finds_what_was_kept
+        the_newest_is_written_when_the_connection_is_back
+        what_nobody_takes_is_refused
+    }
+    registry {
+        a_value_is_created_once
+        writes_expect_what_is_there
+        one_of_two_racing_writers_wins
+        watches_tell_the_state_then_changes_in_order
+        values_go_when_their_time_is_over
+        a_value_lives_on_by_being_written
+        a_value_made_after_another_went_goes_in_time
+        a_watch_tells_the_state_again_after_a_loss
+        a_lost_answer_leaves_it_unknown_and_the_write_can_be_repeated
+        what_is_no_key_or_too_large_is_refused
+    }
+}

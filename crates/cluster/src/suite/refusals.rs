@@ -1,0 +1,123 @@
+//! NATS servers that will not do, each with a sentence that says what to change.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+
+use muster_testenv::{Nats as Server, NatsSettings};
+
+use super::ground::within;
+use crate::nats::{Nats, NatsError, NatsLogin, NatsOptions};
+
+/// Connects, and wants the error to say this.
+fn check(options: &NatsOptions, expect: &str) {
+    let said = match connect(options) {
+        Ok(_) => panic!("it connected, which was to say `{expect}`"),
+        Err(error) => error.to_string(),
+    };
+    assert!(said.contains(expect), "`{expect}` is not in `{said}`");
+}
+
+fn connect(options: &NatsOptions) -> Result<Nats, NatsError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(within("an outcome", Nats::connect(options)))
+}
+
+fn at(url: &str) -> NatsOptions {
+    NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() }
+}
+
+#[test]
+fn settings_are_checked() {
+    let local = NatsOptions::default();
+    check(&NatsOptions { urls: Vec::new(), ..local.clone() }, "cluster.nats.urls is empty");
+    check(&at("nats://a b:1"), "cluster.nats.urls: `nats://a b:1`");
+    check(&NatsOptions { cluster: "a.b".to_owned(), ..local.clone() }, "cluster.name: `a.b`");
+    check(&NatsOptions { replicas: 2, ..local.clone() }, "cluster.nats.replicas: 2");
+    let nowhere = PathBuf::from("/nowhere/file");
+    check(&NatsOptions { ca_file: Some(nowhere.clone()), ..local.clone() }, "cluster.nats.ca_file: /nowhere/file");
+    let login = NatsLogin::CredentialsFile(nowhere);
+    check(&NatsOptions { login, ..local }, "cluster.nats.credentials_file: /nowhere/file");
+}
+
+#[test]
+fn nobody_there_is_told_without_the_password() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let options = at(&format!("nats://user:secret@{address}"));
+    check(&options, &format!("no NATS server answers at {address}"));
+}
+
+#[test]
+fn what_lets_somebody_in_is_not_told() {
+    let login = |login: NatsLogin| NatsOptions { login, ..at("nats://user:secret@127.0.0.1:1") };
+    let password = NatsLogin::Password { user: "muster".to_owned(), password: "secret".to_owned() };
+    for options in [login(password), login(NatsLogin::Token("secret".to_owned()))] {
+        let told = format!("{options:?}");
+        assert!(told.contains("127.0.0.1:1") && !told.contains("secret"), "{told}");
+    }
+    let said = connect(&at("nats://user:secret@a b:1")).map(drop).expect_err("no URL").to_string();
+    assert!(said.contains("`a b:1`") && !said.contains("secret"), "{said}");
+}
+
+#[test]
+fn an_old_server_is_refused() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let url = format!("nats://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let info = r#"{"server_id":"old","version":"2.11.9","max_payload":1048576,"headers":true,"jetstream":true}"#;
+        write!(stream, "INFO {info}\r\n").expect("said");
+        let lines = BufReader::new(stream.try_clone().expect("a stream")).lines().map_while(Result::ok);
+        for _ping in lines.filter(|line| line.trim() == "PING") {
+            write!(stream, "PONG\r\n").expect("said");
+        }
+    });
+    check(&at(&url), "version 2.11.9, and Muster needs 2.12 or newer");
+}
+
+#[test]
+fn a_server_without_jetstream_is_refused() {
+    let settings = NatsSettings { without_jetstream: true, ..NatsSettings::default() };
+    let server = Server::start(settings).expect("a server");
+    check(&at(server.url()), "start nats-server with --jetstream");
+}
+
+#[test]
+fn one_server_keeps_no_three_replicas() {
+    let server = Server::shared().expect("a server");
+    let options = NatsOptions { replicas: 3, cluster: "replicas".to_owned(), ..at(server.url()) };
+    check(&options, "cluster.nats.replicas is 3");
+}
+
+#[test]
+fn a_login_is_asked_for() {
+    let more = "authorization { user: muster, password: right }\n".to_owned();
+    let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
+    let login = |password: &str| NatsLogin::Password { user: "muster".to_owned(), password: password.to_owned() };
+    check(&at(server.url()), "correct cluster.nats.user and password");
+    check(&NatsOptions { login: login("wrong"), ..at(server.url()) }, "refuses the login");
+    connect(&NatsOptions { login: login("right"), ..at(server.url()) }).expect("a connection");
+
+    let more = "authorization { token: right }\n".to_owned();
+    let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
+    check(&NatsOptions { login: NatsLogin::Token("wrong".to_owned()), ..at(server.url()) }, "refuses the login");
+    connect(&NatsOptions { login: NatsLogin::Token("right".to_owned()), ..at(server.url()) }).expect("a connection");
+}
+
+#[test]
+fn certificates_are_checked() {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
+    let folder = std::env::temp_dir().join(format!("muster-nats-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).expect("written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let more = format!("tls {{ cert_file: \"{}\", key_file: \"{}\" }}\n", certificate.display(), key.display());
+    let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
+    check(&at(server.url()), "correct cluster.nats.ca_file");
+    connect(&NatsOptions { ca_file: Some(certificate), ..at(server.url()) }).expect("a connection");
+    drop(server);
+    std::fs::remove_dir_all(folder).expect("removed");
+}

@@ -1,0 +1,180 @@
+//! NATS servers on ports and folders of their own, one or three as a cluster, thrown away when no longer needed.
+
+mod keeper;
+mod program;
+mod proxy;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use keeper::Keeper;
+pub use program::nats_server;
+pub use proxy::Proxy;
+
+/// How often other free ports are tried: no call reserves a port for a program that is to listen on it later.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// Ports from here to there. Not those that systems give to outgoing connections: one of a client that tries to get
+/// back to a stopped server could take the server's port, or even connect to itself.
+const PORTS: std::ops::Range<u16> = 12_000..30_000;
+
+/// How servers are to be.
+#[derive(Clone, Debug, Default)]
+pub struct NatsSettings {
+    /// Sync every write before it is acknowledged; otherwise every two minutes, which is NATS's own choice.
+    pub sync_always: bool,
+    /// Without it a server passes messages on and keeps nothing.
+    pub without_jetstream: bool,
+    /// What else stands in the configuration.
+    pub more: String,
+}
+
+/// A NATS server for tests. Dropping it ends it, and its data go.
+#[derive(Debug)]
+pub struct Nats {
+    url: String,
+    keeper: Keeper,
+}
+
+impl Nats {
+    /// The one server of this process, which ends with it.
+    ///
+    /// # Errors
+    /// As [`Nats::start`].
+    pub fn shared() -> Result<&'static Self> {
+        static SHARED: OnceLock<Result<Nats, String>> = OnceLock::new();
+        SHARED
+            .get_or_init(|| Self::start(NatsSettings::default()).map_err(|error| format!("{error:#}")))
+            .as_ref()
+            .map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Starts a server; returns once it takes connections.
+    ///
+    /// # Errors
+    /// When there is no nats-server and none can be built, or it does not start; the message quotes its log.
+    pub fn start(settings: NatsSettings) -> Result<Self> {
+        let [server] = start_all(settings)?;
+        Ok(server)
+    }
+
+    /// Starts three servers that are one JetStream cluster. Which of them leads is settled after a while.
+    ///
+    /// # Errors
+    /// As [`Nats::start`].
+    pub fn start_three(settings: NatsSettings) -> Result<[Self; 3]> {
+        start_all(settings)
+    }
+
+    /// Where clients connect: `nats://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends the server as a crash would, at once; returns when it is gone. Its data and its address stay.
+    ///
+    /// # Errors
+    /// When its keeper is gone.
+    pub fn kill(&self) -> Result<()> {
+        self.keeper.order("kill")
+    }
+
+    /// Lets the server end by itself; returns when it is gone. Its data and its address stay.
+    ///
+    /// # Errors
+    /// When its keeper is gone.
+    pub fn stop(&self) -> Result<()> {
+        self.keeper.order("stop")
+    }
+
+    /// Starts the server again after [`Nats::kill`] or [`Nats::stop`]; returns once it takes connections.
+    ///
+    /// # Errors
+    /// When it does not start; the message quotes its log.
+    pub fn start_again(&self) -> Result<()> {
+        self.keeper.start_server()
+    }
+
+    /// Halts the server (SIGSTOP): its connections stay open, and soon nothing answers.
+    ///
+    /// # Errors
+    /// When its keeper is gone.
+    pub fn pause(&self) -> Result<()> {
+        self.keeper.order("pause")
+    }
+
+    /// Ends [`Nats::pause`].
+    ///
+    /// # Errors
+    /// When its keeper is gone.
+    pub fn resume(&self) -> Result<()> {
+        self.keeper.order("resume")
+    }
+}
+
+fn start_all<const COUNT: usize>(settings: NatsSettings) -> Result<[Nats; COUNT]> {
+    let program = nats_server()?;
+    let mut last = None;
+    for _ in 0..ATTEMPTS_MAX {
+        match start_on_free_ports(&program, &settings) {
+            Ok(servers) => return Ok(servers),
+            Err(error) if format!("{error:#}").contains("address already in use") => last = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    bail!("no port stayed free for NATS in {ATTEMPTS_MAX} attempts: {last:?}")
+}
+
+fn start_on_free_ports<const COUNT: usize>(program: &Path, settings: &NatsSettings) -> Result<[Nats; COUNT]> {
+    let client_ports: Vec<u16> = free_ports(COUNT)?;
+    let route_ports: Vec<u16> = free_ports(COUNT)?;
+    let mut servers = Vec::with_capacity(COUNT);
+    for (number, port) in client_ports.iter().enumerate() {
+        let routes = if COUNT > 1 { Some((route_ports[number], &*route_ports)) } else { None };
+        let keeper = Keeper::start(program, |folder| configuration(settings, number, *port, routes, folder))?;
+        servers.push(Nats { url: format!("nats://127.0.0.1:{port}"), keeper });
+    }
+    servers.try_into().map_err(|_| anyhow!("not as many servers as asked for"))
+}
+
+fn configuration(
+    settings: &NatsSettings,
+    number: usize,
+    port: u16,
+    routes: Option<(u16, &[u16])>,
+    folder: &Path,
+) -> String {
+    let mut text = format!("listen: \"127.0.0.1:{port}\"\nserver_name: node-{number}\n");
+    if !settings.without_jetstream {
+        let sync = if settings.sync_always { ", sync_interval: always" } else { "" };
+        text += &format!("jetstream {{ store_dir: \"{}\"{sync} }}\n", folder.display());
+    }
+    if let Some((own, all)) = routes {
+        let all: Vec<String> = all.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let all = all.join(", ");
+        text += &format!("cluster {{ name: test, listen: \"127.0.0.1:{own}\", routes: [{all}] }}\n");
+    }
+    text += &settings.more;
+    text
+}
+
+/// Ports that nobody listens on now, all different.
+fn free_ports(count: usize) -> Result<Vec<u16>> {
+    let mut random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), count);
+    // Held until all are found, so that none is found twice.
+    let mut listeners: Vec<TcpListener> = Vec::with_capacity(count);
+    for _ in 0..1_000 {
+        if listeners.len() == count {
+            break;
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let port = PORTS.start + u16::try_from((random >> 33) % u64::from(PORTS.end - PORTS.start))?;
+        listeners.extend(TcpListener::bind((Ipv4Addr::LOCALHOST, port)));
+    }
+    ensure!(listeners.len() == count, "no free port on the loopback");
+    listeners.iter().map(|listener| Ok(listener.local_addr().context("no address")?.port())).collect()
+}
