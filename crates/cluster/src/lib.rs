@@ -2,6 +2,7 @@
 //! ([why so](../../../docs/adr/0011-several-nodes.md)).
 
 pub mod bus;
+pub mod codec;
 pub mod hub;
 pub mod link;
 pub mod nats;

@@ -36,6 +36,16 @@ impl Place {
         Self(node << SHARD_BITS | shard as u32)
     }
 
+    /// The place of this number.
+    pub const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// As a number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
     /// Its node.
     pub const fn node(self) -> NodeNumber {
         self.0 >> SHARD_BITS
@@ -146,6 +156,7 @@ mod tests {
         for (node, shard) in [(0, 0), (0, 1_023), (1, 0), (NODES_MAX - 1, 7)] {
             let place = Place::new(node, shard);
             assert_eq!((place.node(), place.shard()), (node, shard));
+            assert_eq!(Place::from_number(place.number()), place);
         }
         assert_eq!(Place::from(3), Place::new(0, 3));
     }

@@ -41,6 +41,17 @@ impl SessionKey {
     /// A place that no session ever has.
     pub const NONE: Self = Self { index: u32::MAX, generation: u32::MAX };
 
+    /// The key of this number, for other nodes' sessions.
+    pub const fn from_number(number: u64) -> Self {
+        // The lower half, then the higher one.
+        Self { index: number as u32, generation: (number >> 32) as u32 }
+    }
+
+    /// As a number.
+    pub const fn number(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
     /// Its place, below the highest number of sessions that were open at once.
     pub fn index(self) -> usize {
         self.index as usize

@@ -1,6 +1,7 @@
 //! Every byte format of Muster: protobuf messages, the JSON dialect, envelopes, tokens, cursors, error codes and the
 //! operation table. No I/O, no clock, no game rules.
 
+pub mod batch;
 pub mod code;
 pub mod cursor;
 pub mod envelope;
@@ -16,6 +17,6 @@ pub mod token;
 
 pub use code::Code;
 pub use envelope::Format;
-pub use generated::{api, realtime};
+pub use generated::{api, node, realtime};
 pub use operations::Operation;
 pub use timestamp::Timestamp;

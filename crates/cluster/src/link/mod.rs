@@ -15,6 +15,7 @@ mod table;
 
 use bytes::Bytes;
 use muster_live::Millis;
+pub use muster_wire::batch::BATCH_BYTES_MAX;
 use muster_wire::link::{FrameKind, HEADER_BYTES, Header, RANGE_BYTES, read_missing};
 
 use crate::NodeNumber;
@@ -22,8 +23,6 @@ use receiving::Receiving;
 use sending::Sending;
 pub use table::{Links, LinksStats};
 
-/// Bytes of one batch at most. What is larger is refused, not sent.
-pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Acknowledgements leave alone, without a frame in the opposite direction, after so long.
 pub const ACKNOWLEDGE_AFTER_MS: Millis = 5;
 /// And at once after so many frames.
@@ -74,9 +73,14 @@ impl Batch {
         debug_assert!(self.0.len() >= HEADER_BYTES, "a batch is only appended to");
     }
 
+    /// What is in it.
+    pub fn content(&self) -> &[u8] {
+        self.0.get(HEADER_BYTES..).unwrap_or_default()
+    }
+
     /// Bytes in it.
     pub fn len(&self) -> usize {
-        self.0.len().saturating_sub(HEADER_BYTES)
+        self.content().len()
     }
 
     /// Whether there is nothing in it.

@@ -40,6 +40,17 @@ impl Traffic for Down {
     }
 }
 
+impl Message {
+    /// The lane whose credit it costs. Whoever cannot make use of it has to give that back nevertheless.
+    pub fn paid(&self) -> Option<LaneKind> {
+        match self {
+            Self::Up(up) => up.needs_credit().then_some(LaneKind::Up),
+            Self::Down(down) => down.needs_credit().then_some(LaneKind::Down),
+            Self::Credit(..) => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Lane<M> {
     credits: u32,

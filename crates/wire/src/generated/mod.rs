@@ -5,6 +5,8 @@
 #[allow(clippy::all, clippy::pedantic, clippy::large_enum_variant)]
 pub mod api;
 mod api_fields;
+#[allow(clippy::all, clippy::pedantic)]
+pub mod node;
 #[allow(clippy::all, clippy::pedantic, clippy::large_enum_variant)]
 pub mod realtime;
 mod realtime_fields;

@@ -27,8 +27,8 @@ pub fn render(model: &Model, module: &str) -> String {
     out
 }
 
-/// The `mod.rs` that joins the generated modules.
-pub fn render_mod(model: &Model) -> String {
+/// The `mod.rs` that joins the generated modules, those of nodes by their names.
+pub fn render_mod(model: &Model, of_nodes: &[String]) -> String {
     let mut modules: Vec<&str> = model.messages.iter().map(|message| message.module.as_str()).collect();
     modules.dedup();
     let mut out = "//! What `cargo xtask codegen` makes of the schema files.\n\n".to_owned();
@@ -37,6 +37,9 @@ pub fn render_mod(model: &Model) -> String {
             out,
             "#[allow(clippy::all, clippy::pedantic, clippy::large_enum_variant)]\npub mod {module};\nmod {module}_fields;"
         );
+    }
+    for module in of_nodes {
+        let _ = writeln!(out, "#[allow(clippy::all, clippy::pedantic)]\npub mod {module};");
     }
     out
 }

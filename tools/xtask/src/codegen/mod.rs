@@ -17,7 +17,22 @@ use anyhow::{Context as _, bail};
 use prost_types::FileDescriptorSet;
 
 /// The schema files, relative to [`PROTO_DIR`].
-const PROTO_FILES: [&str; 3] = ["api.proto", "realtime.proto", "service.proto"];
+const PROTO_FILES: [&str; 4] = ["api.proto", "node.proto", "realtime.proto", "service.proto"];
+/// Rare or large variants of messages between nodes, which would make the frequent ones as large.
+const BOXED: [&str; 8] = [
+    "Message.what.reply",
+    "Message.what.join",
+    "Message.what.party",
+    "Message.what.parties",
+    "Message.what.rooms",
+    "Message.what.pool",
+    "Across.what.seat",
+    "Across.what.elsewhere",
+];
+/// The package of what clients see: it has JSON too.
+const CLIENT_PACKAGE: &str = "nakama";
+/// The package of what only nodes see.
+const NODE_PACKAGE: &str = "muster";
 const PROTO_DIR: &str = "crates/wire/proto";
 const GENERATED_DIR: &str = "crates/wire/src/generated";
 const ARBITRARY_FILE: &str = "crates/wire/tests/wire/generated.rs";
@@ -64,22 +79,34 @@ fn rust_files(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
         files.insert(PathBuf::from(path), rustfmt(root, &format!("{HEADER}{text}"))?);
         Ok(())
     };
-    for (module, text) in prost_files(set, &model)? {
-        let doc = format!("//! Protobuf messages of package `nakama.{module}`.\n\n{text}");
+    let mut of_nodes = Vec::new();
+    for ((package, module), text) in prost_files(set, &model)? {
+        let doc = format!("//! Protobuf messages of package `{package}.{module}`.\n\n{text}");
         add(format!("{GENERATED_DIR}/{module}.rs"), &doc)?;
-        add(format!("{GENERATED_DIR}/{module}_fields.rs"), &messages::render(&model, &module))?;
+        if package == NODE_PACKAGE {
+            of_nodes.push(module);
+        } else {
+            add(format!("{GENERATED_DIR}/{module}_fields.rs"), &messages::render(&model, &module))?;
+        }
     }
-    add(format!("{GENERATED_DIR}/mod.rs"), &messages::render_mod(&model))?;
+    add(format!("{GENERATED_DIR}/mod.rs"), &messages::render_mod(&model, &of_nodes))?;
     add(ARBITRARY_FILE.to_owned(), &arbitrary::render(&model))?;
     Ok(files)
 }
 
-/// The structs and enums, by module name (the last part of the package).
-fn prost_files(set: FileDescriptorSet, model: &model::Model) -> anyhow::Result<BTreeMap<String, String>> {
+/// Texts by the two parts of their package; the last is the module's name.
+type Modules = BTreeMap<(&'static str, String), String>;
+
+/// The structs and enums.
+fn prost_files(set: FileDescriptorSet, model: &model::Model) -> anyhow::Result<Modules> {
     let out_dir = std::env::temp_dir().join(format!("muster-codegen-{}", std::process::id()));
     std::fs::create_dir_all(&out_dir)?;
     let secret = model.messages.iter().filter(|message| message.has_secret());
-    let result = prost_build::Config::new()
+    let mut config = prost_build::Config::new();
+    for field in BOXED {
+        config.boxed(format!(".{NODE_PACKAGE}.node.{field}"));
+    }
+    let result = config
         .skip_debug(secret.map(|message| format!(".nakama.{}.{}", message.module, message.path)))
         .btree_map(["."])
         .bytes(["."])
@@ -92,13 +119,15 @@ fn prost_files(set: FileDescriptorSet, model: &model::Model) -> anyhow::Result<B
     result
 }
 
-fn read_modules(out_dir: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+fn read_modules(out_dir: &Path) -> anyhow::Result<Modules> {
     let mut modules = BTreeMap::new();
     for entry in std::fs::read_dir(out_dir)? {
         let path = entry?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str()).context("file name")?;
-        if let Some(module) = stem.strip_prefix("nakama.") {
-            modules.insert(module.to_owned(), std::fs::read_to_string(&path)?);
+        for package in [CLIENT_PACKAGE, NODE_PACKAGE] {
+            if let Some(module) = stem.strip_prefix(package).and_then(|rest| rest.strip_prefix('.')) {
+                modules.insert((package, module.to_owned()), std::fs::read_to_string(&path)?);
+            }
         }
     }
     Ok(modules)

@@ -1,0 +1,156 @@
+//! What messages of a batch hold by reference: frames and payloads, each once however many messages hold it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_live::Encoding;
+use muster_live::plane::Frames;
+use muster_live::stream::{Payload, SharedPayload};
+use muster_wire::{batch, node};
+
+use super::form::{CodecError, Result, required, wrong};
+use crate::link::Batch;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// A payload from another node, in both encodings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// For sockets of text frames.
+    pub json: Bytes,
+    /// For sockets of binary frames.
+    pub protobuf: Bytes,
+}
+
+impl Payload for Encoded {
+    fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
+        out.extend_from_slice(match encoding {
+            Encoding::Json => &self.json,
+            Encoding::Protobuf => &self.protobuf,
+        });
+    }
+}
+
+/// A batch in the making.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    batch: Batch,
+    blobs: u32,
+    /// By where they lie. The bytes are kept, so that no others can come to lie there.
+    frames: Map<(usize, usize), (u32, Bytes)>,
+    /// The same with payloads.
+    payloads: Map<usize, (node::Frames, SharedPayload)>,
+    scratch: Vec<u8>,
+}
+
+impl Writer {
+    pub(super) fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    pub(super) fn take(&mut self) -> Batch {
+        self.blobs = 0;
+        self.frames.clear();
+        self.payloads.clear();
+        std::mem::take(&mut self.batch)
+    }
+
+    pub(super) fn message(&mut self, message: &node::Message) {
+        self.begin();
+        self.batch.append(|out| batch::append_message(out, message));
+    }
+
+    fn begin(&mut self) {
+        if self.batch.is_empty() {
+            self.batch.append(batch::begin);
+        }
+    }
+
+    fn blob(&mut self, blob: &[u8]) -> u32 {
+        self.begin();
+        self.batch.append(|out| batch::append_blob(out, blob));
+        self.blobs += 1;
+        self.blobs
+    }
+
+    /// Frames that may stand in other messages of the batch too.
+    pub(super) fn frames(&mut self, frames: &Frames) -> node::Frames {
+        let mut number = |frame: &Option<Bytes>| frame.as_ref().map_or(0, |frame| self.frame(frame));
+        node::Frames { json: number(&frames.json), protobuf: number(&frames.protobuf) }
+    }
+
+    fn frame(&mut self, frame: &Bytes) -> u32 {
+        let address = (frame.as_ptr().addr(), frame.len());
+        if let Some((number, _)) = self.frames.get(&address) {
+            return *number;
+        }
+        let number = self.blob(frame);
+        self.frames.insert(address, (number, frame.clone()));
+        number
+    }
+
+    /// A payload that may stand in other messages of the batch too.
+    pub(super) fn shared_payload(&mut self, payload: &SharedPayload) -> node::Frames {
+        let address = Arc::as_ptr(payload).cast::<()>().addr();
+        if let Some((frames, _)) = self.payloads.get(&address) {
+            return *frames;
+        }
+        let frames = self.payload(&**payload);
+        self.payloads.insert(address, (frames, payload.clone()));
+        frames
+    }
+
+    /// A payload of one message.
+    pub(super) fn payload(&mut self, payload: &dyn Payload) -> node::Frames {
+        let mut write = |encoding| {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            scratch.clear();
+            payload.write(encoding, &mut scratch);
+            let number = self.blob(&scratch);
+            self.scratch = scratch;
+            number
+        };
+        node::Frames { json: write(Encoding::Json), protobuf: write(Encoding::Protobuf) }
+    }
+}
+
+/// The blobs of a batch that arrived.
+pub(super) struct Blobs {
+    blobs: Vec<Bytes>,
+    batch_bytes: usize,
+}
+
+impl Blobs {
+    /// Of a batch of so many bytes.
+    pub(super) fn new(blobs: Vec<Bytes>, batch_bytes: usize) -> Self {
+        let mut arrived = Self { blobs, batch_bytes };
+        arrived.blobs = std::mem::take(&mut arrived.blobs).into_iter().map(|blob| arrived.detached(blob)).collect();
+        arrived
+    }
+
+    /// A part of the batch that does not keep alive more than twice its bytes: some wait long for a slow socket.
+    pub(super) fn detached(&self, part: Bytes) -> Bytes {
+        if part.len() >= self.batch_bytes / 2 { part } else { Bytes::copy_from_slice(&part) }
+    }
+
+    fn get(&self, number: u32, field: &'static str) -> Result<Option<Bytes>> {
+        let Some(index) = number.checked_sub(1) else { return Ok(None) };
+        let blob = self.blobs.get(index as usize).cloned();
+        blob.map(Some).ok_or_else(|| wrong(field, format!("the batch has no blob {number}")))
+    }
+
+    pub(super) fn frames(&self, wire: Option<node::Frames>) -> Result<Frames> {
+        let wire = wire.unwrap_or_default();
+        Ok(Frames { json: self.get(wire.json, "frames.json")?, protobuf: self.get(wire.protobuf, "frames.protobuf")? })
+    }
+
+    pub(super) fn payload(&self, wire: Option<node::Frames>) -> Result<SharedPayload> {
+        let wire = required(wire, "payload")?;
+        let get = |number, field| self.get(number, field)?.ok_or(CodecError::Missing(field));
+        Ok(Arc::new(Encoded {
+            json: get(wire.json, "payload.json")?,
+            protobuf: get(wire.protobuf, "payload.protobuf")?,
+        }))
+    }
+}

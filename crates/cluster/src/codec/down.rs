@@ -1,0 +1,105 @@
+//! What sessions' shards are told.
+
+use muster_live::plane::{Down, JoinRefusal, LocalAudience};
+use muster_live::{CloseReason, SessionKey};
+use muster_wire::node::{self, message::What};
+
+use super::blobs::{Blobs, Writer};
+use super::form::{CodecError, Form, Result, form_of_enum, part, required};
+use super::reply;
+use super::stream::{delivery_from_wire, delivery_to_wire};
+
+form_of_enum!(JoinRefusal, JoinRefusal, else Closed, Empty, TooManyStreams, Closed);
+
+/// What, and which question it answers.
+pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
+    let what = match down {
+        Down::Reply(question, reply) => return (Some(*question), What::Reply(Box::new(reply::to_wire(reply)))),
+        Down::Refused { stream, session, serial, request, refusal } => {
+            let (stream, session) = (Some(stream.to_wire()), session.number());
+            let refused = node::Refused { stream, session, serial: *serial, refusal: refusal.to_wire() };
+            return (*request, What::Refused(refused));
+        }
+        Down::Listening { stream, listener } => {
+            let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
+            What::Listening(node::Listening { stream, listener })
+        }
+        Down::Removed { stream, listener } => {
+            let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
+            What::Removed(node::Removed { stream, listener })
+        }
+        Down::Fanout { stream, frames, audience, delivery } => {
+            let frames = Some(writer.frames(frames));
+            let (audience, all_but, only) = audience_to_wire(audience);
+            let delivery = delivery_to_wire(*delivery);
+            let stream = Some(stream.to_wire());
+            What::Fanout(node::Fanout { stream, frames, audience: audience.into(), all_but, only, delivery })
+        }
+        Down::Push { session, payload, delivery } => {
+            let payload = Some(writer.shared_payload(payload));
+            What::Push(node::Push { session: session.number(), payload, delivery: delivery_to_wire(*delivery) })
+        }
+        Down::Close { session, payload, reason } => {
+            let payload = payload.as_ref().map(|payload| writer.shared_payload(payload));
+            What::Close(node::Close { session: session.number(), payload, reason: reason.to_wire() })
+        }
+    };
+    (None, what)
+}
+
+pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &Blobs) -> Result<Down> {
+    Ok(match what {
+        What::Reply(reply) => Down::Reply(required(answers, "message.answers")?, reply::from_wire(*reply)?),
+        What::Refused(refused) => Down::Refused {
+            stream: part(refused.stream, "refused.stream")?,
+            session: SessionKey::from_number(refused.session),
+            serial: refused.serial,
+            request: answers,
+            refusal: JoinRefusal::from_wire(refused.refusal)?,
+        },
+        What::Listening(listening) => Down::Listening {
+            stream: part(listening.stream, "listening.stream")?,
+            listener: part(listening.listener, "listening.listener")?,
+        },
+        What::Removed(removed) => Down::Removed {
+            stream: part(removed.stream, "removed.stream")?,
+            listener: part(removed.listener, "removed.listener")?,
+        },
+        What::Fanout(fanout) => Down::Fanout {
+            audience: audience_from_wire(&fanout),
+            stream: part(fanout.stream, "fanout.stream")?,
+            frames: blobs.frames(fanout.frames)?,
+            delivery: delivery_from_wire(fanout.delivery),
+        },
+        What::Push(push) => Down::Push {
+            session: SessionKey::from_number(push.session),
+            payload: blobs.payload(push.payload)?,
+            delivery: delivery_from_wire(push.delivery),
+        },
+        What::Close(close) => Down::Close {
+            session: SessionKey::from_number(close.session),
+            payload: close.payload.map(|payload| blobs.payload(Some(payload))).transpose()?,
+            reason: CloseReason::from_wire(close.reason)?,
+        },
+        _ => return Err(CodecError::Missing("message.what")),
+    })
+}
+
+fn audience_to_wire(audience: &LocalAudience) -> (node::AudienceKind, u64, Vec<u64>) {
+    use node::AudienceKind::{All, AllBut, Only};
+    match audience {
+        LocalAudience::All => (All, 0, Vec::new()),
+        LocalAudience::AllBut(session) => (AllBut, session.number(), Vec::new()),
+        LocalAudience::Only(sessions) => (Only, 0, sessions.iter().map(|session| session.number()).collect()),
+    }
+}
+
+fn audience_from_wire(fanout: &node::Fanout) -> LocalAudience {
+    use node::AudienceKind::{All, AllBut, Only, Unspecified};
+    match fanout.audience() {
+        All => LocalAudience::All,
+        AllBut => LocalAudience::AllBut(SessionKey::from_number(fanout.all_but)),
+        Only => LocalAudience::Only(fanout.only.iter().copied().map(SessionKey::from_number).collect()),
+        Unspecified => LocalAudience::Only(Vec::new()),
+    }
+}

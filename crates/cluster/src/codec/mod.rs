@@ -1,0 +1,240 @@
+//! What nodes tell each other, as bytes: messages of the plane in the form that `muster_wire::node` defines, and back.
+//!
+//! The form is its own and not derived from the plane's types, so that both may change at their own pace and nodes of
+//! different releases understand each other. What of it another release does not know stands in `node.proto`.
+//!
+//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], with what is owed for it: a
+//! question is answered by [`Encoder::not_understood`], an answer counts as none, and a credit is given back.
+
+mod asks;
+mod blobs;
+mod down;
+mod form;
+mod parties;
+mod pool;
+mod reply;
+mod rooms;
+mod stream;
+mod summary;
+mod up;
+
+use bytes::Bytes;
+use muster_live::place::NODE_SHARDS_MAX;
+use muster_live::plane::{LaneKind, Message, RequestRef};
+use muster_live::{Place, ShardIndex};
+use muster_wire::batch::{self, BatchError};
+use muster_wire::node::{self, message::What};
+
+use crate::NodeNumber;
+use crate::link::Batch;
+pub use blobs::Encoded;
+use blobs::{Blobs, Writer};
+pub use form::CodecError;
+use form::{Form, required, wrong};
+
+/// Messages of one node to another on their way into a batch.
+#[derive(Debug)]
+pub struct Encoder {
+    node: NodeNumber,
+    writer: Writer,
+}
+
+impl Encoder {
+    /// Of a node.
+    pub fn new(node: NodeNumber) -> Self {
+        Self { node, writer: Writer::default() }
+    }
+
+    /// Adds a message from one of this node's shards to one of the other's.
+    pub fn push(&mut self, from: ShardIndex, to: ShardIndex, message: &Message) {
+        let (request, answers, what) = match message {
+            Message::Up(up) => {
+                let (request, what) = up::to_wire(up, &mut self.writer);
+                (request, None, what)
+            }
+            Message::Down(down) => {
+                let (answers, what) = down::to_wire(down, &mut self.writer);
+                (None, answers, what)
+            }
+            Message::Credit(lane, count) => {
+                (None, None, What::Credit(node::Credit { lane: lane.to_wire(), count: *count }))
+            }
+        };
+        let here = Place::new(self.node, from);
+        let request = request.map(|request| node::Request {
+            place: (request.place != here).then(|| request.place.number()),
+            id: request.id,
+        });
+        let paid = message.paid().map_or(0, |lane| lane.to_wire());
+        self.writer.message(&node::Message {
+            from_shard: from.into(),
+            to_shard: to.into(),
+            request,
+            answers,
+            paid,
+            what: Some(what),
+        });
+    }
+
+    /// Answers a question of the other node's shard that was not understood.
+    pub fn not_understood(&mut self, from: ShardIndex, to: ShardIndex, question: u64) {
+        let what = node::reply::What::NotUnderstood(node::Empty {});
+        self.writer.message(&node::Message {
+            from_shard: from.into(),
+            to_shard: to.into(),
+            answers: Some(question),
+            what: Some(What::Reply(Box::new(node::Reply { what: Some(what) }))),
+            ..node::Message::default()
+        });
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.writer.len()
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.writer.len() == 0
+    }
+
+    /// The batch, for the link. What is added from now on goes into the next one.
+    pub fn take(&mut self) -> Batch {
+        self.writer.take()
+    }
+}
+
+/// A message that arrived.
+#[derive(Debug)]
+pub struct Incoming {
+    /// The other node's shard; [`Place::NONE`] if that cannot be read.
+    pub from: Place,
+    /// The shard here that it is for, as the other node says; [`Place::NONE`] if that cannot be read.
+    pub to: Place,
+    /// What it says.
+    pub content: Result<Message, Unread>,
+}
+
+/// A message that cannot be read, and what is owed for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Why.
+    pub error: CodecError,
+    /// It was a question, and who asked it is to hear that there will be no answer.
+    pub question: Option<RequestRef>,
+    /// It was the answer to a question of this number, which gets none.
+    pub answers: Option<u64>,
+    /// It cost credit of this lane.
+    pub paid: Option<LaneKind>,
+}
+
+/// Batches of other nodes, on their way to this node's shards.
+#[derive(Debug)]
+pub struct Decoder {
+    node: NodeNumber,
+    stats: DecoderStats,
+}
+
+/// What was counted so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecoderStats {
+    /// Messages that could be read.
+    pub read: u64,
+    /// Messages that could not: of a kind that this node does not know, or wrong. [`Unread`] says what is owed for them.
+    pub unread: u64,
+    /// Batches that could not be read as a whole.
+    pub batches_refused: u64,
+}
+
+impl Decoder {
+    /// Of a node.
+    pub fn new(node: NodeNumber) -> Self {
+        Self { node, stats: DecoderStats::default() }
+    }
+
+    /// Reads what arrived from a node in one batch, message by message in order.
+    ///
+    /// # Errors
+    /// When the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
+    pub fn decode(
+        &mut self,
+        from: NodeNumber,
+        batch: Bytes,
+    ) -> Result<impl ExactSizeIterator<Item = Incoming>, BatchError> {
+        let bytes = batch.len();
+        let node::Batch { blobs, messages, .. } =
+            batch::read(batch).inspect_err(|_| self.stats.batches_refused += 1)?;
+        let blobs = Blobs::new(blobs, bytes);
+        Ok(messages.into_iter().map(move |message| {
+            let incoming = self.incoming(from, message, &blobs);
+            match &incoming.content {
+                Ok(_) => self.stats.read += 1,
+                Err(_) => self.stats.unread += 1,
+            }
+            incoming
+        }))
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> DecoderStats {
+        self.stats
+    }
+
+    fn incoming(&self, from: NodeNumber, message: Bytes, blobs: &Blobs) -> Incoming {
+        let message = match batch::read_message(message) {
+            Ok(message) => message,
+            Err(error) => return Incoming::of_nobody(CodecError::Damaged(error)),
+        };
+        let place = |node, shard| {
+            let shard = ShardIndex::try_from(shard).ok().filter(|shard| *shard < NODE_SHARDS_MAX)?;
+            Some(Place::new(node, shard))
+        };
+        let (Some(from), Some(to)) = (place(from, message.from_shard), place(self.node, message.to_shard)) else {
+            return Incoming::of_nobody(wrong("message.from_shard", "there are no such shards"));
+        };
+        let question = message
+            .request
+            .map(|request| RequestRef { place: request.place.map_or(from, Place::from_number), id: request.id });
+        let (answers, paid) = (message.answers, LaneKind::from_wire(message.paid).ok());
+        let content = required(message.what, "message.what").and_then(|what| content(what, question, answers, blobs));
+        Incoming { from, to, content: content.map_err(|error| Unread { error, question, answers, paid }) }
+    }
+}
+
+impl Incoming {
+    /// A message of which not even that is known.
+    fn of_nobody(error: CodecError) -> Self {
+        let content = Err(Unread { error, question: None, answers: None, paid: None });
+        Self { from: Place::NONE, to: Place::NONE, content }
+    }
+}
+
+fn content(
+    what: What,
+    request: Option<RequestRef>,
+    answers: Option<u64>,
+    blobs: &Blobs,
+) -> Result<Message, CodecError> {
+    match what {
+        What::Credit(credit) => Ok(Message::Credit(LaneKind::from_wire(credit.lane)?, credit.count)),
+        What::Join(_)
+        | What::Leave(_)
+        | What::Listen(_)
+        | What::Unlisten(_)
+        | What::Publish(_)
+        | What::Party(_)
+        | What::Parties(_)
+        | What::Rooms(_)
+        | What::Count(_)
+        | What::List(_)
+        | What::Pool(_)
+        | What::Matches(_) => up::from_wire(what, request, blobs).map(Message::Up),
+        What::Reply(_)
+        | What::Refused(_)
+        | What::Listening(_)
+        | What::Removed(_)
+        | What::Fanout(_)
+        | What::Push(_)
+        | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
+    }
+}

@@ -1,0 +1,244 @@
+//! What owners of rooms are asked by sessions' shards, and by each other.
+
+use std::sync::Arc;
+
+use muster_live::plane::RequestRef;
+use muster_live::rooms::{
+    Across, Caller, Change, Creation, DirectoryAction, Entry, Find, Origin, Owner, Place, Report, Request, RoomAction,
+    Seat, ToOwner, Update, ViewKey,
+};
+use muster_wire::node::{self, across, directory_ask, room_ask, rooms_ask, seat_ask};
+
+use super::asks::{digest_from_wire, digest_to_wire};
+use super::form::{
+    Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, maybe, part, present_id, required,
+};
+
+/// Who waits for the answer; it stands beside the form.
+pub(super) fn reply_to(ask: &ToOwner) -> Option<RequestRef> {
+    match ask {
+        ToOwner::Room(_, request) => request.reply_to,
+        ToOwner::Place(request) | ToOwner::Across(_, Across::Elsewhere(request)) => request.reply_to,
+        ToOwner::Directory(request) => request.reply_to,
+        ToOwner::Across(_, Across::Seat(request)) => request.reply_to,
+        ToOwner::Across(_, Across::Report(..) | Across::Closed(_) | Across::Listing(_)) => None,
+    }
+}
+
+pub(super) fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
+    use rooms_ask::What;
+    let what = match ask {
+        ToOwner::Room(room, request) => What::Room(node::RoomAsk {
+            room: id_to_wire(*room),
+            caller: Some(request.caller.to_wire()),
+            what: Some(action_to_wire(&request.what)),
+        }),
+        ToOwner::Place(request) => What::Place(place_ask(request)),
+        ToOwner::Directory(request) => What::Directory(node::DirectoryAsk {
+            caller: Some(request.caller.to_wire()),
+            what: Some(directory_to_wire(&request.what)),
+        }),
+        ToOwner::Across(owner, across) => {
+            What::Across(node::Across { owner: Some(owner.to_wire()), what: Some(across_to_wire(across)) })
+        }
+    };
+    node::RoomsAsk { what: Some(what) }
+}
+
+pub(super) fn from_wire(wire: node::RoomsAsk, reply_to: Option<RequestRef>) -> Result<ToOwner> {
+    use rooms_ask::What;
+    Ok(match required(wire.what, "rooms.what")? {
+        What::Room(ask) => {
+            let what = action_from_wire(required(ask.what, "room.what")?)?;
+            let caller = part(ask.caller, "room.caller")?;
+            ToOwner::Room(id_from_wire(ask.room), Request { caller, reply_to, what })
+        }
+        What::Place(ask) => ToOwner::Place(place_request(ask, reply_to)?),
+        What::Directory(ask) => {
+            let what = directory_from_wire(required(ask.what, "directory.what")?)?;
+            ToOwner::Directory(Request { caller: part(ask.caller, "directory.caller")?, reply_to, what })
+        }
+        What::Across(across) => {
+            let what = across_from_wire(required(across.what, "across.what")?, reply_to)?;
+            ToOwner::Across(part(across.owner, "across.owner")?, what)
+        }
+    })
+}
+
+fn place_ask(request: &Request<Place>) -> node::PlaceAsk {
+    node::PlaceAsk { caller: Some(request.caller.to_wire()), place: Some(request.what.to_wire()) }
+}
+
+fn place_request(wire: node::PlaceAsk, reply_to: Option<RequestRef>) -> Result<Request<Place>> {
+    Ok(Request { caller: part(wire.caller, "place.caller")?, reply_to, what: part(wire.place, "place.place")? })
+}
+
+fn action_to_wire(action: &RoomAction) -> room_ask::What {
+    use room_ask::What;
+    match action {
+        RoomAction::Create(creation) => What::Create(creation.to_wire()),
+        RoomAction::Join(entry, listener) => What::Join(node::RoomEntry {
+            password: digest_to_wire(entry.password),
+            spectator: entry.spectator,
+            listener: Some(listener.to_wire()),
+        }),
+        RoomAction::Leave => What::Leave(node::Empty {}),
+        RoomAction::Look => What::Look(node::Empty {}),
+        RoomAction::SetVariables(change) => What::SetVariables(change.to_wire()),
+        RoomAction::SetOwn(change) => What::SetOwn(change.to_wire()),
+        RoomAction::Say(text) => What::Say(text.as_ref().to_owned()),
+        RoomAction::Whisper(users, text) => {
+            What::Whisper(node::RoomWhisper { users: ids_to_wire(users), text: text.as_ref().to_owned() })
+        }
+        RoomAction::Kick(user, bar_ms) => What::Kick(node::RoomKick { user_id: id_to_wire(*user), bar_ms: *bar_ms }),
+        RoomAction::Update(update) => What::Update(update.to_wire()),
+        RoomAction::Spectate(spectate) => What::Spectate(*spectate),
+    }
+}
+
+fn action_from_wire(wire: room_ask::What) -> Result<RoomAction> {
+    use room_ask::What;
+    Ok(match wire {
+        What::Create(creation) => RoomAction::Create(Box::new(Creation::from_wire(creation)?)),
+        What::Join(entry) => {
+            let password = digest_from_wire(entry.password)?;
+            let listener = part(entry.listener, "room_entry.listener")?;
+            RoomAction::Join(Entry { password, spectator: entry.spectator }, listener)
+        }
+        What::Leave(node::Empty {}) => RoomAction::Leave,
+        What::Look(node::Empty {}) => RoomAction::Look,
+        What::SetVariables(change) => RoomAction::SetVariables(Change::from_wire(change)?),
+        What::SetOwn(change) => RoomAction::SetOwn(Change::from_wire(change)?),
+        What::Say(text) => RoomAction::Say(text.into()),
+        What::Whisper(whisper) => {
+            RoomAction::Whisper(ids_from_wire(&whisper.users, "room_whisper.users")?, whisper.text.into())
+        }
+        What::Kick(kick) => RoomAction::Kick(id_from_wire(kick.user_id), kick.bar_ms),
+        What::Update(update) => RoomAction::Update(Box::new(Update::from_wire(update)?)),
+        What::Spectate(spectate) => RoomAction::Spectate(spectate),
+    })
+}
+
+fn directory_to_wire(action: &DirectoryAction) -> directory_ask::What {
+    use directory_ask::What;
+    match action {
+        DirectoryAction::Find(find) => What::Find(find.to_wire()),
+        DirectoryAction::QuickJoin(find) => What::QuickJoin(find.to_wire()),
+        DirectoryAction::Subscribe(view) => What::Subscribe(view.to_wire()),
+    }
+}
+
+fn directory_from_wire(wire: directory_ask::What) -> Result<DirectoryAction> {
+    use directory_ask::What;
+    Ok(match wire {
+        What::Find(find) => DirectoryAction::Find(Find::from_wire(find)?),
+        What::QuickJoin(find) => DirectoryAction::QuickJoin(Find::from_wire(find)?),
+        What::Subscribe(view) => DirectoryAction::Subscribe(ViewKey::from_wire(view)?),
+    })
+}
+
+fn across_to_wire(across: &Across) -> across::What {
+    use across::What;
+    match across {
+        Across::Seat(request) => What::Seat(Box::new(node::SeatAsk {
+            caller: Some(request.caller.to_wire()),
+            room: id_to_wire(request.what.room),
+            origin: Some(request.what.origin.to_wire()),
+        })),
+        Across::Elsewhere(request) => What::Elsewhere(Box::new(place_ask(request))),
+        Across::Report(room, report) => {
+            What::Report(node::RoomReport { room: id_to_wire(*room), offset: report.offset, open: report.open })
+        }
+        Across::Closed(room) => What::Closed(present_id(*room)),
+        Across::Listing(rooms) => {
+            let listed = rooms.iter().map(|(room, summary)| node::RoomListed {
+                room: id_to_wire(*room),
+                summary: summary.as_ref().map(|summary| summary.to_wire()),
+            });
+            What::Listing(node::RoomListing { rooms: listed.collect() })
+        }
+    }
+}
+
+fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<Across> {
+    use across::What;
+    Ok(match wire {
+        What::Seat(ask) => {
+            let what = Seat { room: id_from_wire(ask.room), origin: part(ask.origin, "seat.origin")? };
+            Across::Seat(Request { caller: part(ask.caller, "seat.caller")?, reply_to, what })
+        }
+        What::Elsewhere(ask) => Across::Elsewhere(place_request(*ask, reply_to)?),
+        What::Report(report) => {
+            Across::Report(id_from_wire(report.room), Report { offset: report.offset, open: report.open })
+        }
+        What::Closed(room) => Across::Closed(id_from_wire(Some(room))),
+        What::Listing(listing) => {
+            let listed = |wire: node::RoomListed| Ok((id_from_wire(wire.room), maybe(wire.summary)?.map(Arc::new)));
+            Across::Listing(listing.rooms.into_iter().map(listed).collect::<Result<_>>()?)
+        }
+    })
+}
+
+impl Form for Owner {
+    type Wire = across::Owner;
+
+    fn to_wire(&self) -> across::Owner {
+        match self {
+            Self::Room(room) => across::Owner::Room(present_id(*room)),
+            Self::Desk(template) => across::Owner::Desk(template.as_ref().to_owned()),
+            Self::Directory => across::Owner::Directory(node::Empty {}),
+        }
+    }
+
+    fn from_wire(wire: across::Owner) -> Result<Self> {
+        Ok(match wire {
+            across::Owner::Room(room) => Self::Room(id_from_wire(Some(room))),
+            across::Owner::Desk(template) => Self::Desk(template.into()),
+            across::Owner::Directory(node::Empty {}) => Self::Directory,
+        })
+    }
+}
+
+impl Form for Origin {
+    type Wire = seat_ask::Origin;
+
+    fn to_wire(&self) -> seat_ask::Origin {
+        match self {
+            Self::Desk { place, open } => {
+                seat_ask::Origin::Desk(node::DeskOrigin { place: Some(place.to_wire()), open: *open })
+            }
+            Self::QuickJoin { next } => seat_ask::Origin::QuickJoin(node::QuickJoinOrigin { next: ids_to_wire(next) }),
+        }
+    }
+
+    fn from_wire(wire: seat_ask::Origin) -> Result<Self> {
+        Ok(match wire {
+            seat_ask::Origin::Desk(desk) => Self::Desk { place: part(desk.place, "desk.place")?, open: desk.open },
+            seat_ask::Origin::QuickJoin(origin) => {
+                Self::QuickJoin { next: ids_from_wire(&origin.next, "quick_join.next")? }
+            }
+        })
+    }
+}
+
+impl Form for Caller {
+    type Wire = node::Caller;
+
+    fn to_wire(&self) -> node::Caller {
+        node::Caller {
+            user_id: id_to_wire(self.user_id),
+            username: self.username.as_ref().to_owned(),
+            session: self.session.map(|(session, _)| session.to_wire()),
+            session_id: self.session.and_then(|(_, id)| id_to_wire(id)),
+        }
+    }
+
+    fn from_wire(wire: node::Caller) -> Result<Self> {
+        let session_id = id_from_wire(wire.session_id);
+        Ok(Self {
+            user_id: id_from_wire(wire.user_id),
+            username: wire.username.into(),
+            session: maybe(wire.session)?.map(|session| (session, session_id)),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! What owners are told and asked.
+
+use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Up};
+use muster_live::{CloseReason, Encoding, party};
+use muster_wire::node::{self, message::What};
+
+use super::blobs::{Blobs, Writer};
+use super::form::{
+    CodecError, Form, Result, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, maybe, part, required, size,
+};
+use super::stream::{delivery_from_wire, delivery_to_wire};
+use super::{parties, rooms};
+
+/// What, and who waits for the answer.
+pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> (Option<RequestRef>, What) {
+    match up {
+        Up::Join(join) => (join.request, What::Join(Box::new(join_to_wire(join, writer)))),
+        Up::Leave { stream, session, heard } => {
+            let heard = heard.map(|encoding| encoding.to_wire());
+            let (stream, session) = (Some(stream.to_wire()), Some(session.to_wire()));
+            (None, What::Leave(node::Leave { stream, session, heard }))
+        }
+        Up::Listen { stream, listener, request } => {
+            let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
+            (*request, What::Listen(node::Listen { stream, listener }))
+        }
+        Up::Unlisten { stream, listener, by_join } => {
+            let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
+            (None, What::Unlisten(node::Unlisten { stream, listener, by_join: *by_join }))
+        }
+        Up::Publish(publish) => (None, What::Publish(publish_to_wire(publish, writer))),
+        Up::Party { request, stream, ask } => (*request, What::Party(Box::new(parties::ask_to_wire(stream, ask)))),
+        Up::Parties { request, asked } => (Some(*request), What::Parties(Box::new(asked.to_wire()))),
+        Up::Rooms(ask) => (rooms::reply_to(ask), What::Rooms(Box::new(rooms::to_wire(ask)))),
+        Up::Count { request, streams } => (Some(*request), What::Count(node::Count { streams: list_to_wire(streams) })),
+        Up::List { request, stream, with_hidden, skip, limit } => {
+            let (stream, with_hidden) = (Some(stream.to_wire()), *with_hidden);
+            let list = node::List { stream, with_hidden, skip: *skip as u64, limit: *limit as u64 };
+            (Some(*request), What::List(list))
+        }
+        Up::Pool { request, ask } => (*request, What::Pool(Box::new(ask.to_wire()))),
+        Up::Matches { request, limit, sizes } => {
+            let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
+            (Some(*request), What::Matches(node::Matches { limit, size_min, size_max }))
+        }
+    }
+}
+
+pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &Blobs) -> Result<Up> {
+    // Of a question that is nothing without an answer.
+    let asked = || required(request, "message.request");
+    Ok(match what {
+        What::Join(join) => Up::Join(Box::new(join_from_wire(*join, request, blobs)?)),
+        What::Leave(leave) => Up::Leave {
+            stream: part(leave.stream, "leave.stream")?,
+            session: part(leave.session, "leave.session")?,
+            heard: maybe::<Encoding>(leave.heard)?,
+        },
+        What::Listen(listen) => Up::Listen {
+            stream: part(listen.stream, "listen.stream")?,
+            listener: part(listen.listener, "listen.listener")?,
+            request,
+        },
+        What::Unlisten(unlisten) => Up::Unlisten {
+            stream: part(unlisten.stream, "unlisten.stream")?,
+            listener: part(unlisten.listener, "unlisten.listener")?,
+            by_join: unlisten.by_join,
+        },
+        What::Publish(publish) => Up::Publish(publish_from_wire(publish, blobs)?),
+        What::Party(ask) => {
+            let (stream, ask) = parties::ask_from_wire(*ask, blobs)?;
+            Up::Party { request, stream, ask: Box::new(ask) }
+        }
+        What::Parties(query) => Up::Parties { request: asked()?, asked: party::ListQuery::from_wire(*query)? },
+        What::Rooms(ask) => Up::Rooms(Box::new(rooms::from_wire(*ask, request)?)),
+        What::Count(count) => Up::Count { request: asked()?, streams: list_from_wire(count.streams)? },
+        What::List(list) => Up::List {
+            request: asked()?,
+            stream: part(list.stream, "list.stream")?,
+            with_hidden: list.with_hidden,
+            skip: size(list.skip),
+            limit: size(list.limit),
+        },
+        What::Pool(ask) => Up::Pool { request, ask: Form::from_wire(*ask)? },
+        What::Matches(matches) => Up::Matches {
+            request: asked()?,
+            limit: size(matches.limit),
+            sizes: (size(matches.size_min), size(matches.size_max)),
+        },
+        _ => return Err(CodecError::Missing("message.what")),
+    })
+}
+
+fn join_to_wire(join: &Join, writer: &mut Writer) -> node::Join {
+    use node::ConditionKind::{Alone, Any, Occupied, Replace};
+    let (condition, alone) = match &join.condition {
+        Condition::Any => (Any, None),
+        Condition::Occupied => (Occupied, None),
+        Condition::Replace => (Replace, None),
+        Condition::Alone(payload, reason) => (Alone, Some((writer.payload(&**payload), reason.to_wire()))),
+    };
+    node::Join {
+        stream: Some(join.stream.to_wire()),
+        presence: Some(join.presence.to_wire()),
+        listener: join.listener.map(|listener| listener.to_wire()),
+        serial: join.serial,
+        condition: condition.into(),
+        payload: alone.map(|(payload, _)| payload),
+        reason: alone.map_or(0, |(_, reason)| reason),
+    }
+}
+
+fn join_from_wire(wire: node::Join, request: Option<RequestRef>, blobs: &Blobs) -> Result<Join> {
+    use node::ConditionKind::{Alone, Any, Occupied, Replace, Unspecified};
+    let condition = match wire.condition() {
+        Any => Condition::Any,
+        Occupied => Condition::Occupied,
+        Replace => Condition::Replace,
+        Alone => Condition::Alone(blobs.payload(wire.payload)?, CloseReason::from_wire(wire.reason)?),
+        Unspecified => return Err(CodecError::Missing("join.condition")),
+    };
+    Ok(Join {
+        stream: part(wire.stream, "join.stream")?,
+        presence: part(wire.presence, "join.presence")?,
+        listener: maybe(wire.listener)?,
+        serial: wire.serial,
+        condition,
+        request,
+    })
+}
+
+fn publish_to_wire(publish: &Publish, writer: &mut Writer) -> node::Publish {
+    use node::AudienceKind::{All, AllBut, Only};
+    let (audience, all_but, only) = match &publish.audience {
+        Audience::All => (All, None, Vec::new()),
+        Audience::AllBut(session) => (AllBut, Some(session.to_wire()), Vec::new()),
+        Audience::Only(sessions) => (Only, None, ids_to_wire(sessions)),
+    };
+    node::Publish {
+        stream: Some(publish.stream.to_wire()),
+        payload: Some(writer.payload(&*publish.payload)),
+        audience: audience.into(),
+        all_but,
+        only,
+        delivery: delivery_to_wire(publish.delivery),
+        sender: publish.sender.map(|session| session.to_wire()),
+    }
+}
+
+fn publish_from_wire(wire: node::Publish, blobs: &Blobs) -> Result<Publish> {
+    use node::AudienceKind::{All, AllBut, Only, Unspecified};
+    let audience = match wire.audience() {
+        All => Audience::All,
+        AllBut => Audience::AllBut(part(wire.all_but, "publish.all_but")?),
+        Only => Audience::Only(ids_from_wire(&wire.only, "publish.only")?),
+        Unspecified => Audience::Only(Vec::new()),
+    };
+    Ok(Publish {
+        stream: part(wire.stream, "publish.stream")?,
+        payload: blobs.payload(wire.payload)?,
+        audience,
+        delivery: delivery_from_wire(wire.delivery),
+        sender: maybe(wire.sender)?,
+    })
+}

@@ -1,0 +1,261 @@
+//! Arbitrary messages of the plane.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_cluster::codec::Encoded;
+use muster_domain::Timestamp;
+use muster_domain::error::{Error, ErrorKind};
+use muster_domain::ids::{SessionId, UserId, Uuid};
+use muster_live::close::CloseReason;
+use muster_live::plane::{
+    Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
+    PoolReply, Publish, Reply, RequestRef, Up,
+};
+use muster_live::stream::SharedPayload;
+use muster_live::{Delivery, Encoding, Place, Presence, SessionKey, SessionRef, StreamKey, party, rooms};
+
+use crate::every::{Every, every, fields};
+use crate::random::{Arbitrary, Random};
+
+/// An arbitrary value of the type that is asked for.
+pub fn any<T: Arbitrary>(random: &mut Random) -> T {
+    T::arbitrary(random)
+}
+
+/// Messages of every kind by their names, and with every kind of question and answer.
+pub fn every_message(random: &mut Random) -> Vec<(String, Message)> {
+    let mut messages = named("", random, |message| message);
+    messages.extend(every_up(random).into_iter().map(|(name, up)| (name, Message::Up(up))));
+    messages.extend(every_down(random).into_iter().map(|(name, down)| (name, Message::Down(down))));
+    messages
+}
+
+/// One value for every kind of `T`.
+fn named<T: Every, M>(before: &str, random: &mut Random, make: impl Fn(T) -> M) -> Vec<(String, M)> {
+    let name = |kind: &str| format!("{before}{}", kind.split(['(', ' ']).next().unwrap_or_default());
+    T::every(random).into_iter().map(|(kind, value)| (name(kind), make(value))).collect()
+}
+
+fn every_up(random: &mut Random) -> Vec<(String, Up)> {
+    let mut ups = named("", random, |up| up);
+    let join: Join = any(random);
+    ups.extend(named("Join with ", random, |condition| {
+        let (stream, presence) = (join.stream.clone(), join.presence.clone());
+        Up::Join(Box::new(Join { stream, presence, condition, ..join }))
+    }));
+    let publish: Publish = any(random);
+    ups.extend(named("Publish to ", random, |audience| Up::Publish(Publish { audience, ..publish.clone() })));
+    let stream: StreamKey = any(random);
+    ups.extend(named("Party with ", random, |ask| {
+        let (request, ask) = (None, Box::new(ask));
+        Up::Party { request, stream: stream.clone(), ask }
+    }));
+    ups.extend(named("Pool with ", random, |ask| Up::Pool { request: None, ask }));
+    let rooms = |ask| Up::Rooms(Box::new(ask));
+    ups.extend(named("Rooms with ", random, rooms));
+    let (caller, reply_to): (rooms::Caller, Option<RequestRef>) = (any(random), any(random));
+    ups.extend(named("Rooms with ", random, |what| {
+        let request = rooms::Request { caller: caller.clone(), reply_to, what };
+        rooms(rooms::ToOwner::Room(rooms::RoomId(Uuid::from_u128(7)), request))
+    }));
+    ups.extend(named("Rooms with ", random, |what| {
+        rooms(rooms::ToOwner::Directory(rooms::Request { caller: caller.clone(), reply_to, what }))
+    }));
+    ups.extend(named("Rooms with ", random, |across| rooms(rooms::ToOwner::Across(rooms::Owner::Directory, across))));
+    ups
+}
+
+fn every_down(random: &mut Random) -> Vec<(String, Down)> {
+    let mut downs = named("", random, |down| down);
+    let mut answer = |replies: Vec<(String, Reply)>| {
+        downs.extend(replies.into_iter().map(|(name, reply)| (name, Down::Reply(7, reply))));
+    };
+    answer(named("", random, |reply| reply));
+    answer(named("", random, |refusal: JoinRefusal| Reply::Joined(Err(refusal))));
+    answer(named("Party ", random, |answer: party::Reply| Reply::Party(Ok(answer))));
+    answer(named("Party ", random, |refusal: party::Refusal| Reply::Party(Err(refusal))));
+    answer(named("Rooms ", random, |answer: rooms::Answer| Reply::Rooms(Ok(answer))));
+    answer(named("Pool ", random, |answer: PoolReply| Reply::Pool(Ok(answer))));
+    answer(named("Rooms ", random, |kind: ErrorKind| {
+        Reply::Rooms(Err(Error { kind, message: "it is so".into(), cause: Some("why".to_owned()) }))
+    }));
+    downs
+}
+
+every!(Message, random,
+    Message::Up(_) => Message::Up(any(random)),
+    Message::Down(_) => Message::Down(any(random)),
+    Message::Credit(..) => Message::Credit(any(random), any(random)),
+);
+every!(LaneKind, random, LaneKind::Up => LaneKind::Up, LaneKind::Down => LaneKind::Down);
+every!(Up, random,
+    Up::Join(_) => Up::Join(Box::new(any(random))),
+    Up::Leave { .. } => Up::Leave { stream: any(random), session: any(random), heard: any(random) },
+    Up::Listen { .. } => Up::Listen { stream: any(random), listener: any(random), request: any(random) },
+    Up::Unlisten { .. } => Up::Unlisten { stream: any(random), listener: any(random), by_join: any(random) },
+    Up::Publish(_) => Up::Publish(any(random)),
+    Up::Party { .. } => Up::Party { request: any(random), stream: any(random), ask: Box::new(any(random)) },
+    Up::Parties { .. } => Up::Parties { request: any(random), asked: any(random) },
+    Up::Rooms(_) => Up::Rooms(Box::new(any(random))),
+    Up::Count { .. } => Up::Count { request: any(random), streams: any(random) },
+    Up::List { .. } => Up::List {
+        request: any(random),
+        stream: any(random),
+        with_hidden: any(random),
+        skip: size(random),
+        limit: size(random),
+    },
+    Up::Pool { .. } => Up::Pool { request: any(random), ask: any(random) },
+    Up::Matches { .. } => Up::Matches {
+        request: any(random),
+        limit: size(random),
+        sizes: (size(random), size(random)),
+    },
+);
+every!(Condition, random,
+    Condition::Any => Condition::Any,
+    Condition::Occupied => Condition::Occupied,
+    Condition::Replace => Condition::Replace,
+    Condition::Alone(..) => Condition::Alone(any(random), any(random)),
+);
+every!(Audience, random,
+    Audience::All => Audience::All,
+    Audience::AllBut(_) => Audience::AllBut(any(random)),
+    Audience::Only(_) => Audience::Only(any(random)),
+);
+every!(Down, random,
+    Down::Reply(..) => Down::Reply(random.next(), any(random)),
+    Down::Refused { .. } => Down::Refused {
+        stream: any(random),
+        session: any(random),
+        serial: any(random),
+        request: any::<Option<u32>>(random).map(u64::from),
+        refusal: any(random),
+    },
+    Down::Listening { .. } => Down::Listening { stream: any(random), listener: any(random) },
+    Down::Removed { .. } => Down::Removed { stream: any(random), listener: any(random) },
+    Down::Fanout { .. } => Down::Fanout {
+        stream: any(random),
+        frames: any(random),
+        audience: any(random),
+        delivery: any(random),
+    },
+    Down::Push { .. } => Down::Push { session: any(random), payload: any(random), delivery: any(random) },
+    Down::Close { .. } => Down::Close { session: any(random), payload: any(random), reason: any(random) },
+);
+every!(LocalAudience, random,
+    LocalAudience::All => LocalAudience::All,
+    LocalAudience::AllBut(_) => LocalAudience::AllBut(any(random)),
+    LocalAudience::Only(_) => LocalAudience::Only(any(random)),
+);
+every!(Delivery, random,
+    Delivery::Reliable => Delivery::Reliable,
+    Delivery::Latest(_) => Delivery::Latest(random.next()),
+    Delivery::Droppable => Delivery::Droppable,
+);
+every!(Encoding, random, Encoding::Json => Encoding::Json, Encoding::Protobuf => Encoding::Protobuf);
+every!(JoinRefusal, random,
+    JoinRefusal::Empty => JoinRefusal::Empty,
+    JoinRefusal::TooManyStreams => JoinRefusal::TooManyStreams,
+    JoinRefusal::Closed => JoinRefusal::Closed,
+);
+every!(Reply, random,
+    Reply::Joined(_) => Reply::Joined(either(random)),
+    Reply::Presences(..) => Reply::Presences(any(random), size(random)),
+    Reply::Counts(_) => Reply::Counts((0..random.below(4)).map(|_| size(random)).collect()),
+    Reply::Pool(_) => Reply::Pool(either(random)),
+    Reply::Matches(_) => Reply::Matches((0..random.below(4)).map(|_| (any(random), size(random))).collect()),
+    Reply::Party(_) => Reply::Party(either(random)),
+    Reply::Parties(_) => Reply::Parties(any(random)),
+    Reply::Rooms(_) => Reply::Rooms(either(random)),
+);
+every!(ErrorKind, random,
+    ErrorKind::InvalidArgument => ErrorKind::InvalidArgument,
+    ErrorKind::NotFound => ErrorKind::NotFound,
+    ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
+    ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+    ErrorKind::Unauthenticated => ErrorKind::Unauthenticated,
+    ErrorKind::FailedPrecondition => ErrorKind::FailedPrecondition,
+    ErrorKind::ResourceExhausted => ErrorKind::ResourceExhausted,
+    ErrorKind::Unavailable => ErrorKind::Unavailable,
+    ErrorKind::Unimplemented => ErrorKind::Unimplemented,
+    ErrorKind::Internal => ErrorKind::Internal,
+);
+
+fields!(CloseReason, random => random.pick(&CloseReason::ALL));
+fields!(Join, random => Join {
+    stream: any(random),
+    presence: any(random),
+    listener: any(random),
+    serial: any(random),
+    condition: any(random),
+    request: any(random),
+});
+fields!(Publish, random => Publish {
+    stream: any(random),
+    payload: any(random),
+    audience: any(random),
+    delivery: any(random),
+    sender: any(random),
+});
+fields!(Joined, random => Joined {
+    is_new: any(random),
+    presences: any::<Vec<Presence>>(random).into(),
+    total: size(random),
+});
+fields!(Frames, random => Frames { json: any(random), protobuf: any(random) });
+fields!(SharedPayload, random => Arc::new(Encoded { json: any(random), protobuf: any::<Bytes>(random) }));
+fields!(Error, random => Error {
+    kind: any(random),
+    message: any::<String>(random).into(),
+    cause: any(random),
+});
+fields!(Listener, random => Listener { session: any(random), encoding: any(random), serial: any(random) });
+fields!(RequestRef, random => RequestRef { place: any(random), id: random.next() });
+fields!(Presence, random => Presence {
+    session: any(random),
+    session_id: any(random),
+    user_id: any(random),
+    username: any(random),
+    hidden: any(random),
+    persistence: any(random),
+    status: any(random),
+});
+fields!(SessionRef, random => match random.below(8) {
+    0 => SessionRef::NOBODY,
+    _ => SessionRef { place: any(random), key: any(random) },
+});
+fields!(SessionKey, random => SessionKey::from_number(match random.below(4) {
+    0 => random.next(),
+    _ => random.below(1_000) as u64,
+}));
+fields!(Place, random => match random.below(4) {
+    0 => Place::from_number(any(random)),
+    _ => Place::new(random.below(5) as u32, random.below(4) as u16),
+});
+fields!(StreamKey, random => {
+    let mode = random.below(256) as u8;
+    StreamKey::new(mode, any(random), any(random), &any::<String>(random))
+});
+fields!(Uuid, random => match random.below(4) {
+    0 => Uuid::nil(),
+    _ => Uuid::from_u64_pair(random.next(), random.next()),
+});
+fields!(UserId, random => UserId(any(random)));
+fields!(SessionId, random => SessionId(any(random)));
+fields!(Timestamp, random => Timestamp(any(random)));
+fields!(Arc<str>, random => any::<String>(random).into());
+
+pub fn size(random: &mut Random) -> usize {
+    random.pick(&[0, 1, 5, 1_000, usize::MAX])
+}
+
+/// Numbers of milliseconds and the like.
+pub fn number(random: &mut Random) -> u64 {
+    random.pick(&[0, 1, 60_000, u64::MAX])
+}
+
+fn either<T: Arbitrary, E: Arbitrary>(random: &mut Random) -> Result<T, E> {
+    if any(random) { Ok(any(random)) } else { Err(any(random)) }
+}

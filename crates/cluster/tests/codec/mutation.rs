@@ -1,0 +1,102 @@
+//! Damaged batches: seeded mutations of good ones, and what a liar would make up. Nothing panics, and nothing asks for
+//! memory out of proportion.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_cluster::codec::{Decoder, Encoder};
+use muster_domain::query::Query;
+use muster_live::party::ListQuery;
+use muster_live::plane::{Message, Up};
+
+use crate::messages::{any, every_message};
+use crate::random::Random;
+use crate::round_trip::{FROM, Sent, TO, bytes_of, encode};
+use crate::tracking::peak_bytes;
+
+const MUTATIONS: u64 = 20_000;
+/// The most memory that a batch may need for each of its bytes, and in any case.
+const BYTES_PER_INPUT_BYTE_MAX: usize = 1_024;
+const BYTES_BASE_MAX: usize = 16 * 1_024;
+
+/// Changes, removes, repeats or inserts a few bytes.
+fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
+    const TELLING: &[u8] = b"\x00\x01\x02\x08\x0a\x10\x12\x1a\x22\x2a\x7f\x80\xff{/*";
+    let mut output = input.to_vec();
+    for _ in 0..=random.below(3) {
+        let at = random.below(output.len() + 1);
+        let end = (at + random.below(16)).min(output.len());
+        match random.below(6) {
+            0 => output.truncate(at),
+            1 => drop(output.drain(at..end)),
+            2 => output.insert(at, random.pick(TELLING)),
+            3 => {
+                let copy = output[at..end].to_vec();
+                output.splice(at..at, copy);
+            }
+            4 if at < output.len() => output[at] = random.pick(TELLING),
+            _ if at < output.len() => output[at] ^= 1 << random.below(8),
+            _ => {}
+        }
+    }
+    output
+}
+
+/// Reads a batch within bounds. What could be read can be written, and then has one stable form.
+fn check(input: Vec<u8>) {
+    let input = Bytes::from(input);
+    let once = again(&input);
+    assert_eq!(again(&once), once);
+}
+
+/// Reads a batch within bounds and writes what could be read.
+fn again(input: &Bytes) -> Bytes {
+    let read = || Decoder::new(TO).decode(FROM, input.clone()).map(Iterator::collect::<Vec<_>>);
+    let (received, peak) = peak_bytes(read);
+    let bound = BYTES_BASE_MAX + BYTES_PER_INPUT_BYTE_MAX * input.len();
+    assert!(peak <= bound, "{peak} bytes held for {} bytes of input", input.len());
+    let mut encoder = Encoder::new(FROM);
+    for received in received.into_iter().flatten() {
+        if let Ok(message) = received.content {
+            encoder.push(received.from.shard(), received.to.shard(), &message);
+        }
+    }
+    bytes_of(&encoder.take())
+}
+
+#[test]
+fn the_decoder_stands_damage() {
+    for seed in 0..MUTATIONS {
+        let random = &mut Random::new(seed);
+        let messages: Vec<Sent> = (0..=random.below(3)).map(|_| (0, 1, any(random))).collect();
+        check(mutate(random, &encode(&messages)));
+    }
+}
+
+#[test]
+fn no_batch_makes_its_reader_ask_for_memory_out_of_proportion() {
+    let random = &mut Random::new(1);
+    let whole: Vec<Sent> = every_message(random).into_iter().map(|(_, message)| (0, 1, message)).collect();
+    for (_, _, message) in whole {
+        // What stands in a message over and over costs no more than that.
+        let once = encode(&[(0, 1, message)]);
+        check(once[4..].repeat(200));
+        check([&once[..4], &once[4..].repeat(200)].concat());
+    }
+    // Expressions are compiled when they are read.
+    let asked = ListQuery { query: Arc::new(Query::parse(&"/(a|b|c){30}/ ".repeat(15)).unwrap()), ..any(random) };
+    let query = encode(&[(0, 1, Message::Up(Up::Parties { request: any(random), asked }))]);
+    check([&query[..4], &query[4..].repeat(100)].concat());
+    for empty in 0..=u8::MAX {
+        check([&[0x08, 1, 0x10, 1][..], &[empty, 0].repeat(10_000)].concat());
+        let nested: Vec<u8> = [empty, 0].repeat(60);
+        for variant in 6..=25_u32 {
+            let key = variant << 3 | 2;
+            let mut message = if key < 0x80 { vec![key as u8] } else { vec![key as u8 | 0x80, 1] };
+            message.push(nested.len() as u8);
+            message.extend_from_slice(&nested);
+            let message = [&[0x22, message.len() as u8][..], &message].concat();
+            check([&[0x08, 1, 0x10, 1][..], &message.repeat(100)].concat());
+        }
+    }
+}
