@@ -17,7 +17,7 @@ pub mod wheel;
 
 pub use close::CloseReason;
 pub use outbox::{Delivery, Discarded, Outbox, OutboxLimits, Overflow, RingLimits};
-pub use place::{Partition, Place, Routes, ShardIndex};
+pub use place::{Epoch, NodeNumber, Partition, Place, Routes, ShardIndex};
 pub use plane::{Plane, PlaneConfig};
 pub use registry::{Registry, SessionInfo, SessionKey};
 pub use session::{Directive, KeepAlive, KeepAliveConfig, Millis};

@@ -1,7 +1,7 @@
 //! Where things live: places, partitions, and which place owns which.
 //!
 //! Whatever has one owner belongs to a partition by its name, and a partition to a place. On a node of its own the places
-//! are the shards, and nothing ever moves.
+//! are the shards, and nothing ever moves. Among several nodes a partition's owner changes, and with it its epoch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -121,11 +121,19 @@ impl Hash {
     }
 }
 
-/// Which place owns each partition, and which places there are.
+/// Counts what changed in a cluster: who owns a partition since a later epoch owns it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+/// Which place owns each partition and since when, and which places there are.
 #[derive(Clone, Debug)]
 pub struct Routes {
     owners: Arc<[Place]>,
+    /// By partition; `None` on a node of its own.
+    epochs: Option<Arc<[Epoch]>>,
     places: Arc<[Place]>,
+    /// No node has had this number or a higher one.
+    next_node: NodeNumber,
 }
 
 impl Routes {
@@ -133,7 +141,24 @@ impl Routes {
     pub fn alone(shards: ShardIndex) -> Self {
         let places: Arc<[Place]> = (0..shards.max(1)).map(Place::from).collect();
         let owners = Partition::all().map(|partition| places[usize::from(partition.0) % places.len()]).collect();
-        Self { owners, places }
+        Self { owners, epochs: None, places, next_node: 1 }
+    }
+
+    /// Of a cluster: its nodes with how many shards each has, the number that the next node will get, and who owns each
+    /// partition since which epoch.
+    pub fn of_cluster(
+        nodes: &[(NodeNumber, ShardIndex)],
+        next_node: NodeNumber,
+        owned: impl FnMut(Partition) -> (Place, Epoch),
+    ) -> Self {
+        let shards = |(node, shards): &(NodeNumber, ShardIndex)| {
+            let node = *node;
+            (0..*shards).map(move |shard| Place::new(node, shard))
+        };
+        let mut places: Vec<Place> = nodes.iter().flat_map(shards).collect();
+        places.sort_unstable();
+        let (owners, epochs): (Vec<Place>, Vec<Epoch>) = Partition::all().map(owned).unzip();
+        Self { owners: owners.into(), epochs: Some(epochs.into()), places: places.into(), next_node }
     }
 
     /// The owner of a partition.
@@ -141,9 +166,29 @@ impl Routes {
         self.owners[usize::from(partition.0)]
     }
 
+    /// Since when a partition has its owner; the least epoch on a node of its own.
+    pub fn epoch(&self, partition: Partition) -> Epoch {
+        self.epochs.as_ref().map_or(Epoch::default(), |epochs| epochs[usize::from(partition.0)])
+    }
+
     /// All places, in order.
     pub fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// Whether there may be other nodes, and owners may change.
+    pub fn is_of_cluster(&self) -> bool {
+        self.epochs.is_some()
+    }
+
+    /// Whether there is such a place.
+    pub fn has(&self, place: Place) -> bool {
+        self.places.binary_search(&place).is_ok()
+    }
+
+    /// Whether a place belongs to a node that these routes do not know of yet.
+    pub fn is_yet_to_come(&self, place: Place) -> bool {
+        place != Place::NONE && place.node() >= self.next_node
     }
 }
 
@@ -170,6 +215,21 @@ mod tests {
             let fair = u32::from(PARTITIONS / shards);
             assert!(owned.iter().all(|count| (fair..=fair + 1).contains(count)), "{owned:?}");
         }
+    }
+
+    #[test]
+    fn a_clusters_routes_tell_who_is_there_who_has_gone_and_who_is_to_come() {
+        let routes = Routes::of_cluster(&[(7, 1), (3, 2)], 9, |partition| {
+            (Place::new(if partition.number() < 10 { 3 } else { 7 }, 0), Epoch(u64::from(partition.number())))
+        });
+        assert_eq!(routes.places(), [Place::new(3, 0), Place::new(3, 1), Place::new(7, 0)]);
+        let partition = Partition::new(10).unwrap();
+        assert_eq!((routes.owner(partition), routes.epoch(partition)), (Place::new(7, 0), Epoch(10)));
+        let is = |place| (routes.has(place), routes.is_yet_to_come(place));
+        assert_eq!(is(Place::new(3, 1)), (true, false));
+        assert_eq!(is(Place::new(8, 0)), (false, false), "it has gone");
+        assert_eq!(is(Place::new(9, 0)), (false, true));
+        assert_eq!(is(Place::NONE), (false, false));
     }
 
     #[test]

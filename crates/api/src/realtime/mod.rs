@@ -338,6 +338,9 @@ fn refuse_domain(cid: String, error: &Error) -> Answer {
     refuse(cid, code, error.message.clone())
 }
 
+/// What was asked of a node that has gone meanwhile.
+pub(crate) const NODE_GONE: &str = "The node that was to answer has gone. Please try again.";
+
 fn refuse_join(cid: String, refusal: JoinRefusal) -> Answer {
     match refusal {
         JoinRefusal::TooManyStreams => refuse_input(
@@ -346,6 +349,7 @@ fn refuse_join(cid: String, refusal: JoinRefusal) -> Answer {
         ),
         JoinRefusal::Empty => refuse_input(cid, "Nobody is there."),
         JoinRefusal::Closed => refuse(cid, RealtimeCode::RuntimeException, "The session has closed."),
+        JoinRefusal::Unavailable => refuse(cid, RealtimeCode::RuntimeException, NODE_GONE),
     }
 }
 

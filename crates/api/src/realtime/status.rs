@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use muster_domain::account;
 use muster_domain::ids::UserId;
-use muster_live::plane::{Condition, JoinOptions, Reply};
+use muster_live::plane::{Condition, JoinOptions, JoinRefusal, Reply};
 use muster_live::{SessionKey, StreamKey};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Status, StatusFollow, StatusUnfollow, StatusUpdate};
 
-use super::{Answer, Handled, SocketSession, events, refuse_domain, refuse_input};
+use super::{Answer, Handled, SocketSession, events, refuse_domain, refuse_input, refuse_join};
 use crate::live::Live;
 
 /// Bytes of a status text.
@@ -48,6 +48,7 @@ pub(super) fn follow(session: &Rc<SocketSession>, cid: String, request: StatusFo
         for answer in asked {
             match answer.await {
                 Ok(Reply::Presences(found, _)) => presences.extend(found.iter().map(events::user_presence)),
+                Ok(Reply::Joined(Err(refused @ JoinRefusal::Unavailable))) => return refuse_join(cid, refused),
                 Ok(Reply::Joined(Err(_))) => {
                     return refuse_input(cid, "The session follows as many users as it may: unfollow some first.");
                 }

@@ -8,7 +8,7 @@ use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 
 use super::answer::WrittenPage;
 use super::request as shape;
-use super::{ask, too_many_streams, unexpected};
+use super::{ask, not_let_in, unexpected};
 use crate::context::App;
 use crate::functions::{Asker, nothing, write};
 
@@ -37,8 +37,8 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
     check_view(&view)?;
     // Hearing first: what changes behind the first page is not missed.
     let heard = app.live.ask(|plane, now, request, out| plane.listen(now, key, view.stream(), Some(request), out));
-    if let Some(Reply::Joined(Err(_))) = heard.await {
-        return Err(too_many_streams());
+    if let Some(Reply::Joined(Err(refusal))) = heard.await {
+        return Err(not_let_in(refusal));
     }
     let subscribe = DirectoryAction::Subscribe(view.clone());
     let answer = ask(app, asker.player()?, subscribe, ToOwner::Directory).await;

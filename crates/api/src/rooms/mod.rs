@@ -9,7 +9,7 @@ mod request;
 
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::StreamKey;
-use muster_live::plane::Reply;
+use muster_live::plane::{JoinRefusal, Reply};
 use muster_live::rooms::{Answer, Caller, Request, RoomAction, RoomId, ToOwner, Update};
 
 pub use events::{event, lobby_event, seat_status};
@@ -17,6 +17,7 @@ pub use events::{event, lobby_event, seat_status};
 use crate::context::App;
 use crate::functions::{Asker, nothing, read, write};
 use crate::live::stopping;
+use crate::realtime::NODE_GONE;
 use answer::{Written, WrittenVersion};
 use request as shape;
 
@@ -55,8 +56,16 @@ async fn ask<T>(app: &App, caller: Caller, what: T, to: impl FnOnce(Request<T>) 
 fn answered(reply: Option<Reply>) -> Result<Answer> {
     match reply {
         Some(Reply::Rooms(answer)) => answer,
-        Some(Reply::Joined(Err(_))) => Err(too_many_streams()),
+        Some(Reply::Joined(Err(refusal))) => Err(not_let_in(refusal)),
         _ => Err(stopping()),
+    }
+}
+
+/// A session cannot hear what it asked for.
+fn not_let_in(refusal: JoinRefusal) -> Error {
+    match refusal {
+        JoinRefusal::Unavailable => Error::new(ErrorKind::Unavailable, NODE_GONE),
+        _ => too_many_streams(),
     }
 }
 

@@ -240,6 +240,11 @@ impl<M> Matchmaker<M> {
         self.active.len()
     }
 
+    /// Everybody who is in a ticket, in no order.
+    pub fn members(&self) -> impl Iterator<Item = &Member<M>> {
+        self.tickets.values().flat_map(|ticket| &ticket.members)
+    }
+
     /// The ticket that waits longest.
     pub fn oldest(&self) -> Option<&Ticket<M>> {
         let slot = self.documents.scan(Candidates::all(), 0).next()?;

@@ -62,6 +62,11 @@ impl Parties {
         self.parties.get(&id).is_some_and(|party| party.knows(session))
     }
 
+    /// Every session that is in a party or waits to be, in no order.
+    pub fn sessions(&self) -> impl Iterator<Item = (PartyId, SessionRef)> {
+        self.parties.iter().flat_map(|(id, party)| party.sessions().map(|session| (*id, session)))
+    }
+
     /// Number of parties.
     pub fn len(&self) -> usize {
         self.parties.len()

@@ -90,7 +90,12 @@ impl Party {
 
     /// Whether a session is a member, or waits to be.
     pub(super) fn knows(&self, session: SessionRef) -> bool {
-        self.members.iter().chain(&self.requests).any(|known| known.session() == session)
+        self.sessions().any(|known| known == session)
+    }
+
+    /// Its members, and those who wait to be.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionRef> {
+        self.members.iter().chain(&self.requests).map(Member::session)
     }
 
     /// Who asks anew would be taken off again as what it asked last.

@@ -133,6 +133,11 @@ impl Lanes {
         }
     }
 
+    /// A place has gone: nothing that waits for it will leave.
+    pub(super) fn forget(&mut self, place: Place) {
+        self.pairs.remove(&place);
+    }
+
     /// More may be sent.
     pub(super) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Output) {
         let pair = self.with(from);

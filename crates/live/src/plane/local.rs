@@ -8,12 +8,13 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
 use super::Map;
+use super::asked::Asked;
 use super::lanes::Lanes;
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
 use crate::outbox::Delivery;
-use crate::place::Place;
+use crate::place::{Place, Routes};
 use crate::registry::{Registry, SessionKey};
 use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
 
@@ -33,7 +34,7 @@ pub(super) struct Session {
 }
 
 /// What a session has to do with a stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OnStream {
     pub stream: StreamKey,
     /// By which join it is there, or on its way.
@@ -47,7 +48,7 @@ pub(super) struct OnStream {
 }
 
 impl OnStream {
-    fn new(stream: StreamKey) -> Self {
+    pub(super) fn new(stream: StreamKey) -> Self {
         Self { stream, present: None, hidden: false, persistence: false, hearing: None }
     }
 }
@@ -58,7 +59,7 @@ pub(super) struct Hearing {
     /// The join or listen with which it began.
     since: u32,
     /// The last join that asked for it: until it is let in, hearing depends on it. `None` if the session listened.
-    join: Option<u32>,
+    pub join: Option<u32>,
 }
 
 /// A session with a stream, in broadcasts.
@@ -110,6 +111,9 @@ struct Listeners {
 /// See the module.
 pub(super) struct Local {
     pub me: Place,
+    pub routes: Routes,
+    /// In a cluster.
+    pub asked: Option<Asked>,
     pub encode: Rc<dyn Encode>,
     pub sessions: Registry<Session>,
     pub lanes: Lanes,
@@ -124,9 +128,11 @@ pub(super) struct Local {
 }
 
 impl Local {
-    pub(super) fn new(me: Place, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+    pub(super) fn new(me: Place, routes: Routes, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             me,
+            asked: routes.is_of_cluster().then(|| Asked::new(0)),
+            routes,
             encode,
             sessions: Registry::default(),
             lanes: Lanes::new(config),
@@ -232,7 +238,12 @@ impl Local {
     }
 
     /// Changes what a session has to do with a stream, and answers what that was.
-    fn change(&mut self, key: SessionKey, stream: &StreamKey, change: impl FnOnce(&mut OnStream)) -> Option<Forgotten> {
+    pub(super) fn change(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        change: impl FnOnce(&mut OnStream),
+    ) -> Option<Forgotten> {
         let session = self.sessions.get_mut(key)?;
         let position = session.streams.iter().position(|on| on.stream == *stream)?;
         let on = &mut session.streams[position];
@@ -314,22 +325,40 @@ impl Local {
     pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
         if to == self.me {
             self.receive(down, out);
-        } else {
+        } else if self.is_there(to) {
             self.lanes.down(to, down, out);
         }
+    }
+
+    /// Sends up to another place. What is for one that has gone is lost; what it asks is answered as if it had gone after.
+    pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Output) {
+        if self.is_there(to) {
+            self.lanes.up(to, up, out);
+        } else {
+            self.give_up(|question| question.of == to, out);
+        }
+    }
+
+    fn is_there(&self, place: Place) -> bool {
+        !self.routes.is_of_cluster() || self.routes.has(place)
     }
 
     /// What an owner told this shard. Nothing here sends anything to another shard.
     pub(super) fn receive(&mut self, down: Down, out: &mut Output) {
         match down {
-            Down::Reply(request, reply) => out.replies.push((request, reply)),
+            Down::Reply(request, reply) => {
+                if self.is_awaited(request) {
+                    out.replies.push((request, reply));
+                }
+            }
             Down::Refused { stream, session, serial, request, refusal } => {
                 // Unless it has come anew since, or was told to hear by something else.
                 self.change(session, &stream, |on| {
                     on.present.take_if(|present| *present == serial);
                     on.hearing.take_if(|hearing| hearing.join == Some(serial));
                 });
-                out.replies.extend(request.map(|request| (request, Reply::Joined(Err(refusal)))));
+                let awaited = request.filter(|request| self.is_awaited(*request));
+                out.replies.extend(awaited.map(|request| (request, Reply::Joined(Err(refusal)))));
             }
             Down::Listening { stream, listener } => self.listening(stream, listener),
             Down::Removed { stream, listener } => {

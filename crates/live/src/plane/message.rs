@@ -137,6 +137,22 @@ pub enum Up {
     },
 }
 
+impl Up {
+    /// Who waits for an answer, if anybody does.
+    pub fn request(&self) -> Option<RequestRef> {
+        match self {
+            Self::Join(join) => join.request,
+            Self::Listen { request, .. } | Self::Party { request, .. } | Self::Pool { request, .. } => *request,
+            Self::Rooms(ask) => ask.reply_to(),
+            Self::Parties { request, .. }
+            | Self::Count { request, .. }
+            | Self::List { request, .. }
+            | Self::Matches { request, .. } => Some(*request),
+            Self::Leave { .. } | Self::Unlisten { .. } | Self::Publish(_) => None,
+        }
+    }
+}
+
 /// A session that hears a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
@@ -305,7 +321,7 @@ pub enum LocalAudience {
     Only(Vec<SessionKey>),
 }
 
-/// The answers to what was asked.
+/// The answers to what was asked. [`Reply::Joined`] with [`JoinRefusal::Unavailable`] may answer any of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// To a join.
@@ -347,4 +363,6 @@ pub enum JoinRefusal {
     TooManyStreams,
     /// The session has closed.
     Closed,
+    /// The owner's node has gone, and with it what was asked: it may or may not have happened. To be asked again.
+    Unavailable,
 }

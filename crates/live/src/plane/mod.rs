@@ -3,6 +3,7 @@
 //! A step takes what happened and the time, changes the state, and leaves in [`Output`] what is to be done. It never
 //! waits. Messages from one shard to another arrive in the order in which they were sent; that is all it relies on.
 
+mod asked;
 mod lanes;
 mod local;
 mod message;
@@ -12,6 +13,7 @@ mod owner;
 mod parties;
 mod pool;
 mod presences;
+mod reroute;
 mod rooms;
 mod telling;
 
@@ -47,7 +49,6 @@ pub(crate) type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::Rand
 
 /// See the module.
 pub struct Plane {
-    routes: Routes,
     config: PlaneConfig,
     local: Local,
     streams: Streams,
@@ -60,16 +61,17 @@ pub struct Plane {
     due: Vec<Timer>,
     /// What owners were told while the way down was blocked, in order, with the place it came from.
     held: VecDeque<(Place, Up)>,
+    /// From places that this one does not know of yet, in order.
+    early: VecDeque<(Place, Message)>,
     next_request: u64,
 }
 
 impl Plane {
-    /// The plane of place `me`.
+    /// The plane of place `me`. In a cluster it knows these routes from the beginning, before there is any session.
     pub fn new(me: Place, routes: Routes, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         let pool_config = config.matchmaker;
         Self {
-            routes,
-            local: Local::new(me, &config, encode),
+            local: Local::new(me, routes, &config, encode),
             rooms: Rooms::new(config.rooms.clone()),
             config,
             streams: Streams::default(),
@@ -79,6 +81,7 @@ impl Plane {
             wheel: Wheel::default(),
             due: Vec::new(),
             held: VecDeque::new(),
+            early: VecDeque::new(),
             next_request: 0,
         }
     }
@@ -90,7 +93,7 @@ impl Plane {
 
     /// Who owns what.
     pub fn routes(&self) -> &Routes {
-        &self.routes
+        &self.local.routes
     }
 
     /// A number for a question of this shard; its answer comes in [`Output::replies`].
@@ -164,6 +167,7 @@ impl Plane {
     ) {
         let JoinOptions { hidden, persistence, status, listens, condition } = options;
         let coming = Coming { hidden, persistence, listens };
+        let before = self.local.before(key, &stream);
         let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
         let ((serial, listener), presence) = match (noted, self.local.presence(key)) {
             (Ok(noted), Some(presence)) => (noted, presence),
@@ -175,7 +179,8 @@ impl Plane {
         };
         let presence = Presence { hidden, persistence, status, ..presence };
         let join = Join { stream: stream.clone(), presence, listener, serial, condition, request };
-        self.send_up(now, self.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
+        self.local.begins(key, Some(serial), before);
+        self.send_up(now, self.local.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
     }
 
     /// Takes a session from a stream. Answers whether it was there.
@@ -190,7 +195,7 @@ impl Plane {
         if let Some(listener) = self.local.listener(key, &stream)
             && self.local.note_listen(key, &stream, self.config.session_streams_max).is_ok()
         {
-            let owner = self.routes.owner(stream.partition());
+            let owner = self.local.routes.owner(stream.partition());
             self.send_up(now, owner, Up::Listen { stream: stream.clone(), listener, request: None }, out);
         }
         let forgotten = self.local.forget_presence(key, &stream);
@@ -207,9 +212,13 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Output,
     ) {
-        let owner = self.routes.owner(stream.partition());
+        let owner = self.local.routes.owner(stream.partition());
+        let before = self.local.before(key, &stream);
         match self.local.note_listen(key, &stream, self.config.session_streams_max) {
-            Ok(Some(listener)) => self.send_up(now, owner, Up::Listen { stream, listener, request }, out),
+            Ok(Some(listener)) => {
+                self.local.begins(key, None, before);
+                self.send_up(now, owner, Up::Listen { stream, listener, request }, out);
+            }
             Ok(None) => {
                 let Some(request) = request else { return };
                 let limit = self.config.snapshot_max;
@@ -228,7 +237,7 @@ impl Plane {
 
     /// Asks or tells the owner of a stream.
     pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Output) {
-        self.send_up(now, self.routes.owner(stream.partition()), up, out);
+        self.send_up(now, self.local.routes.owner(stream.partition()), up, out);
     }
 
     /// Asks or tells a place as an owner.
@@ -238,7 +247,7 @@ impl Plane {
 
     /// Sends something to those who hear a stream.
     pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Output) {
-        self.send_up(now, self.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
+        self.send_up(now, self.local.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
     /// Closes a session of this shard, behind what it was sent and a last message.
@@ -254,6 +263,7 @@ impl Plane {
 
     /// A message from another shard.
     pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Output) {
+        let Some(message) = self.admit(from, message) else { return };
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Down(down) => {
@@ -322,7 +332,7 @@ impl Plane {
             heard_streams: self.local.heard_streams(),
             up_waiting,
             down_waiting,
-            held: self.held.len(),
+            held: self.held.len() + self.early.len(),
             timers: self.wheel.len(),
             deliveries: self.local.deliveries,
             strangers: self.streams.strangers,
@@ -341,7 +351,7 @@ impl Plane {
     /// Tells the owner of a stream what a session has to do with it no more. Answers whether it was there.
     fn tell_forgotten(&mut self, now: Millis, stream: StreamKey, forgotten: Forgotten, out: &mut Output) -> bool {
         let was_present = forgotten.was_present;
-        let owner = self.routes.owner(stream.partition());
+        let owner = self.local.routes.owner(stream.partition());
         if let Some(up) = forgotten.into_up(stream) {
             self.send_up(now, owner, up, out);
         }
@@ -349,10 +359,13 @@ impl Plane {
     }
 
     fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Output) {
+        if let Some(asked) = &mut self.local.asked {
+            asked.note(to, &up);
+        }
         if to == self.local.me {
             self.receive_up(now, to, up, out);
         } else {
-            self.local.lanes.up(to, up, out);
+            self.local.up(to, up, out);
         }
     }
 
@@ -378,11 +391,7 @@ impl Plane {
         let mut owning = self.owning(now, out);
         match up {
             Up::Join(join) => owning.join(*join),
-            Up::Leave { stream, session, heard } => {
-                owning.leave_party(&stream, session);
-                let left = owning.leave(&stream, session, heard);
-                owning.left_room(&stream, left);
-            }
+            Up::Leave { stream, session, heard } => owning.depart(&stream, session, heard),
             Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
             Up::Unlisten { stream, listener, by_join } => {
                 owning.unlisten(&stream, listener, by_join);
@@ -399,10 +408,15 @@ impl Plane {
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
         }
-        self.set_rooms_timer();
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
         }
+        self.after_owning(now, out);
+    }
+
+    /// What follows from what was done as an owner.
+    fn after_owning(&mut self, now: Millis, out: &mut Output) {
+        self.set_rooms_timer();
         self.leave_others(now, out);
         self.cancel_tickets(now, out);
     }
@@ -425,7 +439,6 @@ impl Plane {
             streams: &mut self.streams,
             parties: &mut self.parties,
             rooms: &mut self.rooms,
-            routes: &self.routes,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

@@ -14,7 +14,7 @@ use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
-use crate::place::{Place, Routes};
+use crate::place::Place;
 use crate::rooms::Rooms;
 use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
@@ -50,6 +50,20 @@ impl Stream {
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
+        self.forget_news_if_unheard();
+    }
+
+    /// Answers whether these places heard it, or had sessions on it.
+    fn deafen(&mut self, places: &[Place]) -> bool {
+        let heard = self.listeners.len();
+        self.listeners.retain(|(place, _)| !places.contains(place));
+        let is_concerned =
+            self.listeners.len() < heard || self.presences.iter().any(|here| places.contains(&here.session.place));
+        self.forget_news_if_unheard();
+        is_concerned
+    }
+
+    fn forget_news_if_unheard(&mut self) {
         if self.listeners.is_empty() {
             // Whoever hears it next begins with a snapshot.
             self.news = News::default();
@@ -94,7 +108,6 @@ pub(super) struct Owning<'a> {
     pub streams: &'a mut Streams,
     pub parties: &'a mut Parties,
     pub rooms: &'a mut Rooms,
-    pub routes: &'a Routes,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
@@ -167,13 +180,15 @@ impl Owning<'_> {
         self.local.down(listener.session.place, Down::Listening { stream: key, listener }, self.out);
     }
 
+    /// A session goes from a stream, and from the party or room that it may belong to.
+    pub(super) fn depart(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) {
+        self.leave_party(key, session);
+        let left = self.leave(key, session, heard);
+        self.left_room(key, left);
+    }
+
     /// A session goes from a stream. Answers its presence, if it was there.
-    pub(super) fn leave(
-        &mut self,
-        key: &StreamKey,
-        session: SessionRef,
-        heard: Option<Encoding>,
-    ) -> Option<Arc<Presence>> {
+    fn leave(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) -> Option<Arc<Presence>> {
         if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
             stream.discount_listener(session.place, encoding);
         }
@@ -262,7 +277,7 @@ impl Owning<'_> {
         self.drop_if_unused(key);
     }
 
-    fn drop_if_unused(&mut self, key: &StreamKey) {
+    pub(super) fn drop_if_unused(&mut self, key: &StreamKey) {
         let Some(stream) = self.streams.map.get(key) else { return };
         if stream.presences.is_empty() {
             self.streams.matches.swap_remove(key);
@@ -328,6 +343,12 @@ impl Streams {
     /// Changes what a session shows of itself on a stream, if it is there. Those who are there are not told.
     pub(super) fn set_status(&mut self, key: &StreamKey, session: SessionRef, status: &Option<Arc<str>>) -> bool {
         self.map.get_mut(key).is_some_and(|stream| stream.presences.set_status(session, status))
+    }
+
+    /// Nothing on any stream is told to these places any more. Answers the streams with which they had to do.
+    pub(super) fn deafen(&mut self, places: &[Place]) -> Vec<StreamKey> {
+        let concerned = self.map.iter_mut().filter_map(|(key, stream)| stream.deafen(places).then(|| key.clone()));
+        concerned.collect()
     }
 
     /// Somebody was shown who is on a stream.

@@ -27,6 +27,7 @@ impl Plane {
         out: &mut Output,
     ) {
         let coming = Coming { listens: true, ..Coming::default() };
+        let before = self.local.before(key, &stream);
         let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new);
         let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
             let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
@@ -35,7 +36,8 @@ impl Plane {
         };
         let presence = Presence { persistence: false, ..presence };
         let ask = Box::new(ask(Member { presence, listener }));
-        let owner = self.routes.owner(stream.partition());
+        self.local.begins(key, Some(listener.serial), before);
+        let owner = self.local.routes.owner(stream.partition());
         self.send_up(now, owner, Up::Party { request: Some(request), stream, ask }, out);
     }
 
@@ -48,7 +50,7 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Output,
     ) {
-        let owner = self.routes.owner(stream.partition());
+        let owner = self.local.routes.owner(stream.partition());
         self.send_up(now, owner, Up::Party { request, stream, ask: Box::new(ask) }, out);
     }
 

@@ -95,10 +95,19 @@ impl Pool {
     }
 }
 
+impl Pool {
+    /// The sessions of these places are gone: whatever ticket they are in goes.
+    pub(super) fn lose(&mut self, gone: &[Place]) {
+        let members = self.matchmaker.members().filter(|member| gone.contains(&member.presence.session.place));
+        let lost: Vec<SessionId> = members.map(|member| member.presence.session_id).collect();
+        lost.into_iter().for_each(|session| drop(self.matchmaker.remove_session(session)));
+    }
+}
+
 impl Plane {
     /// The owner of the pool of tickets.
     pub fn pool_owner(&self) -> Place {
-        self.routes.owner(Partition::of_name("matchmaker"))
+        self.local.routes.owner(Partition::of_name("matchmaker"))
     }
 
     /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].

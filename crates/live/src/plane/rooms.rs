@@ -58,7 +58,7 @@ impl Owner {
 impl Plane {
     /// Asks something of an owner of rooms. The answer to the request in it is [`Reply::Rooms`].
     pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Output) {
-        let owner = self.routes.owner(ask.owner().partition());
+        let owner = self.local.routes.owner(ask.owner().partition());
         self.send_up(now, owner, Up::Rooms(Box::new(ask)), out);
     }
 
@@ -80,6 +80,7 @@ impl Plane {
     ) {
         let stream = room.stream();
         let coming = Coming { listens: true, ..Coming::default() };
+        let before = self.local.before(key, &stream);
         let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
         let (Ok((_, Some(listener))), Some(presence)) = (noted, self.local.presence(key)) else {
             let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
@@ -92,6 +93,7 @@ impl Plane {
             session: Some((presence.session, presence.session_id)),
         };
         let what = RoomAction::Join(entry, listener);
+        self.local.begins(key, Some(listener.serial), before);
         self.ask_rooms(now, ToOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
     }
 
@@ -181,12 +183,12 @@ impl Owning<'_> {
                 Effect::Tell { room, to, event } => self.tell_room(room, to, event),
                 Effect::Lobby { view, delta } => self.tell_lobby(&view, delta),
                 Effect::Send(owner, message) => {
-                    let place = self.routes.owner(owner.partition());
+                    let place = self.local.routes.owner(owner.partition());
                     let ask = ToOwner::Across(owner, message);
                     if place == self.local.me {
                         to_self.push_back(ask);
                     } else {
-                        self.local.lanes.up(place, Up::Rooms(Box::new(ask)), self.out);
+                        self.local.up(place, Up::Rooms(Box::new(ask)), self.out);
                     }
                 }
             }

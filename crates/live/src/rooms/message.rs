@@ -274,6 +274,22 @@ impl ToOwner {
         }
     }
 
+    /// Who waits for the answer.
+    pub fn reply_to(&self) -> Option<RequestRef> {
+        match self {
+            Self::Room(_, request) => request.reply_to,
+            Self::Place(request) | Self::Across(_, Across::Elsewhere(request)) => request.reply_to,
+            Self::Directory(request) => request.reply_to,
+            Self::Across(_, Across::Seat(request)) => request.reply_to,
+            Self::Across(..) => None,
+        }
+    }
+
+    /// Whether an owner may hand the question on to another, which answers it.
+    pub fn may_wander(&self) -> bool {
+        matches!(self, Self::Place(_) | Self::Directory(Request { what: DirectoryAction::QuickJoin(_), .. }))
+    }
+
     /// Whether it makes others hear something, so that who sends it must not outrun them.
     pub fn is_talk(&self) -> bool {
         use RoomAction::{Say, SetOwn, SetVariables, Spectate, Update, Whisper};

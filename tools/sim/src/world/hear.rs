@@ -91,7 +91,7 @@ impl World {
                     format!("session {who} was refused {stream} with {count} of {max}")
                 })
             }
-            Ok(_) | Err(JoinRefusal::Empty) => Ok(()),
+            Ok(_) | Err(JoinRefusal::Empty | JoinRefusal::Unavailable) => Ok(()),
         }
     }
 

@@ -1,0 +1,139 @@
+//! Questions of a place in a cluster that wait for answers. When the node of who was to answer goes, they are answered at
+//! once, and what they had begun is undone. A place on a node of its own keeps none.
+
+use std::collections::BTreeMap;
+
+use muster_domain::{Error, ErrorKind};
+
+use super::local::{Local, OnStream};
+use super::message::{JoinRefusal, Reply, Up};
+use super::output::Output;
+use crate::place::Place;
+use crate::registry::SessionKey;
+use crate::stream::StreamKey;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// Questions up to this number were asked before any was kept.
+    since: u64,
+    open: BTreeMap<u64, Question>,
+    /// What the next question begins.
+    beginning: Option<Beginning>,
+}
+
+/// A question under way.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// Who was asked.
+    pub of: Place,
+    /// Who was asked may have handed it on.
+    pub may_wander: bool,
+    about: About,
+    beginning: Option<Beginning>,
+}
+
+/// What kind of answer somebody waits for.
+#[derive(Clone, Copy, Debug)]
+enum About {
+    Rooms,
+    Pool,
+    Else,
+}
+
+/// What a session was about to be to a stream, and what it was before.
+#[derive(Debug)]
+struct Beginning {
+    key: SessionKey,
+    stream: StreamKey,
+    /// The join's; `None` if it listens only.
+    serial: Option<u32>,
+    before: OnStream,
+}
+
+impl Asked {
+    pub(super) fn new(since: u64) -> Self {
+        Self { since, open: BTreeMap::new(), beginning: None }
+    }
+
+    /// Notes a question on its way.
+    pub(super) fn note(&mut self, of: Place, up: &Up) {
+        let beginning = self.beginning.take();
+        let Some(request) = up.request() else { return };
+        let (about, may_wander) = match up {
+            Up::Rooms(ask) => (About::Rooms, ask.may_wander()),
+            Up::Pool { .. } => (About::Pool, false),
+            _ => (About::Else, false),
+        };
+        self.open.insert(request.id, Question { of, may_wander, about, beginning });
+    }
+}
+
+impl Question {
+    fn refusal(&self) -> Reply {
+        let message = "The node that was to answer has gone. Please try again.";
+        let refusal = Error::new(ErrorKind::Unavailable, message);
+        match self.about {
+            About::Rooms => Reply::Rooms(Err(refusal)),
+            About::Pool => Reply::Pool(Err(refusal)),
+            About::Else => Reply::Joined(Err(JoinRefusal::Unavailable)),
+        }
+    }
+}
+
+impl Local {
+    /// What a session is to a stream, in case that a question about it is never answered.
+    pub(super) fn before(&self, key: SessionKey, stream: &StreamKey) -> Option<Box<OnStream>> {
+        self.asked.as_ref()?;
+        let on = self.sessions.get(key)?.streams.iter().find(|on| on.stream == *stream);
+        Some(Box::new(on.cloned().unwrap_or_else(|| OnStream::new(stream.clone()))))
+    }
+
+    /// The next question asks for more than there was before: to be there by a join, or to hear without.
+    pub(super) fn begins(&mut self, key: SessionKey, serial: Option<u32>, before: Option<Box<OnStream>>) {
+        if let (Some(asked), Some(before)) = (&mut self.asked, before) {
+            asked.beginning = Some(Beginning { key, stream: before.stream.clone(), serial, before: *before });
+        }
+    }
+
+    /// An answer comes. Says whether anybody still waits for it.
+    pub(super) fn is_awaited(&mut self, request: u64) -> bool {
+        match &mut self.asked {
+            Some(asked) => asked.open.remove(&request).is_some() || request <= asked.since,
+            None => true,
+        }
+    }
+
+    /// Answers the questions that nobody will answer any more, and undoes what they had begun, the latest first.
+    pub(super) fn give_up(&mut self, is_lost: impl Fn(&Question) -> bool, out: &mut Output) {
+        let Some(asked) = &mut self.asked else { return };
+        let lost: Vec<(u64, Question)> = asked.open.extract_if(.., |_, question| is_lost(question)).collect();
+        out.replies.extend(lost.iter().map(|(request, question)| (*request, question.refusal())));
+        lost.into_iter().rev().filter_map(|(_, question)| question.beginning).for_each(|begun| self.undo(begun));
+    }
+
+    fn undo(&mut self, Beginning { key, stream, serial, before }: Beginning) {
+        self.change(key, &stream, |on| match serial {
+            Some(serial) => {
+                if on.present == Some(serial) {
+                    on.present = before.present;
+                    (on.hidden, on.persistence) = (before.hidden, before.persistence);
+                }
+                on.hearing.take_if(|hearing| hearing.join == Some(serial) && before.hearing.is_none());
+                if let (Some(hearing), Some(before)) = (&mut on.hearing, before.hearing)
+                    && hearing.join == Some(serial)
+                {
+                    hearing.join = before.join;
+                }
+            }
+            None => {
+                on.hearing.take_if(|hearing| hearing.join.is_none() && before.hearing.is_none());
+                if let (Some(hearing), Some(before)) = (&mut on.hearing, before.hearing)
+                    && hearing.join.is_none()
+                {
+                    hearing.join = before.join;
+                }
+            }
+        });
+    }
+}

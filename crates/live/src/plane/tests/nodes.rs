@@ -1,0 +1,153 @@
+//! Several nodes, each with shards, that learn at different times who is there.
+
+mod crash;
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::place::{Epoch, NodeNumber, Partition};
+
+/// Nodes joined by queues that keep the order of each pair of places.
+struct Cluster {
+    now: Millis,
+    planes: BTreeMap<Place, Plane>,
+    queues: BTreeMap<(Place, Place), VecDeque<Message>>,
+    nodes: Vec<(NodeNumber, ShardIndex)>,
+    next_node: NodeNumber,
+    owners: Vec<(Place, Epoch)>,
+    epoch: Epoch,
+    heard: BTreeMap<SessionRef, Vec<String>>,
+    replies: Vec<Reply>,
+    sessions: u128,
+}
+
+impl Cluster {
+    /// Nodes from 1 on with so many shards each.
+    fn new(nodes: &[ShardIndex], config: &PlaneConfig) -> Self {
+        let nodes: Vec<_> = (1..).zip(nodes.iter().copied()).collect();
+        let places: Vec<Place> =
+            nodes.iter().flat_map(|(node, shards)| (0..*shards).map(|shard| Place::new(*node, shard))).collect();
+        let owner = |partition: Partition| (places[usize::from(partition.number()) % places.len()], Epoch(1));
+        let mut cluster = Self {
+            now: 1,
+            planes: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            next_node: nodes.len() as NodeNumber + 1,
+            nodes,
+            owners: Partition::all().map(owner).collect(),
+            epoch: Epoch(1),
+            heard: BTreeMap::new(),
+            replies: Vec::new(),
+            sessions: 0,
+        };
+        let plane = |me| (me, Plane::new(me, cluster.routes(), config.clone(), Rc::new(Words)));
+        cluster.planes = places.into_iter().map(plane).collect();
+        cluster
+    }
+
+    fn routes(&self) -> Routes {
+        Routes::of_cluster(&self.nodes, self.next_node, |partition| self.owners[usize::from(partition.number())])
+    }
+
+    fn open(&mut self, place: Place) -> SessionRef {
+        self.sessions += 1;
+        let info = SessionInfo {
+            session_id: SessionId(Uuid::from_u128(self.sessions)),
+            user_id: UserId(Uuid::from_u128(1_000 + self.sessions)),
+            token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
+            issued_at_sec: 1,
+        };
+        let name = self.sessions.to_string().into();
+        let plane = self.planes.get_mut(&place).unwrap();
+        SessionRef { place, key: plane.open(info, name, Encoding::Json) }
+    }
+
+    fn step<R>(&mut self, place: Place, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> R {
+        let mut out = Output::default();
+        let result = step(self.planes.get_mut(&place).unwrap(), self.now, &mut out);
+        for (key, frame, _) in out.deliveries {
+            let heard = self.heard.entry(SessionRef { place, key }).or_default();
+            heard.push(String::from_utf8_lossy(&frame).into_owned());
+        }
+        for (to, message) in out.sends {
+            self.queues.entry((place, to)).or_default().push_back(message);
+        }
+        self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
+        result
+    }
+
+    /// Lets all messages arrive where somebody is, and long work end.
+    fn settle(&mut self) {
+        let planes: BTreeSet<Place> = self.planes.keys().copied().collect();
+        let arrives = |(to, queue): (&(Place, Place), &VecDeque<Message>)| !queue.is_empty() && planes.contains(&to.1);
+        while let Some((&(from, to), _)) = self.queues.iter().find(|(pair, queue)| arrives((pair, queue))) {
+            let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap();
+            self.step(to, |plane, now, out| plane.receive(now, from, message, out));
+        }
+        for place in planes {
+            while self.step(place, |plane, _, out| plane.run_slice(out)) {}
+        }
+    }
+
+    /// A node dies; what is on its way from it still is. Others own what it did, once they are told.
+    fn crash(&mut self, node: NodeNumber) {
+        self.nodes.retain(|(other, _)| *other != node);
+        self.planes.retain(|place, _| place.node() != node);
+        self.epoch.0 += 1;
+        let left: Vec<Place> = self.planes.keys().copied().collect();
+        for (number, owner) in self.owners.iter_mut().enumerate().filter(|(_, (owner, _))| owner.node() == node) {
+            *owner = (left[number % left.len()], self.epoch);
+        }
+    }
+
+    /// A place is told who is there and who owns what.
+    fn tell(&mut self, place: Place) {
+        let routes = self.routes();
+        self.step(place, |plane, now, out| plane.reroute(now, routes, out));
+    }
+
+    /// All are told, and all arrives.
+    fn tell_all(&mut self) {
+        let places: Vec<Place> = self.planes.keys().copied().collect();
+        places.into_iter().for_each(|place| self.tell(place));
+        self.settle();
+    }
+
+    fn begin_join(&mut self, session: SessionRef, stream: &StreamKey, options: JoinOptions) {
+        self.step(session.place, |plane, now, out| {
+            let request = plane.request();
+            plane.join(now, session.key, stream.clone(), options, Some(request), out);
+        });
+    }
+
+    fn join(&mut self, session: SessionRef, stream: &StreamKey) -> Reply {
+        self.begin_join(session, stream, JoinOptions::default());
+        self.settle();
+        self.replies.pop().unwrap()
+    }
+
+    fn publish(&mut self, sender: SessionRef, stream: &StreamKey, text: &'static str) {
+        let (payload, audience, delivery) = (Arc::new(Text(text)), Audience::All, Delivery::Reliable);
+        let publish = Publish { stream: stream.clone(), payload, audience, delivery, sender: Some(sender) };
+        self.step(sender.place, |plane, now, out| plane.publish(now, publish, out));
+    }
+
+    fn take_heard(&mut self, session: SessionRef) -> Vec<String> {
+        self.heard.remove(&session).unwrap_or_default()
+    }
+
+    fn is_on(&self, session: SessionRef, stream: &StreamKey) -> bool {
+        self.planes[&session.place].is_on(session.key, stream)
+    }
+
+    /// A channel that a node owns.
+    fn owned_by(&self, node: NodeNumber) -> StreamKey {
+        let owner = |stream: &StreamKey| self.owners[usize::from(stream.partition().number())].0;
+        (0..).map(|n| room(&n.to_string())).find(|stream| owner(stream).node() == node).unwrap()
+    }
+}
+
+/// The first shard of a node.
+fn first(node: NodeNumber) -> Place {
+    Place::new(node, 0)
+}
