@@ -171,6 +171,11 @@ pub trait Encode {
     /// What a presence in a room shows of its seat; none for spectators.
     fn seat_status(&self, seat: Option<u32>) -> Arc<str>;
 
+    /// Whether those who hear a stream are told who comes and goes.
+    fn tells_presences(&self, _stream: &StreamKey) -> bool {
+        true
+    }
+
     /// An event's frame; `None` if this kind of stream tells its members nothing.
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes>;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_live::rooms::{self, LobbyDelta};
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{Encoding, StreamKey, party};
 use muster_wire::frame;
 
@@ -32,6 +32,10 @@ impl Encode for Framer {
 
     fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
         crate::rooms::seat_status(seat)
+    }
+
+    fn tells_presences(&self, stream: &StreamKey) -> bool {
+        !matches!(stream.mode, mode::NOTIFICATIONS | mode::LOBBY)
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {

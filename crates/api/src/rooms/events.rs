@@ -112,6 +112,7 @@ fn close_reason(cause: CloseCause) -> &'static str {
     match cause {
         CloseCause::Empty => "empty",
         CloseCause::Expired => "expired",
+        CloseCause::Lost => "lost",
     }
 }
 

@@ -6,17 +6,15 @@ use std::collections::BTreeMap;
 use muster_domain::{Error, ErrorKind};
 
 use super::local::{Local, OnStream};
-use super::message::{JoinRefusal, Reply, Up};
+use super::message::{JoinRefusal, Joined, Reply, Up};
 use super::output::Output;
-use crate::place::Place;
+use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
 use crate::stream::StreamKey;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// Questions up to this number were asked before any was kept.
-    since: u64,
     open: BTreeMap<u64, Question>,
     /// What the next question begins.
     beginning: Option<Beginning>,
@@ -27,6 +25,8 @@ pub(super) struct Asked {
 pub(super) struct Question {
     /// Who was asked.
     pub of: Place,
+    /// About which partition, if about one.
+    pub partition: Option<Partition>,
     /// Who was asked may have handed it on.
     pub may_wander: bool,
     about: About,
@@ -52,10 +52,6 @@ struct Beginning {
 }
 
 impl Asked {
-    pub(super) fn new(since: u64) -> Self {
-        Self { since, open: BTreeMap::new(), beginning: None }
-    }
-
     /// Notes a question on its way.
     pub(super) fn note(&mut self, of: Place, up: &Up) {
         let beginning = self.beginning.take();
@@ -65,7 +61,8 @@ impl Asked {
             Up::Pool { .. } => (About::Pool, false),
             _ => (About::Else, false),
         };
-        self.open.insert(request.id, Question { of, may_wander, about, beginning });
+        let partition = up.partition();
+        self.open.insert(request.id, Question { of, partition, may_wander, about, beginning });
     }
 }
 
@@ -97,17 +94,23 @@ impl Local {
     }
 
     /// An answer comes. Says whether anybody still waits for it.
-    pub(super) fn is_awaited(&mut self, request: u64) -> bool {
-        match &mut self.asked {
-            Some(asked) => asked.open.remove(&request).is_some() || request <= asked.since,
-            None => true,
+    pub(super) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
+        let Some(asked) = &mut self.asked else { return true };
+        let Some(question) = asked.open.remove(&request) else { return false };
+        if let (Some(begun), Reply::Joined(Ok(Joined { presences, .. }))) = (&question.beginning, reply) {
+            self.rosters.show(&begun.stream, presences);
         }
+        if let (Some(begun), Reply::Presences(presences, _)) = (&question.beginning, reply) {
+            self.rosters.show(&begun.stream, presences);
+        }
+        true
     }
 
     /// Answers the questions that nobody will answer any more, and undoes what they had begun, the latest first.
-    pub(super) fn give_up(&mut self, is_lost: impl Fn(&Question) -> bool, out: &mut Output) {
+    pub(super) fn give_up(&mut self, is_lost: impl Fn(u64, &Question) -> bool, out: &mut Output) {
         let Some(asked) = &mut self.asked else { return };
-        let lost: Vec<(u64, Question)> = asked.open.extract_if(.., |_, question| is_lost(question)).collect();
+        let lost: Vec<(u64, Question)> =
+            asked.open.extract_if(.., |number, question| is_lost(*number, question)).collect();
         out.replies.extend(lost.iter().map(|(request, question)| (*request, question.refusal())));
         lost.into_iter().rev().filter_map(|(_, question)| question.beginning).for_each(|begun| self.undo(begun));
     }
@@ -117,7 +120,7 @@ impl Local {
             Some(serial) => {
                 if on.present == Some(serial) {
                     on.present = before.present;
-                    (on.hidden, on.persistence) = (before.hidden, before.persistence);
+                    (on.hidden, on.persistence, on.status) = (before.hidden, before.persistence, before.status);
                 }
                 on.hearing.take_if(|hearing| hearing.join == Some(serial) && before.hearing.is_none());
                 if let (Some(hearing), Some(before)) = (&mut on.hearing, before.hearing)

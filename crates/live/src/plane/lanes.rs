@@ -36,7 +36,7 @@ impl Traffic for Up {
 
 impl Traffic for Down {
     fn needs_credit(&self) -> bool {
-        matches!(self, Self::Fanout { .. } | Self::Push { .. })
+        matches!(self, Self::Fanout { .. } | Self::Event { .. } | Self::Push { .. })
     }
 }
 

@@ -13,6 +13,7 @@ use super::lanes::Lanes;
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
+use super::roster::Rosters;
 use crate::outbox::Delivery;
 use crate::place::{Place, Routes};
 use crate::registry::{Registry, SessionKey};
@@ -39,17 +40,19 @@ pub(super) struct OnStream {
     pub stream: StreamKey,
     /// By which join it is there, or on its way.
     pub present: Option<u32>,
-    /// How it is there: as it came first.
+    /// How it is there: as it came first, or changed itself last.
     pub hidden: bool,
     /// See [`Presence::persistence`].
     pub persistence: bool,
+    /// See [`Presence::status`].
+    pub status: Option<Arc<str>>,
     /// Whether it hears it, or will.
     pub hearing: Option<Hearing>,
 }
 
 impl OnStream {
     pub(super) fn new(stream: StreamKey) -> Self {
-        Self { stream, present: None, hidden: false, persistence: false, hearing: None }
+        Self { stream, present: None, hidden: false, persistence: false, status: None, hearing: None }
     }
 }
 
@@ -57,7 +60,7 @@ impl OnStream {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hearing {
     /// The join or listen with which it began.
-    since: u32,
+    pub since: u32,
     /// The last join that asked for it: until it is let in, hearing depends on it. `None` if the session listened.
     pub join: Option<u32>,
 }
@@ -83,11 +86,14 @@ struct Job {
 }
 
 /// How a session comes to a stream.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Coming {
     pub hidden: bool,
     pub persistence: bool,
+    pub status: Option<Arc<str>>,
     pub listens: bool,
+    /// What was there of it before is replaced.
+    pub replaces: bool,
 }
 
 /// What is done for a stream in its order.
@@ -99,9 +105,9 @@ enum Work {
 }
 
 #[derive(Debug, Default)]
-struct Listeners {
+pub(super) struct Listeners {
     /// In which encoding, and by which join or listen.
-    sessions: IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
+    pub sessions: IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
     /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
     snapshot: Option<Rc<[Receiver]>>,
     /// Broadcasts in progress, in order.
@@ -118,9 +124,12 @@ pub(super) struct Local {
     pub sessions: Registry<Session>,
     pub lanes: Lanes,
     slice_deliveries: usize,
-    listeners: Map<StreamKey, Listeners>,
+    /// Presences in one event.
+    pub event_max: usize,
+    pub listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
     busy: VecDeque<StreamKey>,
+    pub rosters: Rosters,
     /// Sessions that have come to a match or a party, which may have to leave others for it.
     pub arrivals: Vec<(SessionKey, StreamKey)>,
     /// Frames handed to sessions so far.
@@ -131,13 +140,15 @@ impl Local {
     pub(super) fn new(me: Place, routes: Routes, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             me,
-            asked: routes.is_of_cluster().then(|| Asked::new(0)),
+            asked: routes.is_of_cluster().then(|| Asked::default()),
             routes,
             encode,
             sessions: Registry::default(),
             lanes: Lanes::new(config),
             slice_deliveries: config.slice_deliveries.max(1),
+            event_max: config.snapshot_max.max(1),
             listeners: Map::default(),
+            rosters: Rosters::default(),
             busy: VecDeque::new(),
             arrivals: Vec::new(),
             deliveries: 0,
@@ -170,14 +181,15 @@ impl Local {
     ) -> Result<(u32, Option<Listener>), JoinRefusal> {
         let session = SessionRef { place: self.me, key };
         let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
-        if on.present.replace(serial).is_none() {
-            (on.hidden, on.persistence) = (coming.hidden, coming.persistence);
+        if on.present.replace(serial).is_none() || coming.replaces {
+            (on.hidden, on.persistence, on.status) = (coming.hidden, coming.persistence, coming.status);
         }
         let listener = Listener { session, encoding, serial };
         match &mut on.hearing {
             _ if !coming.listens => Ok((serial, None)),
             None => {
                 on.hearing = Some(Hearing { since: serial, join: Some(serial) });
+                self.count_hearer(stream);
                 Ok((serial, Some(listener)))
             }
             // An earlier join may yet be refused.
@@ -200,7 +212,10 @@ impl Local {
         match &mut on.hearing {
             Some(Hearing { join: None, .. }) => return Ok(None),
             Some(Hearing { join, .. }) => *join = None,
-            None => on.hearing = Some(Hearing { since: serial, join: None }),
+            None => {
+                on.hearing = Some(Hearing { since: serial, join: None });
+                self.count_hearer(stream);
+            }
         }
         Ok(Some(Listener { session: SessionRef { place: self.me, key }, encoding, serial }))
     }
@@ -256,6 +271,7 @@ impl Local {
         let encoding = session.encoding;
         if hearing.is_some() && !hears {
             self.deafen(key, stream);
+            self.discount_hearer(stream);
         }
         let session = SessionRef { place: self.me, key };
         let heard = hearing.filter(|_| !hears).map(|hearing| Heard {
@@ -291,6 +307,7 @@ impl Local {
             });
             if heard.is_some() {
                 self.deafen(key, &on.stream);
+                self.discount_hearer(&on.stream);
             }
             (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
         });
@@ -335,7 +352,7 @@ impl Local {
         if self.is_there(to) {
             self.lanes.up(to, up, out);
         } else {
-            self.give_up(|question| question.of == to, out);
+            self.give_up(|_, question| question.of == to, out);
         }
     }
 
@@ -347,28 +364,36 @@ impl Local {
     pub(super) fn receive(&mut self, down: Down, out: &mut Output) {
         match down {
             Down::Reply(request, reply) => {
-                if self.is_awaited(request) {
+                if self.is_answered(request, &reply) {
                     out.replies.push((request, reply));
                 }
             }
+            Down::Misdirected { request } => self.give_up(|number, _| number == request, out),
             Down::Refused { stream, session, serial, request, refusal } => {
                 // Unless it has come anew since, or was told to hear by something else.
                 self.change(session, &stream, |on| {
                     on.present.take_if(|present| *present == serial);
                     on.hearing.take_if(|hearing| hearing.join == Some(serial));
                 });
-                let awaited = request.filter(|request| self.is_awaited(*request));
-                out.replies.extend(awaited.map(|request| (request, Reply::Joined(Err(refusal)))));
+                let awaited = request.map(|request| (request, Reply::Joined(Err(refusal))));
+                out.replies.extend(awaited.filter(|(request, reply)| self.is_answered(*request, reply)));
             }
             Down::Listening { stream, listener } => self.listening(stream, listener),
-            Down::Removed { stream, listener } => {
-                match self.listeners.get_mut(&stream).filter(|listeners| !listeners.jobs.is_empty()) {
-                    Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
-                    None => self.removed(&stream, listener),
-                }
-            }
+            Down::Removed { stream, listener } => self.take_off(&stream, listener),
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
+            }
+            Down::Event { stream, frames, joins, leaves } => {
+                self.rosters.change(&stream, &joins, &leaves);
+                self.fan_out(&stream, frames, LocalAudience::All, Delivery::Reliable, out);
+            }
+            Down::Roster { stream, presences, begins, ends, is_anew } => {
+                if let Some(before) = self.take_roster(&stream, presences, begins, ends)
+                    && is_anew
+                {
+                    self.tell_difference(&stream, &before, out);
+                }
+                self.keep_roster(&stream);
             }
             Down::Push { session, payload, delivery } => {
                 if let Some(known) = self.sessions.get(session) {
@@ -385,6 +410,14 @@ impl Local {
                 }
                 out.closes.push((session, reason));
             }
+        }
+    }
+
+    /// Takes a session off a stream, behind what is being broadcast there.
+    pub(super) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
+        match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
+            Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
+            None => self.removed(stream, listener),
         }
     }
 
@@ -416,13 +449,17 @@ impl Local {
             if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
                 self.arrivals.push((key, stream.clone()));
             }
-            let listeners = self.listeners.entry(stream).or_default();
-            listeners.sessions.insert(key, (listener.encoding, listener.serial));
-            listeners.snapshot = None;
+            self.hear(stream, key, listener.encoding, listener.serial);
         }
     }
 
-    fn fan_out(
+    pub(super) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
+        let listeners = self.listeners.entry(stream).or_default();
+        listeners.sessions.insert(key, (encoding, serial));
+        listeners.snapshot = None;
+    }
+
+    pub(super) fn fan_out(
         &mut self,
         stream: &StreamKey,
         frames: Frames,

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::ids::SessionId;
 
-use super::pool::{PoolAsk, PoolReply};
+use super::pool::{POOL, PoolAsk, PoolReply};
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::party;
-use crate::place::Place;
+use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
 use crate::rooms;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
@@ -126,6 +126,20 @@ pub enum Up {
         /// What.
         ask: PoolAsk,
     },
+    /// To the new owner of a partition: what sessions of a place are to its streams, or a part of that.
+    Rebuild {
+        /// Which partition.
+        partition: Partition,
+        /// Since when it has this owner.
+        epoch: Epoch,
+        /// Sessions and streams.
+        standings: Vec<Standing>,
+    },
+    /// To the new owner of partitions: a place has told all that it has to tell of them, since these epochs.
+    Fence {
+        /// Which partitions.
+        partitions: Vec<(Partition, Epoch)>,
+    },
     /// The relayed matches of this owner.
     Matches {
         /// Who asks.
@@ -148,9 +162,46 @@ impl Up {
             | Self::Count { request, .. }
             | Self::List { request, .. }
             | Self::Matches { request, .. } => Some(*request),
-            Self::Leave { .. } | Self::Unlisten { .. } | Self::Publish(_) => None,
+            Self::Leave { .. }
+            | Self::Unlisten { .. }
+            | Self::Publish(_)
+            | Self::Rebuild { .. }
+            | Self::Fence { .. } => None,
         }
     }
+
+    /// What it is about, if that is one partition.
+    pub fn partition(&self) -> Option<Partition> {
+        match self {
+            Self::Join(join) => Some(join.stream.partition()),
+            Self::Publish(publish) => Some(publish.stream.partition()),
+            Self::Leave { stream, .. }
+            | Self::Listen { stream, .. }
+            | Self::Unlisten { stream, .. }
+            | Self::Party { stream, .. }
+            | Self::List { stream, .. } => Some(stream.partition()),
+            Self::Rooms(ask) => Some(ask.owner().partition()),
+            Self::Pool { .. } => Some(POOL.partition()),
+            Self::Parties { .. }
+            | Self::Count { .. }
+            | Self::Rebuild { .. }
+            | Self::Fence { .. }
+            | Self::Matches { .. } => None,
+        }
+    }
+}
+
+/// What a session is to a stream, as its place knows it.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Which stream.
+    pub stream: StreamKey,
+    /// As what it is there.
+    pub presence: Option<Presence>,
+    /// How it hears the stream.
+    pub listener: Option<Listener>,
+    /// It hears by its join.
+    pub by_join: bool,
 }
 
 /// A session that hears a stream.
@@ -263,6 +314,35 @@ pub enum Down {
         /// When a receiver's queue is full.
         delivery: Delivery,
     },
+    /// Who came and who went, for those of a place on another node who hear the stream; and for its roster.
+    Event {
+        /// Which stream.
+        stream: StreamKey,
+        /// The frame in each encoding that somebody there needs.
+        frames: Frames,
+        /// Who came.
+        joins: Arc<[Presence]>,
+        /// Who went.
+        leaves: Arc<[Presence]>,
+    },
+    /// Who may be seen on a stream, or a part of that: for a place that begins to hear it, and from its new owner.
+    Roster {
+        /// Which stream.
+        stream: StreamKey,
+        /// Some of those.
+        presences: Vec<Presence>,
+        /// They are the first.
+        begins: bool,
+        /// They are the last.
+        ends: bool,
+        /// The owner is new: sessions are told what is not as they know it.
+        is_anew: bool,
+    },
+    /// What was asked was not for this owner, or not any more.
+    Misdirected {
+        /// Which question.
+        request: u64,
+    },
     /// For one session.
     Push {
         /// Who.
@@ -281,6 +361,21 @@ pub enum Down {
         /// Why.
         reason: CloseReason,
     },
+}
+
+impl Down {
+    /// The stream whose owner alone says this.
+    pub fn stream(&self) -> Option<&StreamKey> {
+        match self {
+            Self::Refused { stream, .. }
+            | Self::Listening { stream, .. }
+            | Self::Removed { stream, .. }
+            | Self::Fanout { stream, .. }
+            | Self::Event { stream, .. }
+            | Self::Roster { stream, .. } => Some(stream),
+            Self::Reply(..) | Self::Push { .. } | Self::Close { .. } | Self::Misdirected { .. } => None,
+        }
+    }
 }
 
 /// One message in the encodings that somebody needs.

@@ -13,11 +13,13 @@ mod owner;
 mod parties;
 mod pool;
 mod presences;
+mod rebuild;
 mod reroute;
 mod rooms;
+mod roster;
 mod telling;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ pub use local::SLICE_DELIVERIES;
 use local::{Coming, Forgotten, Local, Session};
 pub use message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
-    Reply, RequestRef, Up,
+    Reply, RequestRef, Standing, Up,
 };
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
@@ -34,10 +36,11 @@ pub use output::Output;
 use owner::{Owning, Streams};
 use pool::Pool;
 pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
+use rebuild::Rebuilding;
 
 use crate::close::CloseReason;
 use crate::party::Parties;
-use crate::place::{Place, Routes};
+use crate::place::{Partition, Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
 use crate::rooms::Rooms;
 use crate::session::Millis;
@@ -61,8 +64,12 @@ pub struct Plane {
     due: Vec<Timer>,
     /// What owners were told while the way down was blocked, in order, with the place it came from.
     held: VecDeque<(Place, Up)>,
-    /// From places that this one does not know of yet, in order.
-    early: VecDeque<(Place, Message)>,
+    /// From places that this one does not know of yet, or that know more than it, in order.
+    early: BTreeMap<Place, VecDeque<Message>>,
+    /// Partitions that it owns since a short while.
+    rebuilding: BTreeMap<Partition, Rebuilding>,
+    /// Messages that were for another owner.
+    misdirected: u64,
     next_request: u64,
 }
 
@@ -81,7 +88,9 @@ impl Plane {
             wheel: Wheel::default(),
             due: Vec::new(),
             held: VecDeque::new(),
-            early: VecDeque::new(),
+            early: BTreeMap::new(),
+            rebuilding: BTreeMap::new(),
+            misdirected: 0,
             next_request: 0,
         }
     }
@@ -166,7 +175,8 @@ impl Plane {
         out: &mut Output,
     ) {
         let JoinOptions { hidden, persistence, status, listens, condition } = options;
-        let coming = Coming { hidden, persistence, listens };
+        let replaces = matches!(condition, Condition::Replace);
+        let coming = Coming { hidden, persistence, status: status.clone(), listens, replaces };
         let before = self.local.before(key, &stream);
         let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
         let ((serial, listener), presence) = match (noted, self.local.presence(key)) {
@@ -268,7 +278,9 @@ impl Plane {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Down(down) => {
                 let has_credit = lanes::Traffic::needs_credit(&down);
-                self.local.receive(down, out);
+                if self.is_by_owner(from, &down) {
+                    self.local.receive(down, out);
+                }
                 if has_credit {
                     self.local.lanes.worked_off(from, LaneKind::Down, out);
                 }
@@ -317,7 +329,7 @@ impl Plane {
 
     /// Whether sessions should not be read: what they send would have to wait here.
     pub fn is_congested(&self) -> bool {
-        self.local.lanes.waiting() != (0, 0) || !self.held.is_empty()
+        self.local.lanes.waiting() != (0, 0) || !self.held.is_empty() || self.kept_back() > 0
     }
 
     /// Counts and gauges.
@@ -332,10 +344,11 @@ impl Plane {
             heard_streams: self.local.heard_streams(),
             up_waiting,
             down_waiting,
-            held: self.held.len() + self.early.len(),
+            held: self.held.len() + self.kept_back(),
             timers: self.wheel.len(),
             deliveries: self.local.deliveries,
             strangers: self.streams.strangers,
+            misdirected: self.misdirected,
             tickets: self.pool_len().0,
             active_tickets: self.pool_len().1,
             matchmaker: self.pool_totals().clone(),
@@ -371,6 +384,7 @@ impl Plane {
 
     /// As an owner. While the way down is blocked nothing more is taken in, in order.
     fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
+        let Some(up) = self.screen(now, from, up, out) else { return };
         if !self.held.is_empty() || self.local.lanes.waiting().1 > 0 {
             self.held.push_back((from, up));
         } else {
@@ -407,6 +421,8 @@ impl Plane {
             }
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
+            // Of a change that is over.
+            Up::Rebuild { .. } | Up::Fence { .. } => {}
         }
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);

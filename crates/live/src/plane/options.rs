@@ -129,6 +129,8 @@ pub struct PlaneStats {
     pub deliveries: u64,
     /// Messages dropped because their sender was not on the stream.
     pub strangers: u64,
+    /// Messages that were for another owner, or for an earlier one.
+    pub misdirected: u64,
     /// Tickets that wait in the matchmaker, where it is owned.
     pub tickets: usize,
     /// Those among them that still search.

@@ -30,7 +30,8 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    fn count_listener(&mut self, place: Place, encoding: Encoding) {
+    /// Answers whether it is the first of its place.
+    pub(super) fn count_listener(&mut self, place: Place, encoding: Encoding) -> bool {
         let position = self.listeners.iter().position(|(other, _)| *other == place);
         let counts = match position {
             Some(position) => &mut self.listeners[position].1,
@@ -41,6 +42,12 @@ impl Stream {
             }
         };
         counts[encoding as usize] += 1;
+        *counts == [1, 0] || *counts == [0, 1]
+    }
+
+    /// The places that hear it.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.listeners.iter().map(|(place, _)| *place)
     }
 
     fn discount_listener(&mut self, place: Place, encoding: Encoding) {
@@ -96,7 +103,7 @@ pub(super) struct Streams {
     pub cancelled: Vec<muster_domain::ids::Uuid>,
     pub map: Map<StreamKey, Stream>,
     /// Those among them that are relayed matches, for listings, in a stable order.
-    matches: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
+    pub matches: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
     /// Presences on them all.
     pub presences: usize,
     /// Published messages from sessions that were not on the stream.
@@ -175,8 +182,12 @@ impl Owning<'_> {
     }
 
     fn begin_listening(&mut self, key: StreamKey, listener: Listener) {
+        let place = listener.session.place;
         let stream = self.streams.map.entry(key.clone()).or_default();
-        stream.count_listener(listener.session.place, listener.encoding);
+        let is_first = stream.count_listener(place, listener.encoding);
+        if is_first && place.node() != self.local.me.node() {
+            self.send_roster(&key, place, false);
+        }
         self.local.down(listener.session.place, Down::Listening { stream: key, listener }, self.out);
     }
 

@@ -16,6 +16,19 @@ use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::Presence;
 
+/// The name of the pool.
+pub(super) struct PoolName(&'static str);
+
+/// There is one.
+pub(super) const POOL: PoolName = PoolName("matchmaker");
+
+impl PoolName {
+    /// Its partition.
+    pub(super) fn partition(&self) -> Partition {
+        Partition::of_name(self.0)
+    }
+}
+
 /// What the pool's owner is asked.
 #[derive(Debug)]
 pub enum PoolAsk {
@@ -107,7 +120,7 @@ impl Pool {
 impl Plane {
     /// The owner of the pool of tickets.
     pub fn pool_owner(&self) -> Place {
-        self.local.routes.owner(Partition::of_name("matchmaker"))
+        self.local.routes.owner(POOL.partition())
     }
 
     /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].

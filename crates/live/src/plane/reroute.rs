@@ -1,37 +1,47 @@
 //! When nodes come and go: what a place of a cluster does when it is told who is there and who owns what.
 
-use super::asked::Asked;
+use std::collections::BTreeSet;
+
 use super::output::Output;
 use super::owner::Owning;
 use super::{Message, Plane};
 use crate::party::PartyId;
-use crate::place::{Place, Routes};
+use crate::place::{Partition, Place, Routes};
 use crate::session::Millis;
 use crate::stream::{SessionRef, StreamKey, mode};
 
 impl Plane {
     /// Who is there and who owns what from now on. Sessions of nodes that have gone leave everything that this place
     /// owns, as if they had closed; what was on its way there is lost, and questions to them are answered with a refusal
-    /// that says to ask again.
+    /// that says to ask again. Partitions that have new owners are rebuilt there of what places know of their sessions;
+    /// parties and rooms end with their owner. A partition whose owner lives is not to be given to another.
     pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Output) {
         let former = std::mem::replace(&mut self.local.routes, routes);
-        self.local.asked.get_or_insert_with(|| Asked::new(self.next_request));
         let gone: Vec<Place> = former.places().iter().copied().filter(|place| !self.local.routes.has(*place)).collect();
+        let is_changed = |partition: &Partition| self.local.routes.epoch(*partition) > former.epoch(*partition);
+        let changed: BTreeSet<Partition> = Partition::all().filter(is_changed).collect();
+        self.local.give_up(|_, question| question.partition.is_some_and(|about| changed.contains(&about)), out);
+        self.take_over(&changed);
         if !gone.is_empty() {
             self.lose(now, &gone, out);
         }
-        for (from, message) in std::mem::take(&mut self.early) {
-            self.receive(now, from, message, out);
+        if !changed.is_empty() {
+            self.tell_owners(now, &changed, out);
+        }
+        for (from, messages) in std::mem::take(&mut self.early) {
+            messages.into_iter().for_each(|message| self.receive(now, from, message, out));
         }
     }
 
     /// Whether a message is to be taken in: from a place that is there. What is from one that is to come waits for it.
     pub(super) fn admit(&mut self, from: Place, message: Message) -> Option<Message> {
-        if !self.local.routes.is_of_cluster() || self.local.routes.has(from) {
+        let routes = &self.local.routes;
+        let is_known = !routes.is_of_cluster() || routes.has(from);
+        if is_known && !(routes.is_of_cluster() && self.is_ahead(from, &message)) {
             return Some(message);
         }
-        if self.local.routes.is_yet_to_come(from) {
-            self.early.push_back((from, message));
+        if is_known || routes.is_yet_to_come(from) {
+            self.early.entry(from).or_default().push_back(message);
         }
         None
     }
@@ -39,10 +49,11 @@ impl Plane {
     fn lose(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
         gone.iter().for_each(|place| self.local.lanes.forget(*place));
         self.held.retain(|(from, _)| !gone.contains(from));
-        self.local.give_up(|question| question.may_wander || gone.contains(&question.of), out);
+        self.local.give_up(|_, question| question.may_wander || gone.contains(&question.of), out);
         self.pool.lose(gone);
         self.owning(now, out).lose(gone);
         self.after_owning(now, out);
+        self.await_no_more(now, gone, out);
         self.release_held(now, out);
     }
 }

@@ -160,6 +160,18 @@ impl Owning<'_> {
             let Some(frame) = self.local.encode.presence_event(&event, encoding) else { return };
             frames.set(encoding, frame);
         }
-        fan_out(stream, key, &frames, &Audience::All, Delivery::Reliable, self.local, self.out);
+        if !self.local.routes.is_of_cluster() {
+            return fan_out(stream, key, &frames, &Audience::All, Delivery::Reliable, self.local, self.out);
+        }
+        let (joins, leaves): (Arc<[Presence]>, Arc<[Presence]>) = (joins.into(), leaves.into());
+        for place in stream.places() {
+            let (stream, frames) = (key.clone(), frames.clone());
+            let down = if place.node() == self.local.me.node() {
+                Down::Fanout { stream, frames, audience: LocalAudience::All, delivery: Delivery::Reliable }
+            } else {
+                Down::Event { stream, frames, joins: joins.clone(), leaves: leaves.clone() }
+            };
+            self.local.down(place, down, self.out);
+        }
     }
 }

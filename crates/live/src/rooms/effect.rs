@@ -99,6 +99,8 @@ pub enum CloseCause {
     Empty,
     /// It has lived for as long as it may.
     Expired,
+    /// The node that kept it has gone.
+    Lost,
 }
 
 /// What happened in a room, for those in it. Who comes and goes is told as events of the room's stream.

@@ -179,6 +179,22 @@ impl Rooms {
         }
     }
 
+    /// The directory is another, and knows of no room yet.
+    pub fn relist(&mut self, now: Millis) {
+        let mut listed: Vec<RoomId> = self.rooms.iter().filter(|(_, room)| !room.hidden).map(|(id, _)| *id).collect();
+        listed.sort_unstable();
+        if !listed.is_empty() {
+            self.changed.extend(listed);
+            self.tell_at.get_or_insert(now + LISTING_INTERVAL_MS);
+        }
+    }
+
+    /// A view of the lobby is watched already, where the directory was before.
+    pub fn adopt_view(&mut self, now: Millis, view: ViewKey) {
+        // What is refused here was not granted before either.
+        let _ = self.directory.subscribe(now, view);
+    }
+
     /// Nobody hears a view of the lobby any more.
     pub fn view_unheard(&mut self, view: &ViewKey) {
         self.directory.drop_view(view);

@@ -1,6 +1,7 @@
 //! Several nodes, each with shards, that learn at different times who is there.
 
 mod crash;
+mod owners;
 
 use std::collections::BTreeSet;
 

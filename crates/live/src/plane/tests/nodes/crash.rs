@@ -63,7 +63,9 @@ fn a_change_that_nobody_answers_leaves_a_session_where_it_was() {
     let mut cluster = two_nodes();
     let session = cluster.open(first(1));
     let stream = cluster.owned_by(2);
-    cluster.join(session, &stream);
+    cluster.begin_join(session, &stream, JoinOptions { persistence: true, ..JoinOptions::default() });
+    cluster.settle();
+    cluster.replies.clear();
     let replace = JoinOptions { persistence: false, condition: Condition::Replace, ..JoinOptions::default() };
     cluster.begin_join(session, &stream, replace.clone());
     cluster.begin_join(session, &stream, replace);

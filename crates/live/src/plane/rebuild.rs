@@ -1,0 +1,303 @@
+//! When a partition's owner has died: each place tells the new one what its sessions are to the partition's streams, and
+//! then that this was all. When all places have, the new owner tells them who is there, and goes on with what it was told
+//! meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::local::Local;
+use super::message::{Down, Frames, Listener, LocalAudience, Standing, Up};
+use super::output::Output;
+use super::owner::{Owning, Streams};
+use super::{LaneKind, Message, Plane, lanes};
+use crate::outbox::Delivery;
+use crate::party;
+use crate::place::{Epoch, Partition, Place};
+use crate::registry::SessionKey;
+use crate::rooms::{self, CloseCause, Owner, ViewKey};
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, StreamKey, mode};
+
+/// Sessions and streams, or presences, in one message.
+const PART_MAX: usize = 1_000;
+
+/// A partition that this place owns and does not know all of yet.
+pub(super) struct Rebuilding {
+    epoch: Epoch,
+    /// Places that have not told all.
+    awaited: Vec<Place>,
+    streams: BTreeSet<StreamKey>,
+    /// What came meanwhile, in order.
+    held: VecDeque<(Place, Up)>,
+}
+
+impl Plane {
+    /// Owners of these partitions are others now, this place perhaps.
+    pub(super) fn take_over(&mut self, changed: &BTreeSet<Partition>) {
+        for partition in changed {
+            let rebuilding = self.rebuilding.remove(partition);
+            rebuilding.into_iter().flat_map(|rebuilding| rebuilding.streams).for_each(|key| self.streams.forget(&key));
+            if self.local.routes.owner(*partition) == self.local.me {
+                let (epoch, awaited) = (self.local.routes.epoch(*partition), self.local.routes.places().to_vec());
+                let (streams, held) = (BTreeSet::new(), VecDeque::new());
+                self.rebuilding.insert(*partition, Rebuilding { epoch, awaited, streams, held });
+            }
+        }
+    }
+
+    /// Tells new owners what sessions of this place are, and its sessions what has ended.
+    pub(super) fn tell_owners(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Output) {
+        if changed.contains(&Owner::Directory.partition()) {
+            self.rooms.relist(now);
+            self.set_rooms_timer();
+        }
+        self.local.end_with_owners(changed, out);
+        let mut fences: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();
+        let mut standings = self.local.standings(changed);
+        for partition in changed.iter().copied() {
+            let (owner, epoch) = (self.local.routes.owner(partition), self.local.routes.epoch(partition));
+            let mut standings = standings.remove(&partition).unwrap_or_default();
+            while !standings.is_empty() {
+                let rest = standings.split_off(standings.len().min(PART_MAX));
+                self.send_up(now, owner, Up::Rebuild { partition, epoch, standings }, out);
+                standings = rest;
+            }
+            fences.entry(owner).or_default().push((partition, epoch));
+        }
+        for (owner, partitions) in fences {
+            self.send_up(now, owner, Up::Fence { partitions }, out);
+        }
+    }
+
+    /// Nothing is awaited any more of places that have gone.
+    pub(super) fn await_no_more(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
+        let mut complete = Vec::new();
+        for (partition, rebuilding) in &mut self.rebuilding {
+            rebuilding.awaited.retain(|place| !gone.contains(place));
+            rebuilding.held.retain(|(from, _)| !gone.contains(from));
+            complete.extend(rebuilding.awaited.is_empty().then_some(*partition));
+        }
+        complete.into_iter().for_each(|partition| self.rebuilt(now, partition, out));
+    }
+
+    /// Whether a message tells of a change that this place has not heard of, or comes behind such a one.
+    pub(super) fn is_ahead(&self, from: Place, message: &Message) -> bool {
+        let is_news = |partition: Partition, epoch: Epoch| epoch > self.local.routes.epoch(partition);
+        match message {
+            Message::Up(_) if self.early.contains_key(&from) => true,
+            Message::Up(Up::Rebuild { partition, epoch, .. }) => is_news(*partition, *epoch),
+            Message::Up(Up::Fence { partitions }) => {
+                partitions.iter().any(|(partition, epoch)| is_news(*partition, *epoch))
+            }
+            _ => false,
+        }
+    }
+
+    /// Messages that wait until this place knows more.
+    pub(super) fn kept_back(&self) -> usize {
+        let held = self.rebuilding.values().map(|rebuilding| rebuilding.held.len());
+        held.sum::<usize>() + self.early.values().map(VecDeque::len).sum::<usize>()
+    }
+
+    /// Whether what a place says of a stream is its owner's to say.
+    pub(super) fn is_by_owner(&self, from: Place, down: &Down) -> bool {
+        !self.local.routes.is_of_cluster()
+            || down.stream().is_none_or(|stream| self.local.routes.owner(stream.partition()) == from)
+    }
+
+    /// Answers a message back if this place may carry it out as an owner now.
+    pub(super) fn screen(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) -> Option<Up> {
+        if !self.local.routes.is_of_cluster() {
+            return Some(up);
+        }
+        match up {
+            Up::Rebuild { partition, epoch, standings } => self.rebuild(now, partition, epoch, standings),
+            Up::Fence { partitions } => {
+                partitions.into_iter().for_each(|(partition, epoch)| self.fenced(now, from, partition, epoch, out));
+            }
+            Up::Count { ref streams, .. } if !streams.iter().all(|stream| self.owns(stream.partition())) => {
+                self.misdirect(from, &up, out);
+            }
+            up => {
+                let Some(partition) = up.partition() else { return Some(up) };
+                let is_owner = self.local.routes.owner(partition) == self.local.me;
+                match self.rebuilding.get_mut(&partition) {
+                    // Its place does not know of the change: it will tell again what is to last.
+                    Some(rebuilding) if rebuilding.awaited.contains(&from) => self.misdirect(from, &up, out),
+                    Some(rebuilding) => rebuilding.held.push_back((from, up)),
+                    None if is_owner => return Some(up),
+                    None => self.misdirect(from, &up, out),
+                }
+            }
+        }
+        None
+    }
+
+    fn owns(&self, partition: Partition) -> bool {
+        self.local.routes.owner(partition) == self.local.me && !self.rebuilding.contains_key(&partition)
+    }
+
+    fn misdirect(&mut self, from: Place, up: &Up, out: &mut Output) {
+        self.misdirected += 1;
+        if from != self.local.me && lanes::Traffic::needs_credit(up) {
+            self.local.lanes.worked_off(from, LaneKind::Up, out);
+        }
+        if let Some(request) = up.request() {
+            self.local.down(request.place, Down::Misdirected { request: request.id }, out);
+        }
+    }
+
+    fn rebuild(&mut self, now: Millis, partition: Partition, epoch: Epoch, standings: Vec<Standing>) {
+        let Some(rebuilding) = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch)
+        else {
+            return;
+        };
+        for standing in standings {
+            rebuilding.streams.insert(standing.stream.clone());
+            if standing.stream.mode == mode::LOBBY
+                && let Some(view) = ViewKey::parse(standing.stream.label())
+            {
+                self.rooms.adopt_view(now, view);
+            }
+            self.streams.install(standing);
+        }
+    }
+
+    fn fenced(&mut self, now: Millis, from: Place, partition: Partition, epoch: Epoch, out: &mut Output) {
+        let rebuilding = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
+        let Some(rebuilding) = rebuilding else { return };
+        rebuilding.awaited.retain(|place| *place != from);
+        if rebuilding.awaited.is_empty() {
+            self.rebuilt(now, partition, out);
+        }
+    }
+
+    /// All have told what they know.
+    fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
+        let Some(Rebuilding { streams, held, .. }) = self.rebuilding.remove(&partition) else { return };
+        let mut owning = self.owning(now, out);
+        streams.iter().for_each(|stream| owning.send_rosters(stream));
+        held.into_iter().for_each(|(from, up)| self.receive_up(now, from, up, out));
+    }
+}
+
+impl Owning<'_> {
+    fn send_rosters(&mut self, key: &StreamKey) {
+        let places: Vec<Place> = self.streams.map.get(key).into_iter().flat_map(|stream| stream.places()).collect();
+        places.into_iter().for_each(|place| self.send_roster(key, place, true));
+    }
+
+    /// Tells a place who may be seen on a stream, if its sessions are told who comes and goes.
+    pub(super) fn send_roster(&mut self, key: &StreamKey, place: Place, is_anew: bool) {
+        let Some(stream) = self.streams.map.get_mut(key) else { return };
+        if matches!(key.mode, mode::PARTY | mode::ROOM) || !self.local.encode.tells_presences(key) {
+            return;
+        }
+        stream.news.shown(&stream.presences);
+        let mut visible = stream.presences.iter().filter(|presence| !presence.hidden).peekable();
+        let mut begins = true;
+        loop {
+            let presences: Vec<Presence> = visible.by_ref().take(PART_MAX).cloned().collect();
+            let ends = visible.peek().is_none();
+            let roster = Down::Roster { stream: key.clone(), presences, begins, ends, is_anew };
+            self.local.down(place, roster, self.out);
+            if ends {
+                return;
+            }
+            begins = false;
+        }
+    }
+}
+
+impl Streams {
+    /// Takes in what a session is to a stream, without a word.
+    fn install(&mut self, standing: Standing) {
+        let Standing { stream: key, presence, listener, by_join } = standing;
+        let stream = self.map.entry(key.clone()).or_default();
+        if let Some(Listener { session, encoding, .. }) = listener {
+            stream.count_listener(session.place, encoding);
+        }
+        let Some(presence) = presence else { return };
+        let heard = listener.filter(|_| by_join).map(|listener| listener.encoding);
+        if stream.presences.insert(Arc::new(presence), heard).is_none() {
+            self.presences += 1;
+        }
+        if key.mode == mode::MATCH_RELAYED {
+            self.matches.insert(key);
+        }
+    }
+
+    fn forget(&mut self, key: &StreamKey) {
+        if let Some(stream) = self.map.remove(key) {
+            self.presences -= stream.presences.len();
+            self.matches.swap_remove(key);
+        }
+    }
+}
+
+impl Local {
+    /// Parties and rooms end with their owner: those in them are told.
+    fn end_with_owners(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
+        let mut ended: BTreeMap<StreamKey, Vec<SessionKey>> = BTreeMap::new();
+        for key in self.sessions.keys() {
+            let streams = self.sessions.get(key).map_or(&[][..], |session| &session.streams);
+            let ending = streams.iter().filter(|on| matches!(on.stream.mode, mode::PARTY | mode::ROOM));
+            for on in ending.filter(|on| changed.contains(&on.stream.partition())) {
+                ended.entry(on.stream.clone()).or_default().push(key);
+            }
+        }
+        for (stream, sessions) in ended {
+            let payload = match stream.mode {
+                mode::PARTY => self.encode.party_event(&stream, party::Event::Closed),
+                _ => self.encode.room_event(&stream, rooms::Event::Closed(CloseCause::Lost)),
+            };
+            let mut frames = Frames::default();
+            for encoding in self.heard_in(&stream) {
+                frames.set(encoding, self.encode.frame(&*payload, encoding));
+            }
+            self.fan_out(&stream, frames, LocalAudience::All, Delivery::Reliable, out);
+            for key in sessions {
+                match self.listener(key, &stream) {
+                    Some(listener) => self.take_off(&stream, listener),
+                    None => drop(self.forget(key, &stream)),
+                }
+            }
+        }
+    }
+
+    /// What sessions are to streams of these partitions. From now on those hear that were to.
+    fn standings(&mut self, changed: &BTreeSet<Partition>) -> BTreeMap<Partition, Vec<Standing>> {
+        let mut standings: BTreeMap<Partition, Vec<Standing>> = BTreeMap::new();
+        let keys: Vec<_> = self.sessions.keys().collect();
+        for key in keys {
+            let (Some(own), Some(session)) = (self.presence(key), self.sessions.get_mut(key)) else { continue };
+            let (at, encoding) = (SessionRef { place: self.me, key }, session.encoding);
+            let mut hearing = Vec::new();
+            for on in &mut session.streams {
+                let partition = on.stream.partition();
+                if matches!(on.stream.mode, mode::PARTY | mode::ROOM) || !changed.contains(&partition) {
+                    continue;
+                }
+                if let Some(hearing) = on.hearing.as_mut().filter(|_| on.present.is_none()) {
+                    hearing.join = None;
+                }
+                let listener = on.hearing.map(|hearing| {
+                    let serial = hearing.join.unwrap_or(hearing.since);
+                    Listener { session: at, encoding, serial }
+                });
+                hearing.extend(on.hearing.map(|hearing| (on.stream.clone(), hearing.since)));
+                let (hidden, persistence, status) = (on.hidden, on.persistence, on.status.clone());
+                let presence = on.present.map(|_| Presence { hidden, persistence, status, ..own.clone() });
+                let by_join = on.hearing.is_some_and(|hearing| hearing.join.is_some());
+                let standing = Standing { stream: on.stream.clone(), presence, listener, by_join };
+                standings.entry(partition).or_default().push(standing);
+            }
+            for (stream, since) in hearing {
+                if !self.hears(key, &stream) {
+                    self.hear(stream, key, encoding, since);
+                }
+            }
+        }
+        standings
+    }
+}

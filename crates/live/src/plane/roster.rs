@@ -1,0 +1,127 @@
+//! Who is on streams that another node owns, as their owner told: when a stream's owner is another, its sessions are told
+//! what is not as they know it. A place on a node of its own keeps none.
+
+use indexmap::IndexMap;
+
+use super::Map;
+use super::local::Local;
+use super::message::{Frames, LocalAudience};
+use super::output::Output;
+use crate::outbox::Delivery;
+use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, StreamKey};
+
+/// Those who may be seen on a stream.
+pub(super) type Roster = IndexMap<SessionRef, Presence, foldhash::fast::RandomState>;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Rosters(Map<StreamKey, Hearers>);
+
+/// Sessions of this place that hear a stream, or will.
+#[derive(Debug, Default)]
+struct Hearers {
+    count: u32,
+    roster: Option<Roster>,
+    /// The beginning of the next.
+    incoming: Vec<Presence>,
+}
+
+impl Rosters {
+    /// Who came to a stream and who went.
+    pub(super) fn change(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
+        if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
+            leaves.iter().for_each(|left| drop(roster.swap_remove(&left.session)));
+            roster.extend(joins.iter().map(|joined| (joined.session, joined.clone())));
+        }
+    }
+
+    /// A session is shown who is there, perhaps before that is told.
+    pub(super) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
+        if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
+            for shown in presences {
+                roster.entry(shown.session).or_insert_with(|| shown.clone());
+            }
+        }
+    }
+}
+
+impl Local {
+    pub(super) fn count_hearer(&mut self, stream: &StreamKey) {
+        if self.asked.is_some() {
+            self.rosters.0.entry(stream.clone()).or_default().count += 1;
+        }
+    }
+
+    /// When nobody hears a stream any more its owner knows, or will: it sends the roster again to who comes.
+    pub(super) fn discount_hearer(&mut self, stream: &StreamKey) {
+        if let Some(hearers) = self.rosters.0.get_mut(stream) {
+            hearers.count -= 1;
+            if hearers.count == 0 {
+                self.rosters.0.remove(stream);
+            }
+        }
+    }
+
+    /// Takes a part of a roster. With the last of it answers the former roster, if there was one.
+    pub(super) fn take_roster(
+        &mut self,
+        stream: &StreamKey,
+        presences: Vec<Presence>,
+        begins: bool,
+        ends: bool,
+    ) -> Option<Roster> {
+        let hearers = self.rosters.0.get_mut(stream)?;
+        if begins {
+            hearers.incoming.clear();
+        }
+        hearers.incoming.extend(presences);
+        if !ends {
+            return None;
+        }
+        let incoming = std::mem::take(&mut hearers.incoming);
+        hearers.roster.replace(incoming.into_iter().map(|presence| (presence.session, presence)).collect())
+    }
+
+    /// A roster of a stream that a place of this node owns is needed no more.
+    pub(super) fn keep_roster(&mut self, stream: &StreamKey) {
+        if self.routes.owner(stream.partition()).node() == self.me.node()
+            && let Some(hearers) = self.rosters.0.get_mut(stream)
+        {
+            hearers.roster = None;
+        }
+    }
+
+    /// Tells those who hear a stream how its roster differs from what they know: who went first.
+    pub(super) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Output) {
+        let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
+        let changed = |from: &Roster, to: &Roster| -> Vec<Presence> {
+            from.values().filter(|presence| to.get(&presence.session) != Some(*presence)).cloned().collect()
+        };
+        let (leaves, joins) = (changed(before, now), changed(now, before));
+        if leaves.len() <= self.event_max && joins.len() <= self.event_max {
+            return self.tell_event(stream, &joins, &leaves, out);
+        }
+        leaves.chunks(self.event_max).for_each(|leaves| self.tell_event(stream, &[], leaves, out));
+        joins.chunks(self.event_max).for_each(|joins| self.tell_event(stream, joins, &[], out));
+    }
+
+    fn tell_event(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence], out: &mut Output) {
+        if joins.is_empty() && leaves.is_empty() {
+            return;
+        }
+        let event = PresenceEvent { stream, joins, leaves };
+        let mut frames = Frames::default();
+        for encoding in self.heard_in(stream) {
+            let Some(frame) = self.encode.presence_event(&event, encoding) else { return };
+            frames.set(encoding, frame);
+        }
+        self.fan_out(stream, frames, LocalAudience::All, Delivery::Reliable, out);
+    }
+
+    /// The encodings in which sessions of this place hear a stream.
+    pub(super) fn heard_in(&self, stream: &StreamKey) -> Vec<Encoding> {
+        let Some(listeners) = self.listeners.get(stream) else { return Vec::new() };
+        let is_needed = |encoding: &Encoding| listeners.sessions.values().any(|(its, _)| its == encoding);
+        Encoding::ALL.into_iter().filter(is_needed).collect()
+    }
+}
