@@ -144,8 +144,13 @@ impl Routes {
         Self { owners, epochs: None, places, next_node: 1 }
     }
 
+    /// Of a node that joins a cluster, until it is told who is there: whatever comes to it waits for that.
+    pub fn of_newcomer() -> Self {
+        Self::of_cluster(&[], 0, |_| (Place::NONE, Epoch::default()))
+    }
+
     /// Of a cluster: its nodes with how many shards each has, the number that the next node will get, and who owns each
-    /// partition since which epoch.
+    /// partition since which epoch, from 1 on.
     pub fn of_cluster(
         nodes: &[(NodeNumber, ShardIndex)],
         next_node: NodeNumber,

@@ -119,6 +119,8 @@ export type RoomEvent =
 /** What those who watch a lobby are told. */
 export interface LobbyChange {
   revision: number;
+  /** The server that kept the list has gone: rooms that this and the next changes do not name are gone. */
+  anew?: boolean;
   rooms: RoomSummary[];
   gone: string[];
 }

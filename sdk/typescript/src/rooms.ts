@@ -205,6 +205,9 @@ export class Lobby {
       return;
     }
     this.revision = change.revision;
+    if (change.anew) {
+      this.rooms.clear();
+    }
     change.rooms.forEach((room) => this.rooms.set(room.id, room));
     change.gone.forEach((id) => this.rooms.delete(id));
     this.onChange(this);

@@ -394,7 +394,7 @@ fn paid_on(message: &Message) -> Option<Lane> {
         Message::Up(Up::Party { ask, .. }) if matches!(**ask, party::Request::SendData { .. }) => Some(Lane::Up),
         Message::Up(Up::Rooms(ask)) if ask.is_talk() => Some(Lane::Up),
         Message::Down(Down::Fanout { .. } | Down::Event { .. } | Down::Push { .. }) => Some(Lane::Down),
-        Message::Up(_) | Message::Down(_) | Message::Credit(..) => None,
+        Message::Up(_) | Message::Dated(..) | Message::Down(_) | Message::Credit(..) => None,
     }
 }
 

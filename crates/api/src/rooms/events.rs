@@ -36,7 +36,13 @@ enum Data<'a> {
     /// The room is no more.
     Closed { reason: &'static str },
     /// Rooms of a view that came or changed, and ids of those that went.
-    Lobby { revision: u64, rooms: Vec<WrittenRoom<'a>>, gone: Vec<String> },
+    Lobby {
+        revision: u64,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        anew: bool,
+        rooms: Vec<WrittenRoom<'a>>,
+        gone: Vec<String>,
+    },
 }
 
 /// A push to those in a room.
@@ -64,11 +70,8 @@ pub fn event(room: &StreamKey, event: &Event) -> SharedPayload {
 /// A push to those who watch a view of the lobby.
 pub fn lobby_event(view: &StreamKey, delta: &LobbyDelta) -> SharedPayload {
     let rooms = delta.rooms.iter().map(|room| WrittenRoom::of(room)).collect();
-    push(
-        view,
-        None,
-        &Data::Lobby { revision: delta.revision, rooms, gone: delta.gone.iter().map(ToString::to_string).collect() },
-    )
+    let gone = delta.gone.iter().map(ToString::to_string).collect();
+    push(view, None, &Data::Lobby { revision: delta.revision, anew: delta.anew, rooms, gone })
 }
 
 /// The status of a presence in a room: its seat, null for spectators.

@@ -5,11 +5,11 @@ use muster_live::{CloseReason, SessionKey};
 use muster_wire::node::{self, message::What};
 
 use super::blobs::{Blobs, Writer};
-use super::form::{CodecError, Form, Result, form_of_enum, part, required};
+use super::form::{CodecError, Form, Result, form_of_enum, list_from_wire, list_to_wire, part, required};
 use super::reply;
 use super::stream::{delivery_from_wire, delivery_to_wire};
 
-form_of_enum!(JoinRefusal, JoinRefusal, else Closed, Empty, TooManyStreams, Closed);
+form_of_enum!(JoinRefusal, JoinRefusal, else Closed, Empty, TooManyStreams, Closed, Unavailable);
 
 /// What, and which question it answers.
 pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
@@ -35,6 +35,20 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
             let stream = Some(stream.to_wire());
             What::Fanout(node::Fanout { stream, frames, audience: audience.into(), all_but, only, delivery })
         }
+        Down::Event { stream, frames, joins, leaves } => What::Event(node::Event {
+            stream: Some(stream.to_wire()),
+            frames: Some(writer.frames(frames)),
+            joins: list_to_wire(joins),
+            leaves: list_to_wire(leaves),
+        }),
+        Down::Roster { stream, presences, begins, ends, is_anew } => What::Roster(node::Roster {
+            stream: Some(stream.to_wire()),
+            presences: list_to_wire(presences),
+            begins: *begins,
+            ends: *ends,
+            is_anew: *is_anew,
+        }),
+        Down::Misdirected { request } => return (Some(*request), What::Misdirected(node::Empty {})),
         Down::Push { session, payload, delivery } => {
             let payload = Some(writer.shared_payload(payload));
             What::Push(node::Push { session: session.number(), payload, delivery: delivery_to_wire(*delivery) })
@@ -71,6 +85,20 @@ pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &Blobs) -> Resu
             frames: blobs.frames(fanout.frames)?,
             delivery: delivery_from_wire(fanout.delivery),
         },
+        What::Event(event) => Down::Event {
+            stream: part(event.stream, "event.stream")?,
+            frames: blobs.frames(event.frames)?,
+            joins: list_from_wire(event.joins)?.into(),
+            leaves: list_from_wire(event.leaves)?.into(),
+        },
+        What::Roster(roster) => Down::Roster {
+            stream: part(roster.stream, "roster.stream")?,
+            presences: list_from_wire(roster.presences)?,
+            begins: roster.begins,
+            ends: roster.ends,
+            is_anew: roster.is_anew,
+        },
+        What::Misdirected(node::Empty {}) => Down::Misdirected { request: required(answers, "message.answers")? },
         What::Push(push) => Down::Push {
             session: SessionKey::from_number(push.session),
             payload: blobs.payload(push.payload)?,

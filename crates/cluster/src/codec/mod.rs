@@ -19,7 +19,7 @@ mod summary;
 mod up;
 
 use bytes::Bytes;
-use muster_live::place::NODE_SHARDS_MAX;
+use muster_live::place::{Epoch, NODE_SHARDS_MAX};
 use muster_live::plane::{LaneKind, Message, RequestRef};
 use muster_live::{Place, ShardIndex};
 use muster_wire::batch::{self, BatchError};
@@ -47,8 +47,14 @@ impl Encoder {
 
     /// Adds a message from one of this node's shards to one of the other's.
     pub fn push(&mut self, from: ShardIndex, to: ShardIndex, message: &Message) {
+        let mut epoch = None;
         let (request, answers, what) = match message {
             Message::Up(up) => {
+                let (request, what) = up::to_wire(up, &mut self.writer);
+                (request, None, what)
+            }
+            Message::Dated(since, up) => {
+                epoch = Some(since.0);
                 let (request, what) = up::to_wire(up, &mut self.writer);
                 (request, None, what)
             }
@@ -72,6 +78,7 @@ impl Encoder {
             request,
             answers,
             paid,
+            epoch,
             what: Some(what),
         });
     }
@@ -196,7 +203,8 @@ impl Decoder {
             .request
             .map(|request| RequestRef { place: request.place.map_or(from, Place::from_number), id: request.id });
         let (answers, paid) = (message.answers, LaneKind::from_wire(message.paid).ok());
-        let content = required(message.what, "message.what").and_then(|what| content(what, question, answers, blobs));
+        let content = required(message.what, "message.what");
+        let content = content.and_then(|what| content_of(what, question, answers, message.epoch, blobs));
         Incoming { from, to, content: content.map_err(|error| Unread { error, question, answers, paid }) }
     }
 }
@@ -209,10 +217,11 @@ impl Incoming {
     }
 }
 
-fn content(
+fn content_of(
     what: What,
     request: Option<RequestRef>,
     answers: Option<u64>,
+    epoch: Option<u64>,
     blobs: &Blobs,
 ) -> Result<Message, CodecError> {
     match what {
@@ -228,12 +237,20 @@ fn content(
         | What::Count(_)
         | What::List(_)
         | What::Pool(_)
-        | What::Matches(_) => up::from_wire(what, request, blobs).map(Message::Up),
+        | What::Matches(_)
+        | What::Rebuild(_)
+        | What::Fence(_) => up::from_wire(what, request, blobs).map(|up| match epoch {
+            Some(epoch) => Message::Dated(Epoch(epoch), up),
+            None => Message::Up(up),
+        }),
         What::Reply(_)
         | What::Refused(_)
         | What::Listening(_)
         | What::Removed(_)
         | What::Fanout(_)
+        | What::Event(_)
+        | What::Roster(_)
+        | What::Misdirected(_)
         | What::Push(_)
         | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
     }

@@ -14,17 +14,6 @@ use super::form::{
     Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, maybe, part, present_id, required,
 };
 
-/// Who waits for the answer; it stands beside the form.
-pub(super) fn reply_to(ask: &ToOwner) -> Option<RequestRef> {
-    match ask {
-        ToOwner::Room(_, request) => request.reply_to,
-        ToOwner::Place(request) | ToOwner::Across(_, Across::Elsewhere(request)) => request.reply_to,
-        ToOwner::Directory(request) => request.reply_to,
-        ToOwner::Across(_, Across::Seat(request)) => request.reply_to,
-        ToOwner::Across(_, Across::Report(..) | Across::Closed(_) | Across::Listing(_)) => None,
-    }
-}
-
 pub(super) fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
     use rooms_ask::What;
     let what = match ask {
@@ -149,6 +138,10 @@ fn across_to_wire(across: &Across) -> across::What {
         Across::Report(room, report) => {
             What::Report(node::RoomReport { room: id_to_wire(*room), offset: report.offset, open: report.open })
         }
+        Across::Filling { room, size, report } => {
+            let report = node::RoomReport { room: id_to_wire(*room), offset: report.offset, open: report.open };
+            What::Filling(node::RoomFilling { size: *size, report: Some(report) })
+        }
         Across::Closed(room) => What::Closed(present_id(*room)),
         Across::Listing(rooms) => {
             let listed = rooms.iter().map(|(room, summary)| node::RoomListed {
@@ -170,6 +163,10 @@ fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<
         What::Elsewhere(ask) => Across::Elsewhere(place_request(*ask, reply_to)?),
         What::Report(report) => {
             Across::Report(id_from_wire(report.room), Report { offset: report.offset, open: report.open })
+        }
+        What::Filling(node::RoomFilling { size, report }) => {
+            let node::RoomReport { room, offset, open } = required(report, "filling.report")?;
+            Across::Filling { room: id_from_wire(room), size, report: Report { offset, open } }
         }
         What::Closed(room) => Across::Closed(id_from_wire(Some(room))),
         What::Listing(listing) => {

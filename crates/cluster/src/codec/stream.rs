@@ -1,6 +1,6 @@
 //! Streams, who is on them and who hears them.
 
-use muster_live::plane::Listener;
+use muster_live::plane::{Listener, Standing};
 use muster_live::{Delivery, Encoding, Place, Presence, SessionKey, SessionRef, StreamKey};
 use muster_wire::node;
 
@@ -47,6 +47,28 @@ impl Form for Listener {
     fn from_wire(wire: node::Listener) -> Result<Self> {
         let session = part(wire.session, "listener.session")?;
         Ok(Self { session, encoding: Encoding::from_wire(wire.encoding)?, serial: wire.serial })
+    }
+}
+
+impl Form for Standing {
+    type Wire = node::Standing;
+
+    fn to_wire(&self) -> node::Standing {
+        node::Standing {
+            stream: Some(self.stream.to_wire()),
+            presence: self.presence.as_ref().map(|presence| presence.to_wire()),
+            listener: self.listener.map(|listener| listener.to_wire()),
+            by_join: self.by_join,
+        }
+    }
+
+    fn from_wire(wire: node::Standing) -> Result<Self> {
+        Ok(Self {
+            stream: part(wire.stream, "standing.stream")?,
+            presence: maybe(wire.presence)?,
+            listener: maybe(wire.listener)?,
+            by_join: wire.by_join,
+        })
     }
 }
 

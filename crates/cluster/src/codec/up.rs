@@ -1,5 +1,6 @@
 //! What owners are told and asked.
 
+use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Up};
 use muster_live::{CloseReason, Encoding, party};
 use muster_wire::node::{self, message::What};
@@ -7,6 +8,7 @@ use muster_wire::node::{self, message::What};
 use super::blobs::{Blobs, Writer};
 use super::form::{
     CodecError, Form, Result, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, maybe, part, required, size,
+    wrong,
 };
 use super::stream::{delivery_from_wire, delivery_to_wire};
 use super::{parties, rooms};
@@ -31,7 +33,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> (Option<RequestRef>, What
         Up::Publish(publish) => (None, What::Publish(publish_to_wire(publish, writer))),
         Up::Party { request, stream, ask } => (*request, What::Party(Box::new(parties::ask_to_wire(stream, ask)))),
         Up::Parties { request, asked } => (Some(*request), What::Parties(Box::new(asked.to_wire()))),
-        Up::Rooms(ask) => (rooms::reply_to(ask), What::Rooms(Box::new(rooms::to_wire(ask)))),
+        Up::Rooms(ask) => (ask.reply_to(), What::Rooms(Box::new(rooms::to_wire(ask)))),
         Up::Count { request, streams } => (Some(*request), What::Count(node::Count { streams: list_to_wire(streams) })),
         Up::List { request, stream, with_hidden, skip, limit } => {
             let (stream, with_hidden) = (Some(stream.to_wire()), *with_hidden);
@@ -42,6 +44,17 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> (Option<RequestRef>, What
         Up::Matches { request, limit, sizes } => {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
             (Some(*request), What::Matches(node::Matches { limit, size_min, size_max }))
+        }
+        Up::Rebuild { partition, epoch, standings } => {
+            let (partition, standings) = (partition.number().into(), list_to_wire(standings));
+            (None, What::Rebuild(node::Rebuild { partition, epoch: epoch.0, standings }))
+        }
+        Up::Fence { partitions } => {
+            let fenced = |(partition, epoch): &(Partition, Epoch)| node::FencedPartition {
+                partition: partition.number().into(),
+                epoch: epoch.0,
+            };
+            (None, What::Fence(node::Fence { partitions: partitions.iter().map(fenced).collect() }))
         }
     }
 }
@@ -87,8 +100,22 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &Blobs) 
             limit: size(matches.limit),
             sizes: (size(matches.size_min), size(matches.size_max)),
         },
+        What::Rebuild(rebuild) => Up::Rebuild {
+            partition: partition(rebuild.partition)?,
+            epoch: Epoch(rebuild.epoch),
+            standings: list_from_wire(rebuild.standings)?,
+        },
+        What::Fence(fence) => {
+            let fenced = |wire: node::FencedPartition| Ok((partition(wire.partition)?, Epoch(wire.epoch)));
+            Up::Fence { partitions: fence.partitions.into_iter().map(fenced).collect::<Result<_>>()? }
+        }
         _ => return Err(CodecError::Missing("message.what")),
     })
+}
+
+fn partition(number: u32) -> Result<Partition> {
+    let partition = u16::try_from(number).ok().and_then(Partition::new);
+    partition.ok_or_else(|| wrong("partition", format!("there is no partition {number}")))
 }
 
 fn join_to_wire(join: &Join, writer: &mut Writer) -> node::Join {

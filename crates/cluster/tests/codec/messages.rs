@@ -8,9 +8,10 @@ use muster_domain::Timestamp;
 use muster_domain::error::{Error, ErrorKind};
 use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_live::close::CloseReason;
+use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
-    PoolReply, Publish, Reply, RequestRef, Up,
+    PoolReply, Publish, Reply, RequestRef, Standing, Up,
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{Delivery, Encoding, Place, Presence, SessionKey, SessionRef, StreamKey, party, rooms};
@@ -85,6 +86,7 @@ fn every_down(random: &mut Random) -> Vec<(String, Down)> {
 
 every!(Message, random,
     Message::Up(_) => Message::Up(any(random)),
+    Message::Dated(..) => Message::Dated(any(random), any(random)),
     Message::Down(_) => Message::Down(any(random)),
     Message::Credit(..) => Message::Credit(any(random), any(random)),
 );
@@ -111,6 +113,10 @@ every!(Up, random,
         request: any(random),
         limit: size(random),
         sizes: (size(random), size(random)),
+    },
+    Up::Rebuild { .. } => Up::Rebuild { partition: any(random), epoch: any(random), standings: any(random) },
+    Up::Fence { .. } => Up::Fence {
+        partitions: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
     },
 );
 every!(Condition, random,
@@ -141,6 +147,20 @@ every!(Down, random,
         audience: any(random),
         delivery: any(random),
     },
+    Down::Event { .. } => Down::Event {
+        stream: any(random),
+        frames: any(random),
+        joins: any::<Vec<Presence>>(random).into(),
+        leaves: any::<Vec<Presence>>(random).into(),
+    },
+    Down::Roster { .. } => Down::Roster {
+        stream: any(random),
+        presences: any(random),
+        begins: any(random),
+        ends: any(random),
+        is_anew: any(random),
+    },
+    Down::Misdirected { .. } => Down::Misdirected { request: random.next() },
     Down::Push { .. } => Down::Push { session: any(random), payload: any(random), delivery: any(random) },
     Down::Close { .. } => Down::Close { session: any(random), payload: any(random), reason: any(random) },
 );
@@ -159,6 +179,7 @@ every!(JoinRefusal, random,
     JoinRefusal::Empty => JoinRefusal::Empty,
     JoinRefusal::TooManyStreams => JoinRefusal::TooManyStreams,
     JoinRefusal::Closed => JoinRefusal::Closed,
+    JoinRefusal::Unavailable => JoinRefusal::Unavailable,
 );
 every!(Reply, random,
     Reply::Joined(_) => Reply::Joined(either(random)),
@@ -211,6 +232,14 @@ fields!(Error, random => Error {
     message: any::<String>(random).into(),
     cause: any(random),
 });
+fields!(Standing, random => Standing {
+    stream: any(random),
+    presence: any(random),
+    listener: any(random),
+    by_join: any(random),
+});
+fields!(Partition, random => Partition::new(random.below(1_024) as u16).unwrap());
+fields!(Epoch, random => Epoch(random.next()));
 fields!(Listener, random => Listener { session: any(random), encoding: any(random), serial: any(random) });
 fields!(RequestRef, random => RequestRef { place: any(random), id: random.next() });
 fields!(Presence, random => Presence {

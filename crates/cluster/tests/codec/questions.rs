@@ -126,6 +126,11 @@ every!(Across, random,
     Across::Seat(_) => Across::Seat(any(random)),
     Across::Elsewhere(_) => Across::Elsewhere(any(random)),
     Across::Report(..) => Across::Report(any(random), Report { offset: any(random), open: any(random) }),
+    Across::Filling { .. } => Across::Filling {
+        room: any(random),
+        size: any(random),
+        report: Report { offset: any(random), open: any(random) },
+    },
     Across::Closed(_) => Across::Closed(any(random)),
     Across::Listing(_) => Across::Listing((0..random.below(4)).map(|_| (any(random), maybe_shared(random))).collect()),
 );

@@ -62,6 +62,15 @@ impl Parties {
         self.parties.get(&id).is_some_and(|party| party.knows(session))
     }
 
+    /// These parties have another owner now, and end.
+    pub fn forget(&mut self, is_lost: impl Fn(PartyId) -> bool) {
+        let lost: Vec<PartyId> = self.parties.keys().copied().filter(|id| is_lost(*id)).collect();
+        for id in lost {
+            self.parties.remove(&id);
+            self.directory.remove(id);
+        }
+    }
+
     /// Every session that is in a party or waits to be, in no order.
     pub fn sessions(&self) -> impl Iterator<Item = (PartyId, SessionRef)> {
         self.parties.iter().flat_map(|(id, party)| party.sessions().map(|session| (*id, session)))

@@ -115,6 +115,15 @@ impl Local {
         lost.into_iter().rev().filter_map(|(_, question)| question.beginning).for_each(|begun| self.undo(begun));
     }
 
+    /// Answers a question that nobody will answer any more.
+    pub(super) fn give_up_one(&mut self, request: u64, out: &mut Output) {
+        let Some(question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
+        out.replies.push((request, question.refusal()));
+        if let Some(begun) = question.beginning {
+            self.undo(begun);
+        }
+    }
+
     fn undo(&mut self, Beginning { key, stream, serial, before }: Beginning) {
         self.change(key, &stream, |on| match serial {
             Some(serial) => {

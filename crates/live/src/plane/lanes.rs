@@ -10,7 +10,7 @@ use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
 use crate::party;
-use crate::place::Place;
+use crate::place::{Epoch, Place};
 
 /// Messages with credit that may be under way on one lane: published ones towards an owner.
 pub const UP_CREDITS: u32 = 1_024;
@@ -34,6 +34,12 @@ impl Traffic for Up {
     }
 }
 
+impl Traffic for Dated {
+    fn needs_credit(&self) -> bool {
+        self.up.needs_credit()
+    }
+}
+
 impl Traffic for Down {
     fn needs_credit(&self) -> bool {
         matches!(self, Self::Fanout { .. } | Self::Event { .. } | Self::Push { .. })
@@ -44,9 +50,25 @@ impl Message {
     /// The lane whose credit it costs. Whoever cannot make use of it has to give that back nevertheless.
     pub fn paid(&self) -> Option<LaneKind> {
         match self {
-            Self::Up(up) => up.needs_credit().then_some(LaneKind::Up),
+            Self::Up(up) | Self::Dated(_, up) => up.needs_credit().then_some(LaneKind::Up),
             Self::Down(down) => down.needs_credit().then_some(LaneKind::Down),
             Self::Credit(..) => None,
+        }
+    }
+}
+
+/// What is sent up, with the epoch if it is for another node: what waits for credit is not of a later one.
+#[derive(Debug)]
+pub(super) struct Dated {
+    pub epoch: Option<Epoch>,
+    pub up: Up,
+}
+
+impl From<Dated> for Message {
+    fn from(dated: Dated) -> Self {
+        match dated.epoch {
+            Some(epoch) => Self::Dated(epoch, dated.up),
+            None => Self::Up(dated.up),
         }
     }
 }
@@ -92,7 +114,7 @@ impl<M: Traffic> Lane<M> {
 /// The lanes between one place and another.
 #[derive(Debug)]
 struct Pair {
-    up: Lane<Up>,
+    up: Lane<Dated>,
     down: Lane<Down>,
     /// Worked off and not yet given back, by lane.
     worked_off: [u32; 2],
@@ -121,9 +143,9 @@ impl Lanes {
         self.pairs.entry(place).or_insert_with(pair)
     }
 
-    pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Output) {
-        if let Some(up) = self.with(to).up.admit(up) {
-            out.sends.push((to, Message::Up(up)));
+    pub(super) fn up(&mut self, to: Place, dated: Dated, out: &mut Output) {
+        if let Some(dated) = self.with(to).up.admit(dated) {
+            out.sends.push((to, dated.into()));
         }
     }
 
@@ -144,8 +166,8 @@ impl Lanes {
         match kind {
             LaneKind::Up => {
                 pair.up.credits += count;
-                while let Some(up) = pair.up.next() {
-                    out.sends.push((from, Message::Up(up)));
+                while let Some(dated) = pair.up.next() {
+                    out.sends.push((from, dated.into()));
                 }
             }
             LaneKind::Down => {

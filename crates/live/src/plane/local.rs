@@ -9,7 +9,7 @@ use muster_domain::ids::SessionId;
 
 use super::Map;
 use super::asked::Asked;
-use super::lanes::Lanes;
+use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
@@ -140,7 +140,7 @@ impl Local {
     pub(super) fn new(me: Place, routes: Routes, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             me,
-            asked: routes.is_of_cluster().then(|| Asked::default()),
+            asked: routes.is_of_cluster().then(Asked::default),
             routes,
             encode,
             sessions: Registry::default(),
@@ -350,13 +350,15 @@ impl Local {
     /// Sends up to another place. What is for one that has gone is lost; what it asks is answered as if it had gone after.
     pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Output) {
         if self.is_there(to) {
-            self.lanes.up(to, up, out);
+            let partition = if to.node() == self.me.node() { None } else { up.partition() };
+            let epoch = partition.map(|partition| self.routes.epoch(partition));
+            self.lanes.up(to, Dated { epoch, up }, out);
         } else {
             self.give_up(|_, question| question.of == to, out);
         }
     }
 
-    fn is_there(&self, place: Place) -> bool {
+    pub(super) fn is_there(&self, place: Place) -> bool {
         !self.routes.is_of_cluster() || self.routes.has(place)
     }
 
@@ -368,7 +370,7 @@ impl Local {
                     out.replies.push((request, reply));
                 }
             }
-            Down::Misdirected { request } => self.give_up(|number, _| number == request, out),
+            Down::Misdirected { request } => self.give_up_one(request, out),
             Down::Refused { stream, session, serial, request, refusal } => {
                 // Unless it has come anew since, or was told to hear by something else.
                 self.change(session, &stream, |on| {

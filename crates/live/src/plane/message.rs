@@ -31,6 +31,8 @@ pub struct RequestRef {
 pub enum Message {
     /// To an owner.
     Up(Up),
+    /// To an owner on another node, of something that it owns since this epoch, as the sender believes.
+    Dated(Epoch, Up),
     /// From an owner.
     Down(Down),
     /// So many messages of a lane were worked off: as many more may be sent.
@@ -167,6 +169,14 @@ impl Up {
             | Self::Publish(_)
             | Self::Rebuild { .. }
             | Self::Fence { .. } => None,
+        }
+    }
+
+    /// Whether it is about one of these partitions.
+    pub(super) fn concerns(&self, is_one: impl Fn(Partition) -> bool) -> bool {
+        match self {
+            Self::Count { streams, .. } => streams.iter().any(|stream| is_one(stream.partition())),
+            up => up.partition().is_some_and(is_one),
         }
     }
 

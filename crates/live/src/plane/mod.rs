@@ -74,7 +74,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// The plane of place `me`. In a cluster it knows these routes from the beginning, before there is any session.
+    /// The plane of place `me`. One that joins a cluster begins with [`Routes::of_newcomer`], and learns of the others by
+    /// [`Self::reroute`] before there is any session.
     pub fn new(me: Place, routes: Routes, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         let pool_config = config.matchmaker;
         Self {
@@ -276,6 +277,7 @@ impl Plane {
         let Some(message) = self.admit(from, message) else { return };
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
+            Message::Dated(epoch, up) => self.receive_dated(now, from, epoch, up, out),
             Message::Down(down) => {
                 let has_credit = lanes::Traffic::needs_credit(&down);
                 if self.is_by_owner(from, &down) {

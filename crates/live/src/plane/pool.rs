@@ -109,6 +109,11 @@ impl Pool {
 }
 
 impl Pool {
+    /// Another owns the pool, or does so anew: nobody waits here. The timer stays set, so that there is one.
+    pub(super) fn clear(&mut self, config: crate::matchmaker::MatchmakerConfig) {
+        *self = Self { is_timed: self.is_timed, ..Self::new(config) };
+    }
+
     /// The sessions of these places are gone: whatever ticket they are in goes.
     pub(super) fn lose(&mut self, gone: &[Place]) {
         let members = self.matchmaker.members().filter(|member| gone.contains(&member.presence.session.place));

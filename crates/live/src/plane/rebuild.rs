@@ -9,6 +9,7 @@ use super::local::Local;
 use super::message::{Down, Frames, Listener, LocalAudience, Standing, Up};
 use super::output::Output;
 use super::owner::{Owning, Streams};
+use super::pool::POOL;
 use super::{LaneKind, Message, Plane, lanes};
 use crate::outbox::Delivery;
 use crate::party;
@@ -32,17 +33,29 @@ pub(super) struct Rebuilding {
 }
 
 impl Plane {
-    /// Owners of these partitions are others now, this place perhaps.
-    pub(super) fn take_over(&mut self, changed: &BTreeSet<Partition>) {
+    /// Owners of these partitions are others now, this place perhaps. Whatever it knew of them is no more, and what it
+    /// was still to do about them goes back.
+    pub(super) fn take_over(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Output) {
+        let directory = self.local.routes.epoch(Owner::Directory.partition());
+        self.streams.forget(|stream| changed.contains(&stream.partition()));
+        self.parties.forget(|party| changed.contains(&StreamKey::about(mode::PARTY, party.0).partition()));
+        self.rooms.forget(now, directory, |owner| changed.contains(&owner.partition()));
+        if changed.contains(&POOL.partition()) {
+            self.pool.clear(self.config.matchmaker);
+        }
+        let is_lost = |partition: Partition| changed.contains(&partition);
+        let held = std::mem::take(&mut self.held).into_iter();
+        let mut lost: VecDeque<_>;
+        (lost, self.held) = held.partition(|(_, up)| up.concerns(is_lost));
         for partition in changed {
-            let rebuilding = self.rebuilding.remove(partition);
-            rebuilding.into_iter().flat_map(|rebuilding| rebuilding.streams).for_each(|key| self.streams.forget(&key));
+            lost.extend(self.rebuilding.remove(partition).into_iter().flat_map(|rebuilding| rebuilding.held));
             if self.local.routes.owner(*partition) == self.local.me {
                 let (epoch, awaited) = (self.local.routes.epoch(*partition), self.local.routes.places().to_vec());
                 let (streams, held) = (BTreeSet::new(), VecDeque::new());
                 self.rebuilding.insert(*partition, Rebuilding { epoch, awaited, streams, held });
             }
         }
+        lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
     }
 
     /// Tells new owners what sessions of this place are, and its sessions what has ended.
@@ -67,6 +80,7 @@ impl Plane {
         for (owner, partitions) in fences {
             self.send_up(now, owner, Up::Fence { partitions }, out);
         }
+        self.owning(now, out).introduce_rooms(changed);
     }
 
     /// Nothing is awaited any more of places that have gone.
@@ -84,7 +98,8 @@ impl Plane {
     pub(super) fn is_ahead(&self, from: Place, message: &Message) -> bool {
         let is_news = |partition: Partition, epoch: Epoch| epoch > self.local.routes.epoch(partition);
         match message {
-            Message::Up(_) if self.early.contains_key(&from) => true,
+            Message::Up(_) | Message::Dated(..) if self.early.contains_key(&from) => true,
+            Message::Dated(epoch, up) => up.partition().is_some_and(|partition| is_news(partition, *epoch)),
             Message::Up(Up::Rebuild { partition, epoch, .. }) => is_news(*partition, *epoch),
             Message::Up(Up::Fence { partitions }) => {
                 partitions.iter().any(|(partition, epoch)| is_news(*partition, *epoch))
@@ -103,6 +118,15 @@ impl Plane {
     pub(super) fn is_by_owner(&self, from: Place, down: &Down) -> bool {
         !self.local.routes.is_of_cluster()
             || down.stream().is_none_or(|stream| self.local.routes.owner(stream.partition()) == from)
+    }
+
+    /// A message from another node, for what this place owned since an epoch. Of another epoch none is taken.
+    pub(super) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, up: Up, out: &mut Output) {
+        if up.partition().is_some_and(|partition| self.local.routes.epoch(partition) != epoch) {
+            self.misdirect(from, &up, out);
+        } else {
+            self.receive_up(now, from, up, out);
+        }
     }
 
     /// Answers a message back if this place may carry it out as an owner now.
@@ -139,7 +163,7 @@ impl Plane {
 
     fn misdirect(&mut self, from: Place, up: &Up, out: &mut Output) {
         self.misdirected += 1;
-        if from != self.local.me && lanes::Traffic::needs_credit(up) {
+        if from != self.local.me && self.local.is_there(from) && lanes::Traffic::needs_credit(up) {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
         }
         if let Some(request) = up.request() {
@@ -227,11 +251,16 @@ impl Streams {
         }
     }
 
-    fn forget(&mut self, key: &StreamKey) {
-        if let Some(stream) = self.map.remove(key) {
-            self.presences -= stream.presences.len();
-            self.matches.swap_remove(key);
-        }
+    fn forget(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
+        let Self { map, matches, presences, .. } = self;
+        map.retain(|key, stream| {
+            let is_lost = is_lost(key);
+            if is_lost {
+                *presences -= stream.presences.len();
+                matches.swap_remove(key);
+            }
+            !is_lost
+        });
     }
 }
 

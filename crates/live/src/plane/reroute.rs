@@ -21,7 +21,9 @@ impl Plane {
         let is_changed = |partition: &Partition| self.local.routes.epoch(*partition) > former.epoch(*partition);
         let changed: BTreeSet<Partition> = Partition::all().filter(is_changed).collect();
         self.local.give_up(|_, question| question.partition.is_some_and(|about| changed.contains(&about)), out);
-        self.take_over(&changed);
+        if !changed.is_empty() {
+            self.take_over(now, &changed, out);
+        }
         if !gone.is_empty() {
             self.lose(now, &gone, out);
         }

@@ -4,7 +4,7 @@
 //! A session that asks to come in is noted on its shard as on its way to the room's stream, so that the owner learns
 //! when it is gone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::local::Coming;
@@ -150,6 +150,13 @@ impl Owning<'_> {
         {
             self.rooms.view_unheard(&view);
         }
+    }
+
+    /// Desks are others now: they are told of the rooms that they are to fill.
+    pub(super) fn introduce_rooms(&mut self, changed: &BTreeSet<Partition>) {
+        let mut effects = Vec::new();
+        self.rooms.introduce(|desk| changed.contains(&desk.partition()), &mut effects);
+        self.carry_out_rooms(effects);
     }
 
     pub(super) fn turn_rooms(&mut self) {

@@ -79,10 +79,23 @@ impl Desk {
         self.update(room, |known| known.report = report);
     }
 
+    /// A room that another desk filled before.
+    pub(super) fn adopt(&mut self, room: RoomId, size: u32, report: Report) {
+        self.closed(room);
+        self.open(room, size);
+        self.report(room, report);
+    }
+
     pub(super) fn closed(&mut self, room: RoomId) {
         if let Some(known) = self.rooms.remove(&room) {
             self.unlist(room, &known);
         }
+    }
+
+    /// These rooms are gone.
+    pub(super) fn forget(&mut self, is_gone: impl Fn(&RoomId) -> bool) {
+        let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
+        gone.into_iter().for_each(|room| self.closed(room));
     }
 
     /// Whether nothing is known that a new desk would not know.

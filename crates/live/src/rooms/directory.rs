@@ -14,11 +14,15 @@ use super::lobby::{Due, Lobby};
 use super::message::{Find, RoomId, ViewKey};
 use super::path::RoomPath;
 use super::state::Summary;
+use crate::place::Epoch;
 use crate::plane::Map;
 use crate::session::Millis;
 
 /// Rooms that one search looks at; what it did not come to is on the next page.
 const LOOKED_AT_MAX: usize = 5_000;
+
+/// Revisions of a view in one epoch; JavaScript's numbers hold 2^29 such epochs.
+const EPOCH_REVISION_BITS: u32 = 24;
 
 /// The field with a room's path and all paths above it.
 const WITHIN: &str = "within";
@@ -41,6 +45,11 @@ pub(super) struct Directory {
 }
 
 impl Directory {
+    /// One that follows another: what is told of views has revisions that the other did not have.
+    pub(super) fn following(epoch: Epoch) -> Self {
+        Self { lobby: Lobby::beginning(epoch.0 << EPOCH_REVISION_BITS), ..Self::default() }
+    }
+
     pub(super) fn views(&self) -> usize {
         self.lobby.len()
     }
@@ -69,6 +78,13 @@ impl Directory {
             };
             self.lobby.changed(now, id, before.as_ref(), after.as_ref());
         }
+    }
+
+    /// The rooms that it knows, in the order in which they were opened.
+    pub(super) fn listed(&self) -> impl Iterator<Item = RoomId> {
+        let mut listed: Vec<(u32, RoomId)> = self.slots.iter().map(|(room, slot)| (*slot, *room)).collect();
+        listed.sort_unstable();
+        listed.into_iter().map(|(_, room)| room)
     }
 
     /// A page of rooms, in the order in which they were opened.
@@ -126,6 +142,18 @@ impl Directory {
         Ok(Page { revision: Some(revision), ..page })
     }
 
+    /// Goes on to tell those who watch a view already.
+    pub(super) fn adopt_view(&mut self, now: Millis, view: ViewKey) {
+        // What cannot be read was not granted before either.
+        let Ok(query) = parse(&view.filter) else { return };
+        let is_shown = |id: &RoomId| {
+            let document = self.slots.get(id).and_then(|slot| self.index.document(*slot));
+            document.is_some_and(|document| shows(&view.path, &query, document))
+        };
+        let shown: Vec<RoomId> = self.listed().filter(is_shown).collect();
+        self.lobby.adopt(now, view, query, shown.into_iter());
+    }
+
     pub(super) fn drop_view(&mut self, view: &ViewKey) {
         self.lobby.drop_view(view);
     }
@@ -136,8 +164,8 @@ impl Directory {
 
     /// Tells the views whose time has come.
     pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
-        while let Some(Due { view, query, revision, changed }) = self.lobby.take_due(now) {
-            let mut delta = LobbyDelta { revision, ..LobbyDelta::default() };
+        while let Some(Due { view, query, revision, anew, changed }) = self.lobby.take_due(now) {
+            let mut delta = LobbyDelta { revision, anew, ..LobbyDelta::default() };
             for id in changed {
                 let slot = self.slots.get(&id);
                 let document = slot.and_then(|slot| self.index.document(*slot));

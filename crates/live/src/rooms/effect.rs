@@ -129,8 +129,10 @@ pub enum Event {
 /// Changes of a view since its last push, merged.
 #[derive(Clone, Debug, Default)]
 pub struct LobbyDelta {
-    /// The how manieth push of the view it is, from 1.
+    /// Grows by 1 with each push of the view, from 1; by more where the directory has another owner.
     pub revision: u64,
+    /// The directory has another owner: rooms that this push and the next do not name are gone.
+    pub anew: bool,
     /// Rooms that came or changed, as they are now.
     pub rooms: Vec<Arc<Summary>>,
     /// Rooms that closed or fit no longer.

@@ -21,9 +21,18 @@ struct View {
     /// Rooms that changed since they were last told, the one that waits for longest first.
     changed: IndexSet<RoomId, Hasher>,
     told_at: Option<Millis>,
-    /// Times that changes were told.
+    /// Of the changes that were told last.
     revision: u64,
+    /// Those who watch were told of other rooms, by a directory that is no more.
+    anew: bool,
     due: Option<Millis>,
+}
+
+impl View {
+    fn new(now: Millis, query: Query, revision: u64) -> Self {
+        let (query, changed) = (Arc::new(query), IndexSet::default());
+        Self { query, changed, told_at: Some(now), revision, anew: false, due: None }
+    }
 }
 
 /// What one view is to be told.
@@ -31,6 +40,7 @@ pub(super) struct Due {
     pub view: Arc<ViewKey>,
     pub query: Arc<Query>,
     pub revision: u64,
+    pub anew: bool,
     /// Rooms that changed, in whatever way.
     pub changed: Vec<RoomId>,
 }
@@ -40,14 +50,21 @@ pub(super) struct Due {
 pub(super) struct Lobby {
     views: IndexMap<Arc<ViewKey>, View, Hasher>,
     due: BTreeSet<(Millis, Arc<ViewKey>)>,
+    /// Views begin with this one.
+    first_revision: u64,
 }
 
 impl Lobby {
+    /// Its views begin with this revision.
+    pub(super) fn beginning(first_revision: u64) -> Self {
+        Self { first_revision, ..Self::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.views.len()
     }
 
-    /// Adds a view unless it is there. Answers how many times its changes were told.
+    /// Adds a view unless it is there. Answers the revision of the changes that were told last.
     pub(super) fn add(&mut self, now: Millis, key: ViewKey, query: Query) -> Result<u64> {
         if let Some(view) = self.views.get(&key) {
             return Ok(view.revision);
@@ -56,10 +73,20 @@ impl Lobby {
             let message = "The lobby is watched in too many different ways: use a filter that others use, or none.";
             return Err(Error::new(ErrorKind::ResourceExhausted, message));
         }
-        let view =
-            View { query: Arc::new(query), changed: IndexSet::default(), told_at: Some(now), revision: 0, due: None };
-        self.views.insert(Arc::new(key), view);
-        Ok(0)
+        self.views.insert(Arc::new(key), View::new(now, query, self.first_revision));
+        Ok(self.first_revision)
+    }
+
+    /// Adds a view that is watched already: those who do are told all that there is.
+    pub(super) fn adopt(&mut self, now: Millis, key: ViewKey, query: Query, shown: impl Iterator<Item = RoomId>) {
+        let due = now + key.interval_ms;
+        let key = Arc::new(key);
+        let view = View::new(now, query, self.first_revision);
+        let view = View { changed: shown.collect(), anew: true, due: Some(due), ..view };
+        if !self.views.contains_key(&key) {
+            self.due.insert((due, key.clone()));
+            self.views.insert(key, view);
+        }
     }
 
     pub(super) fn drop_view(&mut self, key: &ViewKey) {
@@ -99,6 +126,7 @@ impl Lobby {
         view.due = (!view.changed.is_empty()).then_some(now + key.interval_ms);
         self.due.extend(view.due.map(|due| (due, key.clone())));
         view.revision += 1;
-        Some(Due { query: view.query.clone(), revision: view.revision, changed: told.into_iter().collect(), view: key })
+        let (revision, anew) = (view.revision, std::mem::take(&mut view.anew));
+        Some(Due { query: view.query.clone(), revision, anew, changed: told.into_iter().collect(), view: key })
     }
 }

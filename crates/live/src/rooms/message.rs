@@ -307,6 +307,15 @@ pub enum Across {
     Elsewhere(Request<Place>),
     /// To a desk: how full a room is.
     Report(RoomId, Report),
+    /// To a desk that is another now: a room of its template.
+    Filling {
+        /// Which.
+        room: RoomId,
+        /// How many seats it has.
+        size: u32,
+        /// How full it is.
+        report: Report,
+    },
     /// To a desk: a room has closed.
     Closed(RoomId),
     /// To the directory: rooms that changed, and `None` for those that closed.

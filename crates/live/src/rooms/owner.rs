@@ -14,11 +14,12 @@ use super::directory::Directory;
 use super::effect::{Answer, Effect};
 use super::limits::LISTING_INTERVAL_MS;
 use super::message::{
-    Across, Caller, Creation, DirectoryAction, Origin, Owner, Place, Request, RoomAction, RoomId, Seat, ToOwner,
-    ViewKey,
+    Across, Caller, Creation, DirectoryAction, Origin, Owner, Place, Report, Request, RoomAction, RoomId, Seat,
+    ToOwner, ViewKey,
 };
 use super::room::{News, Room};
 use super::template::Templates;
+use crate::place::Epoch;
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
@@ -160,6 +161,7 @@ impl Rooms {
                 self.known_desk(to, |desk| desk.report(room, report));
             }
             Across::Closed(room) => self.known_desk(to, |desk| desk.closed(room)),
+            Across::Filling { room, size, report } => self.adopt_room(to, room, size, report),
             Across::Listing(rooms) => self.directory.update(now, rooms),
         }
     }
@@ -179,6 +181,28 @@ impl Rooms {
         }
     }
 
+    /// Some owners are others now: what they kept here is forgotten, and no more players are sent to rooms that are gone.
+    /// `directory` is since when the directory has its owner.
+    pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {
+        let is_gone = |room: &RoomId| is_lost(&Owner::Room(*room));
+        let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
+        for id in gone {
+            let room = self.rooms.remove(&id);
+            self.unmake(room.and_then(|room| room.creator));
+            self.set_due(id, None);
+            self.changed.swap_remove(&id);
+        }
+        self.desks.retain(|template, _| !is_lost(&Owner::Desk(template.clone())));
+        self.desks.values_mut().for_each(|desk| desk.forget(is_gone));
+        self.desks.retain(|_, desk| !desk.is_unused());
+        if is_lost(&Owner::Directory) {
+            self.directory = Directory::following(directory);
+        } else {
+            let gone = self.directory.listed().filter(|room| is_gone(room)).map(|room| (room, None)).collect();
+            self.directory.update(now, gone);
+        }
+    }
+
     /// The directory is another, and knows of no room yet.
     pub fn relist(&mut self, now: Millis) {
         let mut listed: Vec<RoomId> = self.rooms.iter().filter(|(_, room)| !room.hidden).map(|(id, _)| *id).collect();
@@ -189,10 +213,16 @@ impl Rooms {
         }
     }
 
+    /// Desks of these templates are others, and know of no room yet.
+    pub fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
+        let mut rooms: Vec<&mut Room> = self.rooms.values_mut().collect();
+        rooms.sort_unstable_by_key(|room| room.id);
+        rooms.into_iter().for_each(|room| room.introduce(&is_other, out));
+    }
+
     /// A view of the lobby is watched already, where the directory was before.
     pub fn adopt_view(&mut self, now: Millis, view: ViewKey) {
-        // What is refused here was not granted before either.
-        let _ = self.directory.subscribe(now, view);
+        self.directory.adopt_view(now, view);
     }
 
     /// Nobody hears a view of the lobby any more.
@@ -305,6 +335,14 @@ impl Rooms {
     fn desk(&mut self, template: &Arc<str>) -> Result<&mut Desk> {
         let known = self.config.templates.get(template)?;
         Ok(self.desks.entry(template.clone()).or_insert_with(|| Desk::new(known.clone())))
+    }
+
+    fn adopt_room(&mut self, owner: &Owner, room: RoomId, size: u32, report: Report) {
+        if let Owner::Desk(name) = owner
+            && let Ok(desk) = self.desk(name)
+        {
+            desk.adopt(room, size, report);
+        }
     }
 
     fn known_desk(&mut self, owner: &Owner, tell: impl FnOnce(&mut Desk)) {

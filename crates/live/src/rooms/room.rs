@@ -283,6 +283,18 @@ impl Room {
         }
     }
 
+    /// Tells the desk that fills it how full it is, if that is another.
+    pub(super) fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
+        let Some(desk) = &mut self.desk else { return };
+        let owner = Owner::Desk(desk.template.clone());
+        if is_other(&owner) {
+            let report = Report { offset: i64::from(self.seats.taken()), open: self.open };
+            (desk.handled, desk.reported) = (0, report);
+            let (room, size) = (self.id, self.seats.capacity());
+            out.push(Effect::Send(owner, Across::Filling { room, size, report }));
+        }
+    }
+
     fn report(&mut self, out: &mut Vec<Effect>) {
         let Some(desk) = &mut self.desk else { return };
         let report = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };

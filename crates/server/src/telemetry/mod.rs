@@ -192,6 +192,8 @@ impl Telemetry {
         page.counter("delivery_count", "Frames handed to sessions.", deliveries);
         let strangers = planes.values().map(|plane| plane.strangers).sum();
         page.counter("stranger_count", "Messages dropped: their sender was not there any more.", strangers);
+        let misdirected = planes.values().map(|plane| plane.misdirected).sum();
+        page.counter("misdirected_count", "Messages for another owner than who received them.", misdirected);
         page.gauge("matchmaker_tickets", "Tickets that wait in the matchmaker.", sum(|plane| plane.tickets));
         page.gauge("matchmaker_active_tickets", "Tickets that still search.", sum(|plane| plane.active_tickets));
         let total = |pick: fn(&MatchmakerTotals) -> u64| planes.values().map(|plane| pick(&plane.matchmaker)).sum();

@@ -35,9 +35,12 @@ pub struct Message {
     /// The lane whose credit it cost.
     #[prost(enumeration = "Lane", tag = "5")]
     pub paid: i32,
+    /// For an owner: of what it owns since this epoch, as the sender believes. Absent where that is no matter.
+    #[prost(uint64, optional, tag = "26")]
+    pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25"
+        tags = "6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 30, 31"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -86,6 +89,17 @@ pub mod message {
         Pool(::prost::alloc::boxed::Box<super::PoolAsk>),
         #[prost(message, tag = "25")]
         Matches(super::Matches),
+        #[prost(message, tag = "27")]
+        Event(super::Event),
+        #[prost(message, tag = "28")]
+        Roster(super::Roster),
+        /// The answer to a question that was for another owner.
+        #[prost(message, tag = "29")]
+        Misdirected(super::Empty),
+        #[prost(message, tag = "30")]
+        Rebuild(super::Rebuild),
+        #[prost(message, tag = "31")]
+        Fence(super::Fence),
     }
 }
 // ---- Parts ----
@@ -282,8 +296,69 @@ pub struct Matches {
     #[prost(uint64, tag = "3")]
     pub size_max: u64,
 }
+/// Of a partition whose owner is new: what sessions of a place are to its streams, or a part of that.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Rebuild {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub standings: ::prost::alloc::vec::Vec<Standing>,
+}
+/// What a session is to a stream.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Standing {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(message, optional, tag = "2")]
+    pub presence: ::core::option::Option<Presence>,
+    #[prost(message, optional, tag = "3")]
+    pub listener: ::core::option::Option<Listener>,
+    #[prost(bool, tag = "4")]
+    pub by_join: bool,
+}
+/// A place has told all that it has to tell of these.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Fence {
+    #[prost(message, repeated, tag = "1")]
+    pub partitions: ::prost::alloc::vec::Vec<FencedPartition>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FencedPartition {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+}
 // ---- Down, from owners ----
 
+/// Who came to a stream and who went.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Event {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(message, optional, tag = "2")]
+    pub frames: ::core::option::Option<Frames>,
+    #[prost(message, repeated, tag = "3")]
+    pub joins: ::prost::alloc::vec::Vec<Presence>,
+    #[prost(message, repeated, tag = "4")]
+    pub leaves: ::prost::alloc::vec::Vec<Presence>,
+}
+/// Who is on a stream, or a part of that.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Roster {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(message, repeated, tag = "2")]
+    pub presences: ::prost::alloc::vec::Vec<Presence>,
+    #[prost(bool, tag = "3")]
+    pub begins: bool,
+    #[prost(bool, tag = "4")]
+    pub ends: bool,
+    #[prost(bool, tag = "5")]
+    pub is_anew: bool,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Refused {
     #[prost(message, optional, tag = "1")]
@@ -811,7 +886,7 @@ pub struct LobbyView {
 pub struct Across {
     #[prost(oneof = "across::Owner", tags = "1, 2, 3")]
     pub owner: ::core::option::Option<across::Owner>,
-    #[prost(oneof = "across::What", tags = "4, 5, 6, 7, 8")]
+    #[prost(oneof = "across::What", tags = "4, 5, 6, 7, 8, 9")]
     pub what: ::core::option::Option<across::What>,
 }
 /// Nested message and enum types in `Across`.
@@ -838,6 +913,8 @@ pub mod across {
         Closed(super::Id),
         #[prost(message, tag = "8")]
         Listing(super::RoomListing),
+        #[prost(message, tag = "9")]
+        Filling(super::RoomFilling),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -880,6 +957,14 @@ pub struct RoomReport {
     pub offset: i64,
     #[prost(bool, tag = "3")]
     pub open: bool,
+}
+/// For a desk that is another now.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RoomFilling {
+    #[prost(uint32, tag = "1")]
+    pub size: u32,
+    #[prost(message, optional, tag = "2")]
+    pub report: ::core::option::Option<RoomReport>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RoomListing {
@@ -1508,6 +1593,7 @@ pub enum JoinRefusal {
     Empty = 1,
     TooManyStreams = 2,
     Closed = 3,
+    Unavailable = 4,
 }
 impl JoinRefusal {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1520,6 +1606,7 @@ impl JoinRefusal {
             Self::Empty => "JOIN_REFUSAL_EMPTY",
             Self::TooManyStreams => "JOIN_REFUSAL_TOO_MANY_STREAMS",
             Self::Closed => "JOIN_REFUSAL_CLOSED",
+            Self::Unavailable => "JOIN_REFUSAL_UNAVAILABLE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1529,6 +1616,7 @@ impl JoinRefusal {
             "JOIN_REFUSAL_EMPTY" => Some(Self::Empty),
             "JOIN_REFUSAL_TOO_MANY_STREAMS" => Some(Self::TooManyStreams),
             "JOIN_REFUSAL_CLOSED" => Some(Self::Closed),
+            "JOIN_REFUSAL_UNAVAILABLE" => Some(Self::Unavailable),
             _ => None,
         }
     }

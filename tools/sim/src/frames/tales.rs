@@ -116,7 +116,8 @@ mod tests {
             for (now, revision, count) in told {
                 tales.now.set(*now);
                 let gone = vec![muster_live::rooms::RoomId(Default::default()); *count];
-                tales.add(&view.stream(), Tale::Lobby(LobbyDelta { revision: *revision, gone, rooms: Vec::new() }));
+                let delta = LobbyDelta { revision: *revision, gone, ..LobbyDelta::default() };
+                tales.add(&view.stream(), Tale::Lobby(delta));
             }
             tales.over_budget().is_none()
         };

@@ -1,7 +1,9 @@
 //! Several nodes, each with shards, that learn at different times who is there.
 
 mod crash;
+mod epochs;
 mod owners;
+mod rooms;
 
 use std::collections::BTreeSet;
 
@@ -88,6 +90,34 @@ impl Cluster {
         for place in planes {
             while self.step(place, |plane, _, out| plane.run_slice(out)) {}
         }
+    }
+
+    /// Time passes, and timers run.
+    fn pass(&mut self, ms: Millis) {
+        self.now += ms;
+        for place in self.planes.keys().copied().collect::<Vec<_>>() {
+            self.step(place, |plane, now, out| plane.turn(now, out));
+        }
+        self.settle();
+    }
+
+    /// A node joins, and knows of nobody yet.
+    fn add(&mut self, shards: ShardIndex) -> NodeNumber {
+        let node = self.next_node;
+        self.nodes.push((node, shards));
+        self.next_node += 1;
+        self.epoch.0 += 1;
+        for me in (0..shards).map(|shard| Place::new(node, shard)) {
+            let plane = Plane::new(me, Routes::of_newcomer(), PlaneConfig::default(), Rc::new(Words));
+            self.planes.insert(me, plane);
+        }
+        node
+    }
+
+    /// A partition gets an owner.
+    fn give(&mut self, partition: Partition, to: Place) {
+        self.epoch.0 += 1;
+        self.owners[usize::from(partition.number())] = (to, self.epoch);
     }
 
     /// A node dies; what is on its way from it still is. Others own what it did, once they are told.

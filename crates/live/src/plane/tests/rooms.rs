@@ -28,7 +28,7 @@ pub(super) fn event_text(event: &Event) -> String {
 
 pub(super) fn delta_text(delta: &LobbyDelta) -> String {
     let rooms: String = delta.rooms.iter().map(|room| format!(" {}:{}", room.name, room.players)).collect();
-    format!("[lobby{rooms} -{}]", delta.gone.len())
+    format!("[lobby{}{rooms} -{}]", if delta.anew { " anew" } else { "" }, delta.gone.len())
 }
 
 type Asked = muster_domain::Result<Answer>;

@@ -173,3 +173,27 @@ fn a_party_ends_with_its_owner_and_its_members_are_told() {
     assert!(!cluster.is_on(leader, &stream));
     assert_eq!(cluster.planes[&first(1)].stats().streams, 0);
 }
+
+#[test]
+fn a_node_that_joins_may_own_what_a_dead_one_did_at_once() {
+    for told_first in [1, 3] {
+        let (mut cluster, stream, [one, two, _]) = on_a_stream(&PlaneConfig::default());
+        cluster.crash(3);
+        let node = cluster.add(2);
+        let new = Place::new(node, 1);
+        cluster.give(stream.partition(), new);
+        cluster.tell(if told_first == 1 { first(1) } else { new });
+        cluster.settle();
+        cluster.tell_all();
+        for session in [one, two] {
+            assert_eq!(cluster.take_heard(session), ["-3"]);
+        }
+        let late = cluster.open(Place::new(node, 0));
+        cluster.join(late, &stream);
+        assert_eq!(cluster.take_heard(one), ["+4"]);
+        let mut names = cluster.names_on(&stream);
+        names.sort();
+        assert_eq!(names, ["1", "2", "4"]);
+        cluster.assert_settled();
+    }
+}
