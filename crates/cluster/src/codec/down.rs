@@ -1,7 +1,7 @@
 //! What sessions' shards are told.
 
 use muster_live::plane::{Down, JoinRefusal, LocalAudience};
-use muster_live::{CloseReason, SessionKey};
+use muster_live::{CloseReason, Presence, SessionKey};
 use muster_wire::node::{self, message::What};
 
 use super::blobs::{Blobs, Writer};
@@ -35,19 +35,19 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
             let stream = Some(stream.to_wire());
             What::Fanout(node::Fanout { stream, frames, audience: audience.into(), all_but, only, delivery })
         }
-        Down::Event { stream, frames, joins, leaves } => What::Event(node::Event {
+        Down::Event { stream, frames, joins, leaves } => What::Event(Box::new(node::Event {
             stream: Some(stream.to_wire()),
             frames: Some(writer.frames(frames)),
             joins: list_to_wire(joins),
             leaves: list_to_wire(leaves),
-        }),
-        Down::Roster { stream, presences, begins, ends, is_anew } => What::Roster(node::Roster {
+        })),
+        Down::Roster { stream, presences, begins, ends, is_anew } => What::Roster(Box::new(node::Roster {
             stream: Some(stream.to_wire()),
             presences: list_to_wire(presences),
             begins: *begins,
             ends: *ends,
             is_anew: *is_anew,
-        }),
+        })),
         Down::Misdirected { request } => return (Some(*request), What::Misdirected(node::Empty {})),
         Down::Push { session, payload, delivery } => {
             let payload = Some(writer.shared_payload(payload));
@@ -88,8 +88,8 @@ pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &Blobs) -> Resu
         What::Event(event) => Down::Event {
             stream: part(event.stream, "event.stream")?,
             frames: blobs.frames(event.frames)?,
-            joins: list_from_wire(event.joins)?.into(),
-            leaves: list_from_wire(event.leaves)?.into(),
+            joins: list_from_wire::<Presence>(event.joins)?.into(),
+            leaves: list_from_wire::<Presence>(event.leaves)?.into(),
         },
         What::Roster(roster) => Down::Roster {
             stream: part(roster.stream, "roster.stream")?,

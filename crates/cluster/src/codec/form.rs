@@ -27,9 +27,6 @@ pub enum CodecError {
         /// Why.
         reason: String,
     },
-    /// It is the answer that the other node gives to what it could not read.
-    #[error("the other node did not understand the question: it may be of another release")]
-    NotUnderstood,
 }
 
 pub(super) type Result<T> = std::result::Result<T, CodecError>;

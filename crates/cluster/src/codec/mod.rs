@@ -3,8 +3,8 @@
 //! The form is its own and not derived from the plane's types, so that both may change at their own pace and nodes of
 //! different releases understand each other. What of it another release does not know stands in `node.proto`.
 //!
-//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], with what is owed for it: a
-//! question is answered by [`Encoder::not_understood`], an answer counts as none, and a credit is given back.
+//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send for it:
+//! whoever waits for an answer gets one, and a credit goes back.
 
 mod asks;
 mod blobs;
@@ -19,13 +19,12 @@ mod summary;
 mod up;
 
 use bytes::Bytes;
-use muster_live::place::{Epoch, NODE_SHARDS_MAX};
-use muster_live::plane::{LaneKind, Message, RequestRef};
-use muster_live::{Place, ShardIndex};
+use muster_live::place::NODE_SHARDS_MAX;
+use muster_live::plane::{Down, JoinRefusal, LaneKind, Message, Reply, RequestRef};
+use muster_live::{Epoch, NodeNumber, Place, ShardIndex};
 use muster_wire::batch::{self, BatchError};
 use muster_wire::node::{self, message::What};
 
-use crate::NodeNumber;
 use crate::link::Batch;
 pub use blobs::Encoded;
 use blobs::{Blobs, Writer};
@@ -47,17 +46,8 @@ impl Encoder {
 
     /// Adds a message from one of this node's shards to one of the other's.
     pub fn push(&mut self, from: ShardIndex, to: ShardIndex, message: &Message) {
-        let mut epoch = None;
         let (request, answers, what) = match message {
-            Message::Up(up) => {
-                let (request, what) = up::to_wire(up, &mut self.writer);
-                (request, None, what)
-            }
-            Message::Dated(since, up) => {
-                epoch = Some(since.0);
-                let (request, what) = up::to_wire(up, &mut self.writer);
-                (request, None, what)
-            }
+            Message::Up(up) | Message::Dated(_, up) => (up.request(), None, up::to_wire(up, &mut self.writer)),
             Message::Down(down) => {
                 let (answers, what) = down::to_wire(down, &mut self.writer);
                 (None, answers, what)
@@ -71,6 +61,7 @@ impl Encoder {
             place: (request.place != here).then(|| request.place.number()),
             id: request.id,
         });
+        let epoch = if let Message::Dated(Epoch(epoch), _) = message { Some(*epoch) } else { None };
         let paid = message.paid().map_or(0, |lane| lane.to_wire());
         self.writer.message(&node::Message {
             from_shard: from.into(),
@@ -80,18 +71,6 @@ impl Encoder {
             paid,
             epoch,
             what: Some(what),
-        });
-    }
-
-    /// Answers a question of the other node's shard that was not understood.
-    pub fn not_understood(&mut self, from: ShardIndex, to: ShardIndex, question: u64) {
-        let what = node::reply::What::NotUnderstood(node::Empty {});
-        self.writer.message(&node::Message {
-            from_shard: from.into(),
-            to_shard: to.into(),
-            answers: Some(question),
-            what: Some(What::Reply(Box::new(node::Reply { what: Some(what) }))),
-            ..node::Message::default()
         });
     }
 
@@ -153,6 +132,17 @@ pub struct DecoderStats {
     pub batches_refused: u64,
 }
 
+impl Unread {
+    /// What takes the place of a message from one shard to another, each from and to one of here or of any node.
+    pub fn instead(&self, from: Place, to: Place) -> impl Iterator<Item = (Place, Place, Message)> {
+        let unavailable = |id| Message::Down(Down::Reply(id, Reply::Joined(Err(JoinRefusal::Unavailable))));
+        let asked = self.question.map(|question| (to, question.place, unavailable(question.id)));
+        let answered = self.answers.map(|question| (from, to, unavailable(question)));
+        let paid = self.paid.map(|lane| (to, from, Message::Credit(lane, 1)));
+        asked.into_iter().chain(answered).chain(paid)
+    }
+}
+
 impl Decoder {
     /// Of a node.
     pub fn new(node: NodeNumber) -> Self {
@@ -203,8 +193,9 @@ impl Decoder {
             .request
             .map(|request| RequestRef { place: request.place.map_or(from, Place::from_number), id: request.id });
         let (answers, paid) = (message.answers, LaneKind::from_wire(message.paid).ok());
-        let content = required(message.what, "message.what");
-        let content = content.and_then(|what| content_of(what, question, answers, message.epoch, blobs));
+        let epoch = message.epoch.map(Epoch);
+        let content =
+            required(message.what, "message.what").and_then(|what| content(what, question, epoch, answers, blobs));
         Incoming { from, to, content: content.map_err(|error| Unread { error, question, answers, paid }) }
     }
 }
@@ -217,11 +208,11 @@ impl Incoming {
     }
 }
 
-fn content_of(
+fn content(
     what: What,
     request: Option<RequestRef>,
+    epoch: Option<Epoch>,
     answers: Option<u64>,
-    epoch: Option<u64>,
     blobs: &Blobs,
 ) -> Result<Message, CodecError> {
     match what {
@@ -239,19 +230,22 @@ fn content_of(
         | What::Pool(_)
         | What::Matches(_)
         | What::Rebuild(_)
-        | What::Fence(_) => up::from_wire(what, request, blobs).map(|up| match epoch {
-            Some(epoch) => Message::Dated(Epoch(epoch), up),
-            None => Message::Up(up),
-        }),
+        | What::Fence(_) => {
+            let up = up::from_wire(what, request, blobs)?;
+            Ok(match epoch {
+                Some(epoch) => Message::Dated(epoch, up),
+                None => Message::Up(up),
+            })
+        }
         What::Reply(_)
         | What::Refused(_)
         | What::Listening(_)
         | What::Removed(_)
         | What::Fanout(_)
         | What::Event(_)
+        | What::Push(_)
         | What::Roster(_)
         | What::Misdirected(_)
-        | What::Push(_)
         | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
     }
 }

@@ -5,7 +5,7 @@ use muster_live::plane::{JoinRefusal, Joined, Reply};
 use muster_live::{Presence, StreamKey, party};
 use muster_wire::node::{self, reply::What};
 
-use super::form::{CodecError, Form, Result, list_from_wire, list_to_wire, part, required, size};
+use super::form::{Form, Result, list_from_wire, list_to_wire, part, required, size};
 
 pub(super) fn to_wire(reply: &Reply) -> node::Reply {
     let what = match reply {
@@ -59,7 +59,6 @@ pub(super) fn from_wire(wire: node::Reply) -> Result<Reply> {
         What::RoomsError(error) => Reply::Rooms(Err(Error::from_wire(error)?)),
         What::Pool(reply) => Reply::Pool(Ok(Form::from_wire(reply)?)),
         What::PoolError(error) => Reply::Pool(Err(Error::from_wire(error)?)),
-        What::NotUnderstood(node::Empty {}) => return Err(CodecError::NotUnderstood),
     })
 }
 

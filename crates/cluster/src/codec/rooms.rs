@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_live::plane::RequestRef;
 use muster_live::rooms::{
     Across, Caller, Change, Creation, DirectoryAction, Entry, Find, Origin, Owner, Place, Report, Request, RoomAction,
-    Seat, ToOwner, Update, ViewKey,
+    RoomId, Seat, ToOwner, Update, ViewKey,
 };
 use muster_wire::node::{self, across, directory_ask, room_ask, rooms_ask, seat_ask};
 
@@ -14,6 +14,7 @@ use super::form::{
     Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, maybe, part, present_id, required,
 };
 
+/// Who waits for the answer stands beside it.
 pub(super) fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
     use rooms_ask::What;
     let what = match ask {
@@ -135,12 +136,9 @@ fn across_to_wire(across: &Across) -> across::What {
             origin: Some(request.what.origin.to_wire()),
         })),
         Across::Elsewhere(request) => What::Elsewhere(Box::new(place_ask(request))),
-        Across::Report(room, report) => {
-            What::Report(node::RoomReport { room: id_to_wire(*room), offset: report.offset, open: report.open })
-        }
+        Across::Report(room, report) => What::Report(report_to_wire(*room, *report)),
         Across::Filling { room, size, report } => {
-            let report = node::RoomReport { room: id_to_wire(*room), offset: report.offset, open: report.open };
-            What::Filling(node::RoomFilling { size: *size, report: Some(report) })
+            What::Filling(node::RoomFilling { size: *size, report: Some(report_to_wire(*room, *report)) })
         }
         Across::Closed(room) => What::Closed(present_id(*room)),
         Across::Listing(rooms) => {
@@ -162,11 +160,12 @@ fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<
         }
         What::Elsewhere(ask) => Across::Elsewhere(place_request(*ask, reply_to)?),
         What::Report(report) => {
-            Across::Report(id_from_wire(report.room), Report { offset: report.offset, open: report.open })
+            let (room, report) = report_from_wire(report);
+            Across::Report(room, report)
         }
-        What::Filling(node::RoomFilling { size, report }) => {
-            let node::RoomReport { room, offset, open } = required(report, "filling.report")?;
-            Across::Filling { room: id_from_wire(room), size, report: Report { offset, open } }
+        What::Filling(filling) => {
+            let (room, report) = report_from_wire(required(filling.report, "filling.report")?);
+            Across::Filling { room, size: filling.size, report }
         }
         What::Closed(room) => Across::Closed(id_from_wire(Some(room))),
         What::Listing(listing) => {
@@ -174,6 +173,14 @@ fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<
             Across::Listing(listing.rooms.into_iter().map(listed).collect::<Result<_>>()?)
         }
     })
+}
+
+fn report_to_wire(room: RoomId, report: Report) -> node::RoomReport {
+    node::RoomReport { room: id_to_wire(room), offset: report.offset, open: report.open }
+}
+
+fn report_from_wire(wire: node::RoomReport) -> (RoomId, Report) {
+    (id_from_wire(wire.room), Report { offset: wire.offset, open: wire.open })
 }
 
 impl Form for Owner {

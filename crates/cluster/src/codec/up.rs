@@ -1,61 +1,53 @@
 //! What owners are told and asked.
 
-use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Up};
-use muster_live::{CloseReason, Encoding, party};
+use muster_live::{CloseReason, Encoding, Epoch, Partition, party};
 use muster_wire::node::{self, message::What};
 
 use super::blobs::{Blobs, Writer};
 use super::form::{
-    CodecError, Form, Result, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, maybe, part, required, size,
-    wrong,
+    CodecError, Form, Result, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, maybe, narrow, part, required,
+    size, wrong,
 };
 use super::stream::{delivery_from_wire, delivery_to_wire};
 use super::{parties, rooms};
 
-/// What, and who waits for the answer.
-pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> (Option<RequestRef>, What) {
+pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     match up {
-        Up::Join(join) => (join.request, What::Join(Box::new(join_to_wire(join, writer)))),
+        Up::Join(join) => What::Join(Box::new(join_to_wire(join, writer))),
         Up::Leave { stream, session, heard } => {
             let heard = heard.map(|encoding| encoding.to_wire());
             let (stream, session) = (Some(stream.to_wire()), Some(session.to_wire()));
-            (None, What::Leave(node::Leave { stream, session, heard }))
+            What::Leave(node::Leave { stream, session, heard })
         }
-        Up::Listen { stream, listener, request } => {
+        Up::Listen { stream, listener, request: _ } => {
             let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
-            (*request, What::Listen(node::Listen { stream, listener }))
+            What::Listen(node::Listen { stream, listener })
         }
         Up::Unlisten { stream, listener, by_join } => {
             let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
-            (None, What::Unlisten(node::Unlisten { stream, listener, by_join: *by_join }))
+            What::Unlisten(node::Unlisten { stream, listener, by_join: *by_join })
         }
-        Up::Publish(publish) => (None, What::Publish(publish_to_wire(publish, writer))),
-        Up::Party { request, stream, ask } => (*request, What::Party(Box::new(parties::ask_to_wire(stream, ask)))),
-        Up::Parties { request, asked } => (Some(*request), What::Parties(Box::new(asked.to_wire()))),
-        Up::Rooms(ask) => (ask.reply_to(), What::Rooms(Box::new(rooms::to_wire(ask)))),
-        Up::Count { request, streams } => (Some(*request), What::Count(node::Count { streams: list_to_wire(streams) })),
-        Up::List { request, stream, with_hidden, skip, limit } => {
+        Up::Publish(publish) => What::Publish(publish_to_wire(publish, writer)),
+        Up::Party { request: _, stream, ask } => What::Party(Box::new(parties::ask_to_wire(stream, ask))),
+        Up::Parties { request: _, asked } => What::Parties(Box::new(asked.to_wire())),
+        Up::Rooms(ask) => What::Rooms(Box::new(rooms::to_wire(ask))),
+        Up::Count { request: _, streams } => What::Count(node::Count { streams: list_to_wire(streams) }),
+        Up::List { request: _, stream, with_hidden, skip, limit } => {
             let (stream, with_hidden) = (Some(stream.to_wire()), *with_hidden);
-            let list = node::List { stream, with_hidden, skip: *skip as u64, limit: *limit as u64 };
-            (Some(*request), What::List(list))
+            What::List(node::List { stream, with_hidden, skip: *skip as u64, limit: *limit as u64 })
         }
-        Up::Pool { request, ask } => (*request, What::Pool(Box::new(ask.to_wire()))),
-        Up::Matches { request, limit, sizes } => {
+        Up::Pool { request: _, ask } => What::Pool(Box::new(ask.to_wire())),
+        Up::Matches { request: _, limit, sizes } => {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
-            (Some(*request), What::Matches(node::Matches { limit, size_min, size_max }))
+            What::Matches(node::Matches { limit, size_min, size_max })
         }
-        Up::Rebuild { partition, epoch, standings } => {
-            let (partition, standings) = (partition.number().into(), list_to_wire(standings));
-            (None, What::Rebuild(node::Rebuild { partition, epoch: epoch.0, standings }))
-        }
-        Up::Fence { partitions } => {
-            let fenced = |(partition, epoch): &(Partition, Epoch)| node::FencedPartition {
-                partition: partition.number().into(),
-                epoch: epoch.0,
-            };
-            (None, What::Fence(node::Fence { partitions: partitions.iter().map(fenced).collect() }))
-        }
+        Up::Rebuild { partition, epoch, standings } => What::Rebuild(node::Rebuild {
+            partition: partition.number().into(),
+            epoch: epoch.0,
+            standings: list_to_wire(standings),
+        }),
+        Up::Fence { partitions } => What::Fence(node::Fence { partitions: list_to_wire(partitions) }),
     }
 }
 
@@ -101,21 +93,30 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &Blobs) 
             sizes: (size(matches.size_min), size(matches.size_max)),
         },
         What::Rebuild(rebuild) => Up::Rebuild {
-            partition: partition(rebuild.partition)?,
+            partition: partition(rebuild.partition, "rebuild.partition")?,
             epoch: Epoch(rebuild.epoch),
             standings: list_from_wire(rebuild.standings)?,
         },
-        What::Fence(fence) => {
-            let fenced = |wire: node::FencedPartition| Ok((partition(wire.partition)?, Epoch(wire.epoch)));
-            Up::Fence { partitions: fence.partitions.into_iter().map(fenced).collect::<Result<_>>()? }
-        }
+        What::Fence(fence) => Up::Fence { partitions: list_from_wire(fence.partitions)? },
         _ => return Err(CodecError::Missing("message.what")),
     })
 }
 
-fn partition(number: u32) -> Result<Partition> {
-    let partition = u16::try_from(number).ok().and_then(Partition::new);
-    partition.ok_or_else(|| wrong("partition", format!("there is no partition {number}")))
+fn partition(number: u32, field: &'static str) -> Result<Partition> {
+    Partition::new(narrow(number, field)?).ok_or_else(|| wrong(field, "there is no such partition"))
+}
+
+impl Form for (Partition, Epoch) {
+    type Wire = node::PartitionEpoch;
+
+    fn to_wire(&self) -> node::PartitionEpoch {
+        let (partition, Epoch(epoch)) = *self;
+        node::PartitionEpoch { partition: partition.number().into(), epoch }
+    }
+
+    fn from_wire(wire: node::PartitionEpoch) -> Result<Self> {
+        Ok((partition(wire.partition, "fence.partition")?, Epoch(wire.epoch)))
+    }
 }
 
 fn join_to_wire(join: &Join, writer: &mut Writer) -> node::Join {

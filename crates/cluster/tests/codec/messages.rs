@@ -8,13 +8,15 @@ use muster_domain::Timestamp;
 use muster_domain::error::{Error, ErrorKind};
 use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_live::close::CloseReason;
-use muster_live::place::{Epoch, Partition};
+use muster_live::place::PARTITIONS;
 use muster_live::plane::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
     PoolReply, Publish, Reply, RequestRef, Standing, Up,
 };
 use muster_live::stream::SharedPayload;
-use muster_live::{Delivery, Encoding, Place, Presence, SessionKey, SessionRef, StreamKey, party, rooms};
+use muster_live::{
+    Delivery, Encoding, Epoch, Partition, Place, Presence, SessionKey, SessionRef, StreamKey, party, rooms,
+};
 
 use crate::every::{Every, every, fields};
 use crate::random::{Arbitrary, Random};
@@ -114,7 +116,11 @@ every!(Up, random,
         limit: size(random),
         sizes: (size(random), size(random)),
     },
-    Up::Rebuild { .. } => Up::Rebuild { partition: any(random), epoch: any(random), standings: any(random) },
+    Up::Rebuild { .. } => Up::Rebuild {
+        partition: any(random),
+        epoch: any(random),
+        standings: any(random),
+    },
     Up::Fence { .. } => Up::Fence {
         partitions: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
     },
@@ -232,15 +238,15 @@ fields!(Error, random => Error {
     message: any::<String>(random).into(),
     cause: any(random),
 });
+fields!(Listener, random => Listener { session: any(random), encoding: any(random), serial: any(random) });
 fields!(Standing, random => Standing {
     stream: any(random),
     presence: any(random),
     listener: any(random),
     by_join: any(random),
 });
-fields!(Partition, random => Partition::new(random.below(1_024) as u16).unwrap());
-fields!(Epoch, random => Epoch(random.next()));
-fields!(Listener, random => Listener { session: any(random), encoding: any(random), serial: any(random) });
+fields!(Partition, random => Partition::new(random.below(PARTITIONS.into()) as u16).unwrap());
+fields!(Epoch, random => Epoch(number(random)));
 fields!(RequestRef, random => RequestRef { place: any(random), id: random.next() });
 fields!(Presence, random => Presence {
     session: any(random),

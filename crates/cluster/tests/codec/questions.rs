@@ -75,6 +75,7 @@ every!(Refusal, random,
     Refusal::HiddenWithLabel => Refusal::HiddenWithLabel,
     Refusal::MembershipChanged => Refusal::MembershipChanged,
 );
+fields!(Report, random => Report { offset: any(random), open: any(random) });
 fields!(Member, random => Member { presence: any(random), listener: any(random) });
 fields!(Person, random => Person { session_id: any(random), user_id: any(random), username: any(random) });
 fields!(Settings, random => Settings { open: any(random), hidden: any(random), label: any(random) });
@@ -125,12 +126,8 @@ every!(DirectoryAction, random,
 every!(Across, random,
     Across::Seat(_) => Across::Seat(any(random)),
     Across::Elsewhere(_) => Across::Elsewhere(any(random)),
-    Across::Report(..) => Across::Report(any(random), Report { offset: any(random), open: any(random) }),
-    Across::Filling { .. } => Across::Filling {
-        room: any(random),
-        size: any(random),
-        report: Report { offset: any(random), open: any(random) },
-    },
+    Across::Report(..) => Across::Report(any(random), any(random)),
+    Across::Filling { .. } => Across::Filling { room: any(random), size: any(random), report: any(random) },
     Across::Closed(_) => Across::Closed(any(random)),
     Across::Listing(_) => Across::Listing((0..random.below(4)).map(|_| (any(random), maybe_shared(random))).collect()),
 );

@@ -1,14 +1,14 @@
 //! Nodes of different releases: what an older one makes of a newer one's batches.
 
 use bytes::Bytes;
-use muster_cluster::codec::{CodecError, Decoder, DecoderStats, Encoder, Unread};
+use muster_cluster::codec::{CodecError, Decoder, DecoderStats, Unread};
 use muster_live::plane::{Condition, Down, Frames, Join, LaneKind, LocalAudience, Message, RequestRef, Up};
 use muster_live::{Place, SessionRef};
 use muster_wire::batch::BatchError;
 
 use crate::messages::any;
 use crate::random::Random;
-use crate::round_trip::{FROM, Sent, TO, bytes_of, decoded, encode, one, shown};
+use crate::round_trip::{FROM, Sent, TO, decoded, encode, one, shown};
 
 /// A field of bytes, as protobuf writes it.
 fn field(number: u32, content: &[u8]) -> Vec<u8> {
@@ -33,7 +33,7 @@ fn batch(rest: &[&[u8]]) -> Bytes {
 /// A field that no version has.
 const UNKNOWN_FIELD: &[u8] = &[0xF8, 0x7F, 1];
 const UNKNOWN_VARIANT: u32 = 1_000;
-const CREDIT: &[u8] = &[0x82, 0x01, 4, 0x08, 1, 0x10, 5];
+const CREDIT: &[u8] = &[0x92, 0x01, 4, 0x08, 1, 0x10, 5];
 
 #[test]
 fn a_newer_batch_is_read_but_for_what_is_new() {
@@ -42,7 +42,7 @@ fn a_newer_batch_is_read_but_for_what_is_new() {
     // Question 7 of shard 1, which cost a credit up.
     let new = message(&[&field(3, &[0x10, 7]), &[0x28, 1], &field(UNKNOWN_VARIANT, b"what is it")]);
     let with_new_fields =
-        message(&[UNKNOWN_FIELD, &[0x82, 0x01, 4 + UNKNOWN_FIELD.len() as u8, 0x08, 1, 0x10, 5], UNKNOWN_FIELD]);
+        message(&[UNKNOWN_FIELD, &[0x92, 0x01, 4 + UNKNOWN_FIELD.len() as u8, 0x08, 1, 0x10, 5], UNKNOWN_FIELD]);
     let newer = [&encode(&known), UNKNOWN_FIELD, &new, &with_new_fields].concat();
 
     let mut received = decoded(&newer.into());
@@ -66,7 +66,7 @@ fn a_newer_batch_is_read_but_for_what_is_new() {
 #[test]
 fn an_older_batch_is_read_with_what_it_does_not_say() {
     // A join as it would be without the fields that were added behind the first ones.
-    let join = field(10, &[&field(1, &[0x08, 6]), &field(2, &[]), &[0x28, 1][..]].concat());
+    let join = field(12, &[&field(1, &[0x08, 6]), &field(2, &[]), &[0x28, 1][..]].concat());
     let received = one(&batch(&[&message(&[&join])])).content.unwrap();
     let Message::Up(Up::Join(join)) = received else { panic!("{received:?}") };
     let Join { stream, presence, listener: None, serial: 0, condition: Condition::Any, request: None } = *join else {
@@ -92,18 +92,25 @@ fn what_is_skipped_is_counted() {
 }
 
 #[test]
-fn who_asked_what_was_not_understood_is_told() {
-    let mut encoder = Encoder::new(FROM);
-    encoder.not_understood(2, 1, 7);
-    let received = one(&bytes_of(&encoder.take()));
-    assert_eq!((received.from.shard(), received.to.shard()), (2, 1));
-    let unread = Unread { error: CodecError::NotUnderstood, question: None, answers: Some(7), paid: None };
-    assert_eq!(received.content.unwrap_err(), unread);
+fn whoever_waits_for_what_was_not_understood_is_told() {
+    let (from, to) = (Place::new(FROM, 1), Place::new(TO, 2));
+    let elsewhere = RequestRef { place: Place::new(9, 3), id: 7 };
+    let unread =
+        |question, answers, paid| Unread { error: CodecError::Missing("message.what"), question, answers, paid };
+    let check = |unread: Unread, expected: &[&str]| {
+        assert_eq!(unread.instead(from, to).map(|instead| shown(&instead)).collect::<Vec<_>>(), expected);
+    };
+    check(unread(None, None, None), &[]);
+    check(
+        unread(Some(elsewhere), None, Some(LaneKind::Up)),
+        &["(5.2, 9.3, Down(Reply(7, Joined(Err(Unavailable)))))", "(5.2, 3.1, Credit(Up, 1))"],
+    );
+    check(unread(None, Some(8), None), &["(3.1, 5.2, Down(Reply(8, Joined(Err(Unavailable)))))"]);
 }
 
 #[test]
 fn an_answer_of_an_unknown_kind_says_what_it_answers() {
-    let reply = field(9, &field(UNKNOWN_VARIANT, b"what is it"));
+    let reply = field(11, &field(UNKNOWN_VARIANT, b"what is it"));
     let unread = one(&batch(&[&message(&[&[0x20, 7], &reply])])).content.unwrap_err();
     assert_eq!((unread.error, unread.answers), (CodecError::Missing("reply.what"), Some(7)));
 }
@@ -111,7 +118,7 @@ fn an_answer_of_an_unknown_kind_says_what_it_answers() {
 #[test]
 fn an_unknown_value_of_an_enum_is_taken_for_the_safe_one() {
     // A stream, an audience of kind 99, a delivery of kind 99.
-    let fanout = field(7, &[&field(1, &[]), &[0x18, 99][..], &field(6, &[0x08, 99])].concat());
+    let fanout = field(8, &[&field(1, &[]), &[0x18, 99][..], &field(6, &[0x08, 99])].concat());
     let received = one(&batch(&[&message(&[&fanout])])).content.unwrap();
     let Message::Down(Down::Fanout { frames: Frames { json: None, .. }, audience, delivery, .. }) = received else {
         panic!("{received:?}")
@@ -119,7 +126,7 @@ fn an_unknown_value_of_an_enum_is_taken_for_the_safe_one() {
     assert_eq!((audience, shown(&delivery)), (LocalAudience::Only(Vec::new()), "Reliable".to_owned()));
 
     // Credit of a lane 99 is not given to another lane.
-    let credit = &[0x82, 0x01, 4, 0x08, 99, 0x10, 5];
+    let credit = &[0x92, 0x01, 4, 0x08, 99, 0x10, 5];
     assert_eq!(one(&batch(&[&message(&[credit])])).content.unwrap_err().error, CodecError::Missing("lane"));
 }
 
@@ -131,14 +138,14 @@ fn what_is_wrong_is_named() {
     };
     let missing = |what: &str| format!("{what} is missing, or of a kind that this node does not know");
     check(&[], &missing("message.what"));
-    check(&[&field(11, &[])], &missing("leave.stream"));
-    check(&[&field(22, &[])], &missing("message.request"));
+    check(&[&field(13, &[])], &missing("leave.stream"));
+    check(&[&field(24, &[])], &missing("message.request"));
     check(
-        &[&field(11, &field(1, &[0x08, 0x80, 2]))],
+        &[&field(13, &field(1, &[0x08, 0x80, 2]))],
         "stream.mode is wrong: out of range integral type conversion attempted",
     );
     check(
-        &[&field(7, &[&field(1, &[]), &field(2, &[0x08, 4])[..]].concat())],
+        &[&field(8, &[&field(1, &[]), &field(2, &[0x08, 4])[..]].concat())],
         "frames.json is wrong: the batch has no blob 4",
     );
 

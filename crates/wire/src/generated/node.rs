@@ -36,11 +36,11 @@ pub struct Message {
     #[prost(enumeration = "Lane", tag = "5")]
     pub paid: i32,
     /// For an owner: of what it owns since this epoch, as the sender believes. Absent where that is no matter.
-    #[prost(uint64, optional, tag = "26")]
+    #[prost(uint64, optional, tag = "6")]
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 30, 31"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -49,57 +49,57 @@ pub mod message {
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum What {
         /// The most frequent ones first: up to 15, they cost one byte.
-        #[prost(message, tag = "6")]
-        Publish(super::Publish),
         #[prost(message, tag = "7")]
-        Fanout(super::Fanout),
+        Publish(super::Publish),
         #[prost(message, tag = "8")]
-        Push(super::Push),
+        Fanout(super::Fanout),
         #[prost(message, tag = "9")]
-        Reply(::prost::alloc::boxed::Box<super::Reply>),
+        Event(::prost::alloc::boxed::Box<super::Event>),
         #[prost(message, tag = "10")]
-        Join(::prost::alloc::boxed::Box<super::Join>),
+        Push(super::Push),
         #[prost(message, tag = "11")]
-        Leave(super::Leave),
+        Reply(::prost::alloc::boxed::Box<super::Reply>),
         #[prost(message, tag = "12")]
-        Listening(super::Listening),
+        Join(::prost::alloc::boxed::Box<super::Join>),
         #[prost(message, tag = "13")]
-        Listen(super::Listen),
+        Leave(super::Leave),
         #[prost(message, tag = "14")]
-        Unlisten(super::Unlisten),
+        Listening(super::Listening),
         #[prost(message, tag = "15")]
-        Removed(super::Removed),
+        Listen(super::Listen),
         #[prost(message, tag = "16")]
-        Credit(super::Credit),
+        Unlisten(super::Unlisten),
         #[prost(message, tag = "17")]
-        Refused(super::Refused),
+        Removed(super::Removed),
         #[prost(message, tag = "18")]
-        Close(super::Close),
+        Credit(super::Credit),
         #[prost(message, tag = "19")]
-        Party(::prost::alloc::boxed::Box<super::PartyAsk>),
+        Refused(super::Refused),
         #[prost(message, tag = "20")]
-        Parties(::prost::alloc::boxed::Box<super::PartyQuery>),
+        Close(super::Close),
         #[prost(message, tag = "21")]
-        Rooms(::prost::alloc::boxed::Box<super::RoomsAsk>),
+        Party(::prost::alloc::boxed::Box<super::PartyAsk>),
         #[prost(message, tag = "22")]
-        Count(super::Count),
+        Parties(::prost::alloc::boxed::Box<super::PartyQuery>),
         #[prost(message, tag = "23")]
-        List(super::List),
+        Rooms(::prost::alloc::boxed::Box<super::RoomsAsk>),
         #[prost(message, tag = "24")]
-        Pool(::prost::alloc::boxed::Box<super::PoolAsk>),
+        Count(super::Count),
         #[prost(message, tag = "25")]
-        Matches(super::Matches),
+        List(super::List),
+        #[prost(message, tag = "26")]
+        Pool(::prost::alloc::boxed::Box<super::PoolAsk>),
         #[prost(message, tag = "27")]
-        Event(super::Event),
+        Matches(super::Matches),
         #[prost(message, tag = "28")]
-        Roster(super::Roster),
-        /// The answer to a question that was for another owner.
-        #[prost(message, tag = "29")]
-        Misdirected(super::Empty),
-        #[prost(message, tag = "30")]
         Rebuild(super::Rebuild),
-        #[prost(message, tag = "31")]
+        #[prost(message, tag = "29")]
         Fence(super::Fence),
+        #[prost(message, tag = "30")]
+        Roster(::prost::alloc::boxed::Box<super::Roster>),
+        /// The answer to a question that was for another owner.
+        #[prost(message, tag = "31")]
+        Misdirected(super::Empty),
     }
 }
 // ---- Parts ----
@@ -322,10 +322,10 @@ pub struct Standing {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Fence {
     #[prost(message, repeated, tag = "1")]
-    pub partitions: ::prost::alloc::vec::Vec<FencedPartition>,
+    pub partitions: ::prost::alloc::vec::Vec<PartitionEpoch>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct FencedPartition {
+pub struct PartitionEpoch {
     #[prost(uint32, tag = "1")]
     pub partition: u32,
     #[prost(uint64, tag = "2")]
@@ -333,32 +333,6 @@ pub struct FencedPartition {
 }
 // ---- Down, from owners ----
 
-/// Who came to a stream and who went.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Event {
-    #[prost(message, optional, tag = "1")]
-    pub stream: ::core::option::Option<StreamKey>,
-    #[prost(message, optional, tag = "2")]
-    pub frames: ::core::option::Option<Frames>,
-    #[prost(message, repeated, tag = "3")]
-    pub joins: ::prost::alloc::vec::Vec<Presence>,
-    #[prost(message, repeated, tag = "4")]
-    pub leaves: ::prost::alloc::vec::Vec<Presence>,
-}
-/// Who is on a stream, or a part of that.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Roster {
-    #[prost(message, optional, tag = "1")]
-    pub stream: ::core::option::Option<StreamKey>,
-    #[prost(message, repeated, tag = "2")]
-    pub presences: ::prost::alloc::vec::Vec<Presence>,
-    #[prost(bool, tag = "3")]
-    pub begins: bool,
-    #[prost(bool, tag = "4")]
-    pub ends: bool,
-    #[prost(bool, tag = "5")]
-    pub is_anew: bool,
-}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Refused {
     #[prost(message, optional, tag = "1")]
@@ -400,6 +374,32 @@ pub struct Fanout {
     #[prost(message, optional, tag = "6")]
     pub delivery: ::core::option::Option<Delivery>,
 }
+/// Who came to a stream and who went.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Event {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(message, optional, tag = "2")]
+    pub frames: ::core::option::Option<Frames>,
+    #[prost(message, repeated, tag = "3")]
+    pub joins: ::prost::alloc::vec::Vec<Presence>,
+    #[prost(message, repeated, tag = "4")]
+    pub leaves: ::prost::alloc::vec::Vec<Presence>,
+}
+/// Who is on a stream, or a part of that.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Roster {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(message, repeated, tag = "2")]
+    pub presences: ::prost::alloc::vec::Vec<Presence>,
+    #[prost(bool, tag = "3")]
+    pub begins: bool,
+    #[prost(bool, tag = "4")]
+    pub ends: bool,
+    #[prost(bool, tag = "5")]
+    pub is_anew: bool,
+}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Push {
     #[prost(fixed64, tag = "1")]
@@ -421,7 +421,7 @@ pub struct Close {
 /// An answer. A kind that is unknown counts as none.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reply {
-    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15")]
+    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub what: ::core::option::Option<reply::What>,
 }
 /// Nested message and enum types in `Reply`.
@@ -452,9 +452,6 @@ pub mod reply {
         Pool(super::PoolReply),
         #[prost(message, tag = "12")]
         PoolError(super::Error),
-        /// The question was not understood.
-        #[prost(message, tag = "15")]
-        NotUnderstood(super::Empty),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -19,13 +19,15 @@ use prost_types::FileDescriptorSet;
 /// The schema files, relative to [`PROTO_DIR`].
 const PROTO_FILES: [&str; 4] = ["api.proto", "node.proto", "realtime.proto", "service.proto"];
 /// Rare or large variants of messages between nodes, which would make the frequent ones as large.
-const BOXED: [&str; 8] = [
+const BOXED: [&str; 10] = [
     "Message.what.reply",
     "Message.what.join",
     "Message.what.party",
     "Message.what.parties",
     "Message.what.rooms",
     "Message.what.pool",
+    "Message.what.event",
+    "Message.what.roster",
     "Across.what.seat",
     "Across.what.elsewhere",
 ];
