@@ -1,7 +1,7 @@
 //! The live plane on several shards in one thread, from a seed, with virtual time: random sessions, floods, pauses and
 //! drops, and checkers that know nothing of how the plane works.
 //!
-//! [`links`] does the same for what joins nodes.
+//! [`links`] does the same for what joins nodes, and [`nodes`] for who belongs to them and owns what.
 //!
 //! The planes are the product's own. What is simulated is the rim: queues between shards, sockets, timers, time.
 
@@ -10,6 +10,7 @@ pub mod faults;
 pub mod frames;
 pub mod links;
 pub mod model;
+pub mod nodes;
 pub mod scenario;
 pub mod shrink;
 mod trace;

@@ -10,10 +10,10 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use muster_live::ShardIndex;
 use muster_sim::crowd::{self, Crowd};
-use muster_sim::links;
 use muster_sim::scenario::{Scenario, generate_on};
 use muster_sim::shrink::shrink;
 use muster_sim::world;
+use muster_sim::{links, nodes};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -49,6 +49,8 @@ enum Command {
     Crowd(Crowd),
     /// Links between nodes over a bad bus
     Links(Seeds),
+    /// Who belongs to a cluster and owns what, while everything around fails
+    Nodes(Seeds),
 }
 
 /// Which seeds of a simulation run.
@@ -60,8 +62,11 @@ struct Seeds {
     /// The first of them
     #[arg(long, default_value_t = 0)]
     from: u64,
+    /// So many more that nobody has run before, from the time of day
+    #[arg(long, default_value_t = 0)]
+    fresh: u64,
     /// Replay this one and print all that happens
-    #[arg(long, conflicts_with_all = ["seeds", "from"])]
+    #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
 }
 
@@ -69,7 +74,8 @@ fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::Crowd(crowd)) => return crowd::run(&crowd).map(code),
-        Some(Command::Links(seeds)) => return Ok(code(run_links(&seeds))),
+        Some(Command::Links(seeds)) => return seeds.run("links", run_links).map(code),
+        Some(Command::Nodes(seeds)) => return seeds.run("nodes", run_nodes).map(code),
         None => {}
     }
     if let Some(seed) = arguments.seed {
@@ -78,47 +84,70 @@ fn main() -> Result<ExitCode> {
     let end = arguments.from + arguments.seeds;
     let mut is_clean = run(arguments.from..end, arguments.shards);
     if arguments.fresh > 0 {
-        // Seconds: short enough to type in again.
-        let first = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let first = first_fresh()?;
         is_clean &= run(first..first + arguments.fresh, arguments.shards);
     }
     Ok(code(is_clean))
+}
+
+/// The first of the seeds that nobody has run before: seconds, short enough to type in again.
+fn first_fresh() -> Result<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
 }
 
 fn code(is_clean: bool) -> ExitCode {
     if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs seeds of links. Answers whether nothing was wrong.
-fn run_links(seeds: &Seeds) -> bool {
-    if let Some(seed) = seeds.seed {
-        return links::run(seed, None, true).violation.is_none();
-    }
-    let (mut steps, mut failed) = (0, 0);
-    for seed in seeds.from..seeds.from + seeds.seeds {
-        let outcome = links::run(seed, None, false);
-        steps += outcome.steps;
-        if let Some(violation) = outcome.violation {
-            failed += 1;
-            println!("seed {seed} violates {violation}");
-            println!("  replay: cargo run -p muster-sim -- links --seed {seed}");
+/// The steps of a seed, and what was wrong.
+type Ran = (u64, Option<String>);
+
+fn run_links(seed: u64, prints: bool) -> Ran {
+    let outcome = links::run(seed, None, prints);
+    (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
+}
+
+fn run_nodes(seed: u64, prints: bool) -> Ran {
+    let outcome = nodes::run(seed, None, prints);
+    (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
+}
+
+impl Seeds {
+    /// Runs them. Answers whether nothing was wrong.
+    fn run(&self, command: &str, run: fn(u64, bool) -> Ran) -> Result<bool> {
+        if let Some(seed) = self.seed {
+            return Ok(run(seed, true).1.is_none());
         }
+        let replay = |seed: u64| format!("{command} --seed {seed}");
+        let mut is_clean = run_all(self.from..self.from + self.seeds, |seed| run(seed, false), replay);
+        if self.fresh > 0 {
+            let first = first_fresh()?;
+            is_clean &= run_all(first..first + self.fresh, |seed| run(seed, false), replay);
+        }
+        Ok(is_clean)
     }
-    println!("{} seeds from {}: {steps} steps, {failed} seeds failed", seeds.seeds, seeds.from);
-    failed == 0
 }
 
 /// Runs seeds. Answers whether nothing was wrong.
 fn run(seeds: Range<u64>, shards: Option<ShardIndex>) -> bool {
+    let run = |seed: u64| {
+        let outcome = world::run(&Rc::new(generate_on(seed, shards)), None, false);
+        (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
+    };
+    let on = shards.map(|shards| format!(" --shards {shards}")).unwrap_or_default();
+    run_all(seeds, run, |seed| format!("--seed {seed}{on} --short"))
+}
+
+/// Runs seeds and prints those that fail, with what to call the program with. Answers whether nothing was wrong.
+fn run_all(seeds: Range<u64>, run: impl Fn(u64) -> Ran, replay: impl Fn(u64) -> String) -> bool {
     let (mut steps, mut failed) = (0, 0);
     for seed in seeds.clone() {
-        let outcome = world::run(&Rc::new(generate_on(seed, shards)), None, false);
-        steps += outcome.steps;
-        if let Some(violation) = outcome.violation {
+        let (its_steps, violation) = run(seed);
+        steps += its_steps;
+        if let Some(violation) = violation {
             failed += 1;
             println!("seed {seed} violates {violation}");
-            let on = shards.map(|shards| format!(" --shards {shards}")).unwrap_or_default();
-            println!("  replay: cargo run -p muster-sim -- --seed {seed}{on} --short");
+            println!("  replay: cargo run -p muster-sim -- {}", replay(seed));
         }
     }
     println!("seeds {} to {}: {steps} steps, {failed} seeds failed", seeds.start, seeds.end.saturating_sub(1));

@@ -59,7 +59,9 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
         summary.count_tests(counted.passed, counted.failed);
-        summary.part("simulation", simulation);
+        summary.part("simulation", || simulation(&["--seeds", "200", "--fresh", "50"]));
+        summary.part("simulation of links", || simulation(&["links", "--seeds", "500", "--fresh", "100"]));
+        summary.part("simulation of nodes", || simulation(&["nodes", "--seeds", "150", "--fresh", "50"]));
     }
     if parts != Parts::Rust {
         let files = if parts == Parts::EndToEnd { rest } else { &[] };
@@ -100,9 +102,9 @@ fn cargo_test(server: &Postgres, rest: &[String], counted: &mut Counts) -> Resul
 }
 
 /// Seeds that every run has in common, and some that nobody ran before: those that fail are printed.
-fn simulation() -> Result<Outcome> {
+fn simulation(which: &[&str]) -> Result<Outcome> {
     let mut cargo = run::cargo();
-    cargo.args(["run", "--quiet", "--locked", "--package", "muster-sim", "--", "--seeds", "200", "--fresh", "50"]);
+    cargo.args(["run", "--quiet", "--locked", "--package", "muster-sim", "--"]).args(which);
     let mut seeds = Vec::new();
     let is_clean = run::watch(&mut cargo, |line| {
         seeds.extend(

@@ -1,0 +1,128 @@
+//! Whether a node may be sure that it is still in the view.
+
+use muster_live::Millis;
+
+use super::action::Action;
+use super::lease::Renewal;
+use super::timing::{DISCONNECTED_ISLAND_AFTER_MS, ISLAND_AFTER_MS};
+use crate::registry::Revision;
+
+/// Something happened after which others may vote the node out.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// When it happened first.
+    since: Millis,
+    /// When it happened last: only what was renewed after that counts.
+    last: Millis,
+    /// The first renewal since then.
+    renewed: Option<Revision>,
+}
+
+#[derive(Debug)]
+pub(super) struct Confidence {
+    doubt: Option<Doubt>,
+    /// The lease ran out and was not renewed since.
+    is_lapsed: bool,
+    is_online: bool,
+}
+
+impl Default for Confidence {
+    /// Of a node that was not in any view yet.
+    fn default() -> Self {
+        Self { doubt: Some(Doubt { since: 0, last: 0, renewed: None }), is_lapsed: true, is_online: false }
+    }
+}
+
+impl Confidence {
+    /// Whether the node may act as an owner now, if it is a member whose lease is good since then.
+    pub(super) fn holds(&self, now: Millis, good_since: Option<Millis>) -> bool {
+        self.is_online && self.lasts(now, good_since)
+    }
+
+    fn lasts(&self, now: Millis, good_since: Option<Millis>) -> bool {
+        is_good(now, good_since) && self.doubt.is_none_or(|doubt| now < doubt.since + DISCONNECTED_ISLAND_AFTER_MS)
+    }
+
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// The renewal behind which a view is to confirm the node, if there is one.
+    pub(super) fn awaits_view_after(&self) -> Option<Revision> {
+        self.doubt?.renewed
+    }
+
+    /// When it ends by itself.
+    pub(super) fn due(&self, good_since: Option<Millis>) -> Option<Millis> {
+        let lease = good_since.unwrap_or_default() + ISLAND_AFTER_MS;
+        let doubt = self.doubt.map_or(Millis::MAX, |doubt| doubt.since + DISCONNECTED_ISLAND_AFTER_MS);
+        self.is_online.then_some(lease.min(doubt))
+    }
+
+    /// The node is in the view, and does not listen yet.
+    pub(super) fn is_unheard(&mut self) {
+        self.doubt = Some(Doubt { since: 0, last: Millis::MAX, renewed: None });
+    }
+
+    /// The node listens for the first time.
+    pub(super) fn is_heard(&mut self, now: Millis) {
+        if let Some(doubt) = self.doubt.as_mut().filter(|doubt| doubt.last == Millis::MAX) {
+            // What was sent within this millisecond may have gone before.
+            doubt.last = now + 1;
+        }
+    }
+
+    /// The connection was lost.
+    pub(super) fn disconnected(&mut self, now: Millis) {
+        if self.doubt.is_some_and(|doubt| doubt.last == Millis::MAX) {
+            return;
+        }
+        let since = self.doubt.map_or(now, |doubt| doubt.since);
+        // What was sent within this millisecond may have gone before.
+        self.doubt = Some(Doubt { since, last: now + 1, renewed: None });
+    }
+
+    /// The lease was renewed.
+    pub(super) fn renewed(&mut self, renewal: Renewal) {
+        if let Some(doubt) = &mut self.doubt
+            && renewal.sent_at >= doubt.last
+        {
+            doubt.renewed.get_or_insert(renewal.revision);
+        }
+    }
+
+    /// A view of this revision has the node.
+    pub(super) fn confirmed(&mut self, revision: Revision) {
+        if self.doubt.is_some_and(|doubt| doubt.renewed.is_some_and(|renewed| revision > renewed)) {
+            self.doubt = None;
+        }
+    }
+
+    /// Tells what became of it.
+    pub(super) fn review(&mut self, now: Millis, is_member: bool, good_since: Option<Millis>, out: &mut Vec<Action>) {
+        let has_lapsed = !is_good(now, good_since);
+        if has_lapsed && !self.is_lapsed {
+            let (since, last) = self.doubt.map_or((now, now), |doubt| (doubt.since, doubt.last.max(now)));
+            self.doubt = Some(Doubt { since, last, renewed: None });
+        }
+        self.is_lapsed = has_lapsed;
+        let lasts = self.lasts(now, good_since);
+        if self.is_online && !lasts {
+            self.become_island(out);
+        } else if !self.is_online && is_member && lasts && self.doubt.is_none() {
+            self.is_online = true;
+            out.push(Action::BackOnline);
+        }
+    }
+
+    pub(super) fn become_island(&mut self, out: &mut Vec<Action>) {
+        if std::mem::replace(&mut self.is_online, false) {
+            out.push(Action::BecameIsland);
+        }
+    }
+}
+
+/// Whether a lease that was renewed then is good by this node's clock.
+fn is_good(now: Millis, good_since: Option<Millis>) -> bool {
+    good_since.is_some_and(|since| now < since + ISLAND_AFTER_MS)
+}

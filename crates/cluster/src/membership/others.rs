@@ -1,0 +1,154 @@
+//! What a node knows of the others: whose leases there are, and who does not listen any more.
+//!
+//! Each node probes the next one in the view. Who finds nobody probes everybody, so that a node knows whether one has
+//! gone or the bus has trouble. A lease that is renewed clears its node of all suspicion, and of probes under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_live::Millis;
+
+use super::action::{Action, RequestRef, Requests};
+use super::timing::{PROBE_AGAIN_MS, PROBE_EVERY_MS, SETTLE_MS, SEVERAL_SILENT_MS};
+use super::view::{Node, View};
+use crate::NodeNumber;
+use crate::bus::Probe;
+
+/// Probes that nobody answered, first and last.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    first: Millis,
+    last: Millis,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    /// Incarnations that have a lease.
+    leases: BTreeSet<u128>,
+    silent: BTreeMap<u128, Silence>,
+    probes: BTreeMap<RequestRef, u128>,
+    /// Since when nodes are in the view, as this node sees it.
+    since: BTreeMap<u128, Millis>,
+    probe_at: Millis,
+}
+
+impl Others {
+    /// The watch tells all that there is: what it does not name is gone.
+    pub(super) fn forget_leases(&mut self) {
+        self.leases.clear();
+    }
+
+    pub(super) fn renewed(&mut self, incarnation: u128) {
+        self.leases.insert(incarnation);
+        self.clear(incarnation);
+    }
+
+    pub(super) fn expired(&mut self, incarnation: u128) {
+        self.leases.remove(&incarnation);
+    }
+
+    fn clear(&mut self, incarnation: u128) {
+        self.silent.remove(&incarnation);
+        self.probes.retain(|_, probed| *probed != incarnation);
+    }
+
+    /// What probes said counts no more: this node had trouble of its own.
+    pub(super) fn forget_silences(&mut self) {
+        self.silent.clear();
+        self.probes.clear();
+    }
+
+    pub(super) fn view_changed(&mut self, now: Millis, view: &View) {
+        let is_in = |incarnation: &u128| view.incarnation(*incarnation).is_some();
+        self.silent.retain(|incarnation, _| is_in(incarnation));
+        self.probes.retain(|_, incarnation| is_in(incarnation));
+        self.since.retain(|incarnation, _| is_in(incarnation));
+        for node in view.nodes() {
+            self.since.entry(node.incarnation).or_insert(now);
+        }
+    }
+
+    /// When [`Self::tick`] has something to do.
+    pub(super) fn due(&self) -> Millis {
+        self.probe_at
+    }
+
+    /// Probes whoever is to be probed now.
+    pub(super) fn tick(
+        &mut self,
+        now: Millis,
+        me: NodeNumber,
+        view: &View,
+        requests: &mut Requests,
+        out: &mut Vec<Action>,
+    ) {
+        if now < self.probe_at {
+            return;
+        }
+        if self.silent.is_empty() {
+            self.probe_at = now + PROBE_EVERY_MS;
+            self.probes.clear();
+            if let Some(next) = next_after(me, view) {
+                self.probe(now, next, requests, out);
+            }
+        } else {
+            self.probe_all(now, me, view, requests, out);
+        }
+    }
+
+    fn probe_all(&mut self, now: Millis, me: NodeNumber, view: &View, requests: &mut Requests, out: &mut Vec<Action>) {
+        self.probe_at = now + PROBE_AGAIN_MS;
+        self.probes.clear();
+        for node in view.nodes().iter().filter(|node| node.number != me) {
+            self.probe(now, node, requests, out);
+        }
+    }
+
+    fn probe(&mut self, now: Millis, node: &Node, requests: &mut Requests, out: &mut Vec<Action>) {
+        let is_settled = self.since.get(&node.incarnation).is_some_and(|since| now >= since + SETTLE_MS);
+        if is_settled {
+            let request = requests.next();
+            self.probes.insert(request, node.incarnation);
+            out.push(Action::Probe { request, node: node.address() });
+        }
+    }
+
+    /// A probe was answered.
+    pub(super) fn probed(
+        &mut self,
+        now: Millis,
+        (request, probe): (RequestRef, Probe),
+        me: NodeNumber,
+        view: &View,
+        requests: &mut Requests,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(incarnation) = self.probes.remove(&request) else { return };
+        match probe {
+            Probe::Listening => self.clear(incarnation),
+            Probe::Unknown => {}
+            Probe::Nobody => {
+                let is_first = self.silent.is_empty();
+                self.silent.entry(incarnation).or_insert(Silence { first: now, last: now }).last = now;
+                if is_first {
+                    self.probe_all(now, me, view, requests, out);
+                }
+            }
+        }
+    }
+
+    /// The nodes of the view that are gone: their leases ended, or nobody listens for them.
+    pub(super) fn gone(&self, me: NodeNumber, view: &View) -> Vec<NodeNumber> {
+        let patience = if self.silent.len() > 1 { SEVERAL_SILENT_MS } else { PROBE_AGAIN_MS };
+        let is_silent = |node: &Node| {
+            self.silent.get(&node.incarnation).is_some_and(|silence| silence.last - silence.first >= patience)
+        };
+        let is_gone = |node: &&Node| !self.leases.contains(&node.incarnation) || is_silent(node);
+        view.nodes().iter().filter(|node| node.number != me).filter(is_gone).map(|node| node.number).collect()
+    }
+}
+
+/// The next node around the ring of numbers.
+fn next_after(me: NodeNumber, view: &View) -> Option<&Node> {
+    let behind = view.nodes().iter().find(|node| node.number > me);
+    behind.or_else(|| view.nodes().first()).filter(|node| node.number != me)
+}

@@ -1,0 +1,215 @@
+//! What a node proposes as the next view, when, and what came of it.
+//!
+//! There is one proposal under way at most. Each is made on top of the view that the watch told last, so that of all
+//! that are made on top of it one comes about. What came of it the watch tells too.
+
+use muster_live::Millis;
+use muster_live::place::Epoch;
+
+use super::action::{Action, RequestRef};
+use super::assign::assign;
+use super::timing::{ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS};
+use super::view::{Holding, Node, View};
+use super::{Membership, Standing, VIEW_KEY};
+use crate::NodeNumber;
+use crate::registry::{RegistryError, Revision, Written};
+
+#[derive(Debug, Default)]
+pub(super) struct Proposals {
+    /// Which, on top of which view, and since when.
+    under_way: Option<(RequestRef, Revision, Millis)>,
+    /// Nothing is proposed on top of this view until then.
+    rest: Option<(Revision, Millis)>,
+    /// When this node is to do what any may do for all, if it is still to be done then.
+    turn_at: Option<Millis>,
+    /// When this node is to confirm itself, if nothing else did by then.
+    confirm_at: Option<Millis>,
+    /// When this node is to say what it handed over.
+    handed_over_at: Option<Millis>,
+    /// A view in which nothing is to be shared out.
+    settled: Option<Revision>,
+}
+
+impl Proposals {
+    /// When there is something to look at.
+    pub(super) fn due(&self) -> Millis {
+        if let Some((.., sent_at)) = self.under_way {
+            return sent_at + ANSWER_WITHIN_MS;
+        }
+        let turns = [self.turn_at, self.confirm_at, self.handed_over_at];
+        match self.rest {
+            Some((_, until)) => until,
+            None => turns.into_iter().flatten().min().unwrap_or(Millis::MAX),
+        }
+    }
+
+    /// What was under way may have come about or not: it is not waited for.
+    pub(super) fn disconnected(&mut self) {
+        self.under_way = None;
+    }
+
+    /// This node handed over a partition; others may follow.
+    pub(super) fn has_handed_over(&mut self, now: Millis) {
+        self.handed_over_at.get_or_insert(now + GATHER_MS);
+    }
+
+    /// There is a new view, which also says what came of a proposal on top of an older one.
+    pub(super) fn view_changed(&mut self) {
+        (self.under_way, self.rest, self.turn_at) = (None, None, None);
+    }
+
+    /// A write was answered. If the view is another now, the watch tells; until then nothing goes on top of the old one.
+    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) {
+        let Some((_, base, _)) = self.under_way.take_if(|(under_way, ..)| *under_way == request) else { return };
+        let rest_ms = match outcome {
+            Ok(_) | Err(RegistryError::Conflict | RegistryError::Refused(_)) => ANSWER_WITHIN_MS,
+            Err(RegistryError::Unavailable(_) | RegistryError::Unknown(_)) => RETRY_MS,
+        };
+        self.rest = Some((base, now + rest_ms));
+    }
+
+    /// Whether something may be proposed on top of this view now.
+    fn may_propose(&mut self, now: Millis, base: Revision) -> bool {
+        self.under_way.take_if(|(.., sent_at)| now >= *sent_at + ANSWER_WITHIN_MS);
+        self.rest.take_if(|(rests_on, until)| *rests_on != base || now >= *until);
+        self.under_way.is_none() && self.rest.is_none()
+    }
+}
+
+impl Membership {
+    /// Proposes what is to be proposed now.
+    pub(super) fn propose(&mut self, now: Millis, out: &mut Vec<Action>) {
+        if !self.knows_state || !self.proposals.may_propose(now, self.view.revision) {
+            return;
+        }
+        let next = match self.standing {
+            Standing::Joining => self.with_me(now),
+            Standing::Leaving(me) => self.without_me(me),
+            Standing::Member(me) if self.is_online(now) && !self.confidence.is_in_doubt() => self.improved(now, me),
+            Standing::Member(me) => self.confirming(now, me),
+            Standing::Out => None,
+        };
+        let Some(next) = next else { return };
+        let (request, key, value) = (self.requests.next(), VIEW_KEY.to_owned(), next.to_bytes());
+        self.proposals.under_way = Some((request, self.view.revision, now));
+        out.push(match self.view.revision {
+            Revision(0) => Action::Create { request, key, value, time_to_live_ms: None },
+            expected => Action::Update { request, key, value, expected, time_to_live_ms: None },
+        });
+    }
+
+    fn successor(&self) -> View {
+        self.view.successor(self.epoch_seen)
+    }
+
+    /// With this node, once its lease is there.
+    fn with_me(&self, now: Millis) -> Option<View> {
+        self.confidence.awaits_view_after()?;
+        let mut next = self.successor();
+        if self.view.revision == Revision(0) {
+            // The first view, as far as the registry knows.
+            let floor = self.config.epoch_floor + now.saturating_sub(self.started_at);
+            next = View::empty(Epoch(self.epoch_seen.0.max(floor) + 1));
+        }
+        // What this node knows of its own and others' former numbers must not come to mean another.
+        next.next_number = next.next_number.max(self.number_floor);
+        let node = Node {
+            number: 0,
+            name: self.config.name.clone(),
+            incarnation: self.incarnation,
+            shards: self.config.shards,
+            weight: self.config.weight,
+            roles: self.config.roles,
+            is_draining: false,
+            wire_version: self.config.wire_version,
+        };
+        next.add(node).then(|| shared_out(next))
+    }
+
+    fn without_me(&self, me: NodeNumber) -> Option<View> {
+        let mut next = self.successor();
+        next.remove(me);
+        Some(shared_out(next))
+    }
+
+    /// The same view anew: whoever wants this node out must know of its lease then.
+    fn confirming(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
+        (self.proposals.turn_at, self.proposals.handed_over_at) = (None, None);
+        if self.confidence.awaits_view_after().is_none() {
+            self.proposals.confirm_at = None;
+            return None;
+        }
+        let rank = rank(me, &self.view, &[]);
+        let at = *self.proposals.confirm_at.get_or_insert(now + CONFIRM_DELAY_MS * rank);
+        (now >= at).then(|| self.successor())
+    }
+
+    /// With this node's own affairs at once, and what any node may do for all in its turn.
+    fn improved(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
+        self.proposals.confirm_at = None;
+        let gone = if self.judges(now) { self.others.gone(me, &self.view) } else { Vec::new() };
+        let has_own = self.is_to_tell_handed_over(now, me) || self.is_to_drain(me);
+        if !has_own && gone.is_empty() && self.proposals.settled == Some(self.view.revision) {
+            self.proposals.turn_at = None;
+            return None;
+        }
+        let rank = rank(me, &self.view, &gone);
+        let at = self.proposals.turn_at.unwrap_or(now + RANK_DELAY_MS * rank);
+        if !has_own && now < at {
+            self.proposals.turn_at = Some(at);
+            return None;
+        }
+        let mut next = self.successor();
+        self.settle_own(me, &mut next);
+        gone.iter().for_each(|number| next.remove(*number));
+        let is_shared_out = !assign(&mut next);
+        if is_shared_out && !has_own && gone.is_empty() {
+            (self.proposals.settled, self.proposals.turn_at) = (Some(self.view.revision), None);
+            return None;
+        }
+        Some(next)
+    }
+
+    /// Whether nothing more is to follow soon.
+    fn is_to_tell_handed_over(&mut self, now: Millis, me: NodeNumber) -> bool {
+        if self.handed_over.is_empty() {
+            self.proposals.handed_over_at = None;
+            return false;
+        }
+        let is_mine = |holding: &Holding| holding.owner.is_some_and(|owner| owner.node() == me);
+        let moving = self.view.holdings().filter(|(_, holding)| holding.moving.is_some() && is_mine(holding));
+        let is_last = moving.count() == self.handed_over.len();
+        is_last || now >= *self.proposals.handed_over_at.get_or_insert(now + GATHER_MS)
+    }
+
+    fn is_to_drain(&self, me: NodeNumber) -> bool {
+        self.wants_drain && self.view.node(me).is_some_and(|node| !node.is_draining)
+    }
+
+    /// What this node handed over belongs to the next owners now.
+    fn settle_own(&self, me: NodeNumber, next: &mut View) {
+        if self.wants_drain
+            && let Some(node) = next.node_mut(me)
+        {
+            node.is_draining = true;
+        }
+        for partition in self.handed_over.keys() {
+            let holding = next.holding_mut(*partition);
+            if let Some(moving) = holding.moving {
+                *holding = Holding { owner: Some(moving.to), epoch: moving.epoch, moving: None };
+            }
+        }
+    }
+}
+
+/// Shared out as far as that goes at once.
+fn shared_out(mut view: View) -> View {
+    assign(&mut view);
+    view
+}
+
+/// How many nodes come before this one, without those that are gone.
+fn rank(me: NodeNumber, view: &View, gone: &[NodeNumber]) -> Millis {
+    let before = view.nodes().iter().filter(|node| node.number < me && !gone.contains(&node.number));
+    before.count() as Millis
+}

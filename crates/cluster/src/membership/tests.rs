@@ -1,0 +1,250 @@
+//! Sharing out, views as bytes, and a node's first steps. What happens among several nodes is simulated in `tools/sim`.
+
+use bytes::Bytes;
+use muster_live::place::{PARTITIONS, Partition, Place};
+
+use super::*;
+use crate::registry::{Entry, Revision};
+
+fn node(number: NodeNumber, weight: u32) -> Node {
+    Node {
+        number,
+        name: format!("node-{number}").into(),
+        incarnation: u128::from(number) << 64,
+        shards: 2,
+        weight,
+        roles: Roles::ALL,
+        is_draining: false,
+        wire_version: 1,
+    }
+}
+
+fn view_of(nodes: &[Node]) -> View {
+    let mut view = View::empty(Epoch(10));
+    for node in nodes {
+        view.next_number = node.number;
+        assert!(view.add(node.clone()));
+    }
+    assert!(assign(&mut view));
+    view
+}
+
+/// Lets all moves happen. Answers how many there were.
+fn settle(view: &mut View) -> usize {
+    let mut moves = 0;
+    loop {
+        *view = view.successor(Epoch(0));
+        if !assign(view) {
+            return moves;
+        }
+        assert!(view.moving() <= MOVES_AT_ONCE_MAX);
+        moves += view.moving();
+        for (_, holding) in view.holdings_mut() {
+            if let Some(moving) = holding.moving.take() {
+                (holding.owner, holding.epoch) = (Some(moving.to), moving.epoch);
+            }
+        }
+    }
+}
+
+fn owned(view: &View, number: NodeNumber) -> usize {
+    view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|owner| owner.node() == number)).count()
+}
+
+#[test]
+fn partitions_are_shared_out_by_weight_and_over_shards() {
+    let view = view_of(&[node(1, 1), node(2, 1), node(3, 2)]);
+    assert_eq!([1, 2, 3].map(|number| owned(&view, number)), [256, 256, 512]);
+    let on = |place: Place| view.holdings().filter(|(_, holding)| holding.owner == Some(place)).count();
+    assert_eq!([on(Place::new(3, 0)), on(Place::new(3, 1))], [256, 256]);
+    assert_eq!(view.moving(), 0);
+}
+
+#[test]
+fn who_comes_gets_its_share_with_no_more_moves_than_that() {
+    let mut view = view_of(&[node(1, 1), node(2, 1)]);
+    view.next_number = 3;
+    view.add(node(3, 1));
+    let moves = settle(&mut view);
+    let share = usize::from(PARTITIONS) / 3;
+    for number in 1..=3 {
+        assert!(owned(&view, number).abs_diff(share) <= slack(share), "{number} has {}", owned(&view, number));
+    }
+    assert_eq!(moves, owned(&view, 3), "nothing moves but to the new node");
+}
+
+#[test]
+fn within_the_slack_nothing_moves() {
+    let mut view = view_of(&[node(1, 1), node(2, 1)]);
+    let of_first: Vec<Partition> =
+        Partition::all().filter(|partition| view.holding(*partition).owner.unwrap().node() == 1).collect();
+    let slack = slack(of_first.len());
+    for partition in &of_first[..slack] {
+        view.holding_mut(*partition).owner = Some(Place::new(2, 0));
+    }
+    assert_eq!(settle(&mut view), 0);
+    view.holding_mut(of_first[slack]).owner = Some(Place::new(2, 0));
+    assert!(settle(&mut view) > 0);
+}
+
+#[test]
+fn who_drains_or_is_not_live_gets_nothing_and_keeps_nothing() {
+    let mut view = view_of(&[node(1, 1), node(2, 1), node(3, 1)]);
+    view.node_mut(2).unwrap().is_draining = true;
+    settle(&mut view);
+    assert_eq!(owned(&view, 2), 0);
+    let roles = Roles { live: false, ..Roles::ALL };
+    let view = view_of(&[Node { roles, ..node(1, 9) }, node(2, 1)]);
+    assert_eq!((owned(&view, 1), owned(&view, 2)), (0, usize::from(PARTITIONS)));
+}
+
+#[test]
+fn what_a_removed_node_owned_goes_to_the_others_and_the_rest_stays() {
+    let view = view_of(&[node(1, 1), node(2, 1), node(3, 1)]);
+    let mut next = view.successor(Epoch(0));
+    next.remove(2);
+    assign(&mut next);
+    for ((_, before), (_, after)) in view.holdings().zip(next.holdings()) {
+        if before.owner.unwrap().node() == 2 {
+            assert_eq!((after.epoch, after.owner.is_some_and(|owner| owner.node() != 2)), (next.epoch, true));
+        } else {
+            assert_eq!(before, after);
+        }
+    }
+}
+
+#[test]
+fn a_view_is_read_as_it_was_written() {
+    let mut view = view_of(&[node(1, 1), node(4, 3)]);
+    view.node_mut(4).unwrap().is_draining = true;
+    view = view.successor(Epoch(0));
+    assign(&mut view);
+    assert!(view.moving() > 0);
+    let bytes = view.to_bytes();
+    assert!(bytes.len() < 8 * 1024, "{} bytes", bytes.len());
+    view.revision = Revision(7);
+    let routes = view.routes();
+    for (partition, holding) in view.holdings() {
+        assert_eq!((Some(routes.owner(partition)), routes.epoch(partition)), (holding.owner, holding.epoch));
+    }
+    assert_eq!(routes.places().len(), 4);
+    assert!(routes.is_yet_to_come(Place::new(5, 0)) && !routes.is_yet_to_come(Place::new(2, 0)));
+    assert_eq!(View::from_bytes(&bytes, Revision(7)), Ok(view));
+    assert!(View::from_bytes(b"nonsense", Revision(7)).is_err());
+}
+
+#[test]
+fn a_job_runs_where_its_partition_is_or_else_on_one_node_for_jobs() {
+    let runners = |view: &View| -> Vec<NodeNumber> {
+        (0..100).map(|job| view.job_runner(&format!("job-{job}")).unwrap()).collect()
+    };
+    let view = view_of(&[node(1, 1), node(2, 1)]);
+    for (job, runner) in (0..).zip(runners(&view)) {
+        let owner = view.holding(Partition::of_name(&format!("job-{job}"))).owner.unwrap();
+        assert_eq!(owner.node(), runner);
+    }
+    let live = Roles { jobs: false, ..Roles::ALL };
+    let jobs = Roles { live: false, ..Roles::ALL };
+    let split =
+        [Node { roles: live, ..node(1, 1) }, Node { roles: jobs, ..node(2, 1) }, Node { roles: jobs, ..node(3, 1) }];
+    let both = runners(&view_of(&split));
+    assert!(both.contains(&2) && both.contains(&3) && !both.contains(&1));
+    let more = [&split[..], &[Node { roles: jobs, ..node(4, 1) }]].concat();
+    let moved = both.iter().zip(runners(&view_of(&more))).filter(|(before, after)| *before != after);
+    assert!(moved.into_iter().all(|(_, after)| after == 4), "only to who came");
+    assert_eq!(view_of(&split[..1]).job_runner("job-1"), None);
+}
+
+/// A registry of one node, and what its membership wants next.
+struct Alone {
+    membership: Membership,
+    revision: u64,
+    told: Vec<Action>,
+}
+
+impl Alone {
+    fn new(incarnation: u128) -> Self {
+        let config = NodeConfig {
+            name: "alone".into(),
+            shards: 2,
+            weight: 2,
+            roles: Roles::ALL,
+            wire_version: 1,
+            epoch_floor: 1_000,
+        };
+        Self { membership: Membership::new(config, incarnation, 0), revision: 0, told: Vec::new() }
+    }
+
+    /// Tells it something at a time, and does what it asks for at once.
+    fn handle(&mut self, now: Millis, event: Event) {
+        let mut out = Vec::new();
+        self.membership.handle(now, event, &mut out);
+        for action in out {
+            let (request, key, value) = match action {
+                Action::Create { request, key, value, .. } | Action::Update { request, key, value, .. } => {
+                    (request, key, value)
+                }
+                Action::Joined(_) => {
+                    self.told.push(action);
+                    self.handle(now + 1, Event::Listening);
+                    continue;
+                }
+                action => {
+                    self.told.push(action);
+                    continue;
+                }
+            };
+            self.revision += 1;
+            let revision = Revision(self.revision);
+            self.handle(now, Event::Written { request, outcome: Ok(revision) });
+            self.handle(now, Event::Registry(registry::Event::Set(Entry { key, value, revision })));
+        }
+    }
+
+    fn run(&mut self, from: Millis, until: Millis) {
+        let mut now = from;
+        while now <= until {
+            self.handle(now, Event::Tick);
+            now = self.membership.next_due().max(now + 1);
+        }
+    }
+
+    fn has_told(&self, wanted: impl Fn(&Action) -> bool) -> bool {
+        self.told.iter().any(wanted)
+    }
+}
+
+#[test]
+fn a_node_alone_joins_and_owns_everything_until_it_cannot_renew() {
+    let mut alone = Alone::new(7);
+    alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+    alone.run(0, 10_000);
+    assert!(alone.has_told(|action| matches!(action, Action::BackOnline)), "{:?}", alone.told.len());
+    let membership = &alone.membership;
+    assert_eq!((membership.number(), membership.view().nodes().len()), (Some(1), 1));
+    assert!(membership.view().epoch > Epoch(1_000), "epochs go on where a former cluster's ended");
+    assert!(Partition::all().all(|partition| membership.owns(10_000, partition).is_some()));
+    assert_eq!(membership.runs(10_000, "cleaning"), Some(membership.view().epoch));
+    assert!(membership.owns(16_000, Partition::of_name("any")).is_none(), "nothing renewed it");
+    assert_eq!(membership.runs(16_000, "cleaning"), None);
+}
+
+#[test]
+fn who_finds_the_registry_empty_or_unreadable_is_out_and_comes_again_under_a_new_number() {
+    let unreadable =
+        Entry { key: VIEW_KEY.to_owned(), value: Bytes::from_static(b"nonsense"), revision: Revision(1_000) };
+    for event in [registry::Event::State(Vec::new()), registry::Event::Set(unreadable)] {
+        let mut alone = Alone::new(7);
+        alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+        alone.run(0, 5_000);
+        let (number, epoch) = (alone.membership.number(), alone.membership.view().epoch);
+        alone.handle(5_000, Event::Registry(event));
+        assert!(alone.has_told(|action| matches!(action, Action::VotedOut)));
+        assert!(!alone.membership.is_online(5_000));
+        alone.revision = 2_000;
+        alone.handle(5_001, Event::Rejoin { incarnation: 8 });
+        alone.run(5_002, 10_000);
+        assert!(alone.membership.number() > number);
+        assert!(alone.membership.view().epoch > epoch);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the watch of the registry tells: leases, and the view.
+
+use std::sync::Arc;
+
+use muster_live::Millis;
+
+use super::action::Action;
+use super::view::View;
+use super::{Membership, Standing, VIEW_KEY, lease};
+use crate::registry::{Entry, Revision};
+
+impl Membership {
+    pub(super) fn state(&mut self, now: Millis, entries: &[Entry], out: &mut Vec<Action>) {
+        self.knows_state = true;
+        self.grace(now);
+        self.others.forget_leases();
+        self.lease.forget_revisions();
+        let is_listed = entries.iter().any(|entry| entry.key == self.lease.key());
+        if !is_listed {
+            self.lease.is_missing(now);
+        }
+        // It is never older than what was told before; if the view is, the registry lost something.
+        let view = entries.iter().find(|entry| entry.key == VIEW_KEY);
+        if view.map_or(Revision(0), |view| view.revision) < self.view.revision {
+            self.lost_view(out);
+        }
+        let leases = entries.iter().filter(|entry| entry.key != VIEW_KEY);
+        leases.chain(view).for_each(|entry| self.set(now, entry, out));
+    }
+
+    pub(super) fn set(&mut self, now: Millis, entry: &Entry, out: &mut Vec<Action>) {
+        let Entry { key, value, revision } = entry;
+        if key == VIEW_KEY {
+            if *revision <= self.view.revision {
+                return;
+            }
+            match View::from_bytes(value, *revision) {
+                Ok(view) => self.view_changed(now, view, out),
+                // Only nodes write there. What this release cannot read, it cannot take part in.
+                Err(_) => self.lost_view(out),
+            }
+        } else if key == self.lease.key() {
+            if let Some(renewal) = self.lease.set(value, *revision) {
+                self.confidence.renewed(renewal);
+            }
+            self.others.renewed(self.incarnation);
+        } else if let Some(incarnation) = lease::incarnation_of(key) {
+            self.others.renewed(incarnation);
+        }
+    }
+
+    pub(super) fn removed(&mut self, now: Millis, key: &str, revision: Revision, out: &mut Vec<Action>) {
+        if key == VIEW_KEY && revision > self.view.revision {
+            self.lost_view(out);
+        } else if key == self.lease.key() {
+            self.lease.removed(now, revision);
+        } else if let Some(incarnation) = lease::incarnation_of(key) {
+            self.others.expired(incarnation);
+        }
+    }
+
+    fn view_changed(&mut self, now: Millis, view: View, out: &mut Vec<Action>) {
+        let new = Arc::new(view);
+        let old = std::mem::replace(&mut self.view, new.clone());
+        self.others.view_changed(now, &new);
+        self.proposals.view_changed();
+        self.epoch_seen = self.epoch_seen.max(new.epoch);
+        self.number_floor = self.number_floor.max(new.next_number);
+        let me = new.incarnation(self.incarnation).map(|node| (node.number, node.address()));
+        self.handed_over.retain(|partition, epoch| {
+            let holding = new.holding(*partition);
+            holding.moving.is_some_and(|moving| moving.epoch == *epoch)
+        });
+        let revision = new.revision;
+        out.push(Action::ViewChanged { old, new });
+        match (self.standing, me) {
+            (Standing::Joining, Some((number, address))) => {
+                self.standing = Standing::Member(number);
+                self.confidence.is_unheard();
+                out.push(Action::Joined(address));
+            }
+            (Standing::Member(_), Some(_)) => self.confidence.confirmed(revision),
+            (Standing::Member(_), None) => self.voted_out(out),
+            (Standing::Leaving(_), None) => self.left(out),
+            _ => {}
+        }
+    }
+
+    /// The registry has no view any more, or an older one: whoever owned something cannot be sure of it.
+    fn lost_view(&mut self, out: &mut Vec<Action>) {
+        let new = Arc::new(View::empty(self.epoch_seen));
+        let old = std::mem::replace(&mut self.view, new.clone());
+        self.handed_over.clear();
+        out.push(Action::ViewChanged { old, new });
+        match self.standing {
+            Standing::Member(_) => self.voted_out(out),
+            Standing::Leaving(_) => self.left(out),
+            Standing::Joining | Standing::Out => {}
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The view: which nodes there are, and which place owns each partition since which epoch.
+//!
+//! A view is a value. Its own epoch is one more than that of the view it came from, and whatever changes in it has that
+//! epoch: compare-and-swap lets one of all views with an epoch come about. Epochs do not depend on the registry's
+//! revisions, so that they go on when it has to be set up anew.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_live::ShardIndex;
+use muster_wire::membership as wire;
+use muster_wire::nodes::RegistryValueError;
+
+use crate::NodeNumber;
+use crate::bus::Address;
+use crate::registry::Revision;
+use muster_live::place::{Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
+
+/// What a node is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// It takes sockets.
+    pub gateway: bool,
+    /// It owns partitions.
+    pub live: bool,
+    /// It runs jobs.
+    pub jobs: bool,
+}
+
+impl Roles {
+    /// All of them.
+    pub const ALL: Self = Self { gateway: true, live: true, jobs: true };
+}
+
+/// A process that belongs to the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Never used again.
+    pub number: NodeNumber,
+    /// For people.
+    pub name: Arc<str>,
+    /// What the process drew when it joined.
+    pub incarnation: u128,
+    /// How many it has.
+    pub shards: ShardIndex,
+    /// Partitions are shared out in proportion to this.
+    pub weight: u32,
+    /// What it is for.
+    pub roles: Roles,
+    /// It gives everything away and gets nothing.
+    pub is_draining: bool,
+    /// The version of the format in which it talks to others.
+    pub wire_version: u32,
+}
+
+impl Node {
+    /// Where it listens.
+    pub fn address(&self) -> Address {
+        Address { number: self.number, incarnation: self.incarnation }
+    }
+
+    /// Whether it may be given partitions.
+    pub(crate) fn takes_partitions(&self) -> bool {
+        self.roles.live && !self.is_draining && self.shards > 0 && self.weight > 0
+    }
+}
+
+/// A partition on its way between two living nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The next owner.
+    pub to: Place,
+    /// The epoch that the next owner will have. If the partition gets another one instead, nothing was handed over.
+    pub epoch: Epoch,
+}
+
+/// Who owns a partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// The owner, if any node can own partitions.
+    pub owner: Option<Place>,
+    /// Since when.
+    pub epoch: Epoch,
+    /// To whom the owner is handing it over.
+    pub moving: Option<Move>,
+}
+
+impl Holding {
+    /// Who has it once all moves are done.
+    pub fn eventual_owner(&self) -> Option<Place> {
+        self.moving.map(|moving| moving.to).or(self.owner)
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The registry's number of the change that made it; 0 before there was any.
+    pub revision: Revision,
+    /// Of what changed in it last.
+    pub epoch: Epoch,
+    /// For the node that comes next.
+    pub next_number: NodeNumber,
+    /// In order of their numbers.
+    nodes: Vec<Node>,
+    /// By partition.
+    holdings: Vec<Holding>,
+}
+
+impl View {
+    /// Of a cluster without nodes.
+    pub fn empty(epoch: Epoch) -> Self {
+        let holdings = vec![Holding { epoch, ..Holding::default() }; usize::from(PARTITIONS)];
+        Self { revision: Revision(0), epoch, next_number: 1, nodes: Vec::new(), holdings }
+    }
+
+    /// The nodes, in order of their numbers.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A node by its number.
+    pub fn node(&self, number: NodeNumber) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.number == number)
+    }
+
+    pub(crate) fn node_mut(&mut self, number: NodeNumber) -> Option<&mut Node> {
+        self.nodes.iter_mut().find(|node| node.number == number)
+    }
+
+    /// A node by what it drew.
+    pub fn incarnation(&self, incarnation: u128) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.incarnation == incarnation)
+    }
+
+    /// Who owns a partition.
+    pub fn holding(&self, partition: Partition) -> &Holding {
+        &self.holdings[usize::from(partition.number())]
+    }
+
+    pub(crate) fn holding_mut(&mut self, partition: Partition) -> &mut Holding {
+        &mut self.holdings[usize::from(partition.number())]
+    }
+
+    /// All partitions with their owners.
+    pub fn holdings(&self) -> impl Iterator<Item = (Partition, &Holding)> {
+        Partition::all().zip(&self.holdings)
+    }
+
+    pub(crate) fn holdings_mut(&mut self) -> impl Iterator<Item = (Partition, &mut Holding)> {
+        Partition::all().zip(&mut self.holdings)
+    }
+
+    /// The node that runs a job, by the job's name: the owner of its partition, or if that is none for jobs, one that is,
+    /// the same for whoever works it out from this view.
+    pub fn job_runner(&self, job: &str) -> Option<NodeNumber> {
+        let runs = |number: &NodeNumber| self.node(*number).is_some_and(|node| node.roles.jobs);
+        let owner = self.holding(Partition::of_name(job)).owner.map(Place::node);
+        owner.filter(runs).or_else(|| {
+            // Whoever has the highest score: of another set of nodes it is another for few jobs.
+            let score = |number: &NodeNumber| (Partition::of_name(&format!("{job}/{number}")).number(), *number);
+            let stays = |node: &&Node| node.roles.jobs && !node.is_draining;
+            self.nodes.iter().filter(stays).map(|node| node.number).max_by_key(score)
+        })
+    }
+
+    /// How many partitions are being handed over.
+    pub fn moving(&self) -> usize {
+        self.holdings.iter().filter(|holding| holding.moving.is_some()).count()
+    }
+
+    /// The view that may follow this one: the same with the next epoch, which is above `epoch_floor`.
+    pub(crate) fn successor(&self, epoch_floor: Epoch) -> Self {
+        Self { epoch: Epoch(self.epoch.max(epoch_floor).0 + 1), ..self.clone() }
+    }
+
+    /// Adds a node under the next number. Answers whether there was a number left.
+    pub(crate) fn add(&mut self, node: Node) -> bool {
+        let number = self.next_number;
+        if number >= NODES_MAX {
+            return false;
+        }
+        self.next_number += 1;
+        self.nodes.push(Node { number, ..node });
+        true
+    }
+
+    /// Removes a node. What it owned goes to whom it was being handed over, or has no owner; what was being handed over
+    /// to it stays with its owner. All of that has a new epoch, since something of it may be lost.
+    pub(crate) fn remove(&mut self, number: NodeNumber) {
+        self.nodes.retain(|node| node.number != number);
+        let epoch = self.epoch;
+        for holding in &mut self.holdings {
+            let next = holding.moving.map(|moving| moving.to).filter(|to| to.node() != number);
+            let is_owner = holding.owner.is_some_and(|owner| owner.node() == number);
+            let is_next = holding.moving.is_some() && next.is_none();
+            if is_owner {
+                *holding = Holding { owner: next, epoch, moving: None };
+            } else if is_next {
+                *holding = Holding { epoch, moving: None, ..*holding };
+            }
+        }
+    }
+
+    /// What planes are to know of it.
+    pub fn routes(&self) -> Routes {
+        let nodes: Vec<(NodeNumber, ShardIndex)> = self.nodes.iter().map(|node| (node.number, node.shards)).collect();
+        Routes::of_cluster(&nodes, self.next_number, |partition| {
+            let holding = self.holding(partition);
+            (holding.owner.unwrap_or(Place::NONE), holding.epoch)
+        })
+    }
+
+    /// As it stands in the registry.
+    pub fn to_bytes(&self) -> Bytes {
+        let age = |epoch: Epoch| self.epoch.0.saturating_sub(epoch.0);
+        let moves = self.holdings().filter_map(|(partition, holding)| {
+            let Move { to, epoch } = holding.moving?;
+            Some(wire::Move { partition: partition.number().into(), to: to.number() + 1, age: age(epoch) })
+        });
+        wire::View {
+            epoch: self.epoch.0,
+            next_number: self.next_number,
+            nodes: self.nodes.iter().map(node_to_wire).collect(),
+            owners: self.holdings.iter().map(|holding| holding.owner.map_or(0, |owner| owner.number() + 1)).collect(),
+            ages: self.holdings.iter().map(|holding| age(holding.epoch)).collect(),
+            moves: moves.collect(),
+        }
+        .to_bytes()
+    }
+
+    /// From the registry, where it has this revision.
+    ///
+    /// # Errors
+    /// Fails when it is no view.
+    pub fn from_bytes(bytes: &[u8], revision: Revision) -> Result<Self, RegistryValueError> {
+        let read = wire::View::from_bytes(bytes)?;
+        let mut view = Self {
+            revision,
+            next_number: read.next_number.max(1),
+            nodes: read.nodes.into_iter().map(node_from_wire).collect(),
+            ..Self::empty(Epoch(read.epoch))
+        };
+        view.nodes.sort_by_key(|node| node.number);
+        let epoch_of = |age: u64| Epoch(read.epoch.saturating_sub(age));
+        for (holding, (owner, age)) in view.holdings.iter_mut().zip(read.owners.into_iter().zip(read.ages)) {
+            *holding = Holding { owner: place_from_wire(owner), epoch: epoch_of(age), moving: None };
+        }
+        for wire::Move { partition, to, age } in read.moves {
+            let partition = u16::try_from(partition).ok().and_then(Partition::new);
+            if let (Some(partition), Some(to)) = (partition, place_from_wire(to)) {
+                view.holding_mut(partition).moving = Some(Move { to, epoch: epoch_of(age) });
+            }
+        }
+        Ok(view)
+    }
+}
+
+fn place_from_wire(place: u32) -> Option<Place> {
+    place.checked_sub(1).map(Place::from_number)
+}
+
+fn node_to_wire(node: &Node) -> wire::Node {
+    let Roles { gateway, live, jobs } = node.roles;
+    wire::Node {
+        number: node.number,
+        name: node.name.to_string(),
+        incarnation: node.incarnation.to_be_bytes().to_vec().into(),
+        shards: node.shards.into(),
+        gateway,
+        live,
+        jobs,
+        draining: node.is_draining,
+        wire_version: node.wire_version,
+        weight: node.weight,
+    }
+}
+
+fn node_from_wire(node: wire::Node) -> Node {
+    let wire::Node { number, gateway, live, jobs, wire_version, weight, .. } = node;
+    Node {
+        number,
+        name: node.name.into(),
+        incarnation: node.incarnation.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes)),
+        shards: ShardIndex::try_from(node.shards).unwrap_or(ShardIndex::MAX),
+        roles: Roles { gateway, live, jobs },
+        weight,
+        is_draining: node.draining,
+        wire_version,
+    }
+}

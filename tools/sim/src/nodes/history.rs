@@ -1,0 +1,71 @@
+//! The views that came about, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_cluster::NodeNumber;
+use muster_cluster::membership::{Holding, MOVES_AT_ONCE_MAX, View};
+use muster_live::place::{Epoch, Partition, Place};
+
+use super::{Check, Checked, ensure};
+
+/// See the module.
+#[derive(Default)]
+pub struct History {
+    last: Option<View>,
+    owners: BTreeMap<(Partition, Epoch), Option<Place>>,
+    numbers: BTreeMap<NodeNumber, u128>,
+    handed_over: BTreeSet<(Partition, Epoch)>,
+    /// How many there were.
+    pub views: u64,
+}
+
+impl History {
+    /// A node's plane handed over a partition.
+    pub fn handed_over(&mut self, partition: Partition, epoch: Epoch) {
+        self.handed_over.insert((partition, epoch));
+    }
+
+    /// The registry forgot everything: numbers begin anew, epochs do not.
+    pub fn forgotten(&mut self) {
+        self.numbers.clear();
+    }
+
+    /// A view came about.
+    pub fn view(&mut self, view: View) -> Checked {
+        self.views += 1;
+        for node in view.nodes() {
+            let first = *self.numbers.entry(node.number).or_insert(node.incarnation);
+            ensure(Check::Numbers, first == node.incarnation && node.number < view.next_number, || {
+                format!("number {} is given twice, or will be", node.number)
+            })?;
+        }
+        let moving = view.moving();
+        ensure(Check::Moves, moving <= MOVES_AT_ONCE_MAX, || format!("{moving} partitions move at once"))?;
+        if let Some(last) = self.last.take() {
+            ensure(Check::Epochs, view.epoch > last.epoch, || format!("{:?} after {:?}", view.epoch, last.epoch))?;
+            for ((partition, before), (_, after)) in last.holdings().zip(view.holdings()) {
+                if before != after {
+                    self.holding(partition, before, after)?;
+                }
+            }
+        } else {
+            let owners = view.holdings().map(|(partition, holding)| ((partition, holding.epoch), holding.owner));
+            self.owners.extend(owners);
+        }
+        self.last = Some(view);
+        Ok(())
+    }
+
+    fn holding(&mut self, partition: Partition, before: &Holding, after: &Holding) -> Checked {
+        ensure(Check::Epochs, after.epoch >= before.epoch, || {
+            format!("{partition:?} goes from {:?} to {:?}", before.epoch, after.epoch)
+        })?;
+        let owner = *self.owners.entry((partition, after.epoch)).or_insert(after.owner);
+        ensure(Check::Owner, owner == after.owner, || {
+            format!("{partition:?} has {owner:?} and {:?} in {:?}", after.owner, after.epoch)
+        })?;
+        let Some(moving) = before.moving.filter(|moving| moving.epoch == after.epoch) else { return Ok(()) };
+        let is_handed_over = self.handed_over.contains(&(partition, moving.epoch)) && after.owner == Some(moving.to);
+        ensure(Check::HandOver, is_handed_over, || format!("{partition:?} goes to {:?} unasked", after.owner))
+    }
+}

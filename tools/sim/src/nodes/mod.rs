@@ -1,0 +1,97 @@
+//! Membership of several nodes, from a seed, with virtual time: a registry and a bus that lose answers, apply late,
+//! restart and forget; connections that break or fall silent; nodes that pause, crash, come, drain and leave; clocks that
+//! differ.
+//!
+//! The memberships are the product's own. What is simulated is everything around them.
+
+mod act;
+mod around;
+mod belief;
+mod effects;
+mod failover;
+mod faults;
+mod history;
+mod process;
+mod registry;
+mod world;
+
+use std::fmt;
+
+pub use failover::failover;
+pub use faults::Fault;
+pub use world::run;
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// A partition has one owner in an epoch.
+    Owner,
+    /// Epochs of views and of partitions never fall, and what changes has a new one.
+    Epochs,
+    /// A node's number is never given to another.
+    Numbers,
+    /// Nobody takes over from a living owner what that did not hand over.
+    HandOver,
+    /// No more partitions move at once than may.
+    Moves,
+    /// Two nodes never believe at once that they own the same: who is voted out is an island before.
+    Belief,
+    /// Nobody is voted out because the bus or the registry restarted.
+    Steadfast,
+    /// Once everything is well, all living nodes are in one view, online, with everything owned and at rest.
+    Rest,
+    /// And each has its share.
+    Balance,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Owner,
+        Self::Epochs,
+        Self::Numbers,
+        Self::HandOver,
+        Self::Moves,
+        Self::Belief,
+        Self::Steadfast,
+        Self::Rest,
+        Self::Balance,
+    ];
+}
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which promise.
+    pub check: Check,
+    /// What happened.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}: {}", self.check, self.detail)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was wrong, if anything.
+    pub violation: Option<Violation>,
+    /// Steps of memberships.
+    pub steps: u64,
+    /// Views that came about.
+    pub views: u64,
+    /// Times that a node was voted out.
+    pub voted_out: u64,
+    /// Of everything that happened.
+    pub hash: u64,
+}
+
+type Checked = Result<(), Violation>;
+
+/// A violation unless the condition holds.
+fn ensure(check: Check, holds: bool, detail: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(Violation { check, detail: detail() }) }
+}

@@ -1,0 +1,115 @@
+//! A process, its clock, and what it is connected by.
+
+use std::collections::BTreeSet;
+
+use muster_cluster::bus::Address;
+use muster_cluster::membership::{Membership, NodeConfig, Roles};
+use muster_live::place::{Epoch, Partition};
+use muster_live::{Millis, ShardIndex};
+
+use super::faults::Fault;
+use super::world::{Happening, World};
+
+/// A clock that starts anywhere and is a little off.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    offset: Millis,
+    per_mille: u64,
+}
+
+impl Clock {
+    /// What it shows.
+    pub fn local(self, now: Millis) -> Millis {
+        self.offset + now * self.per_mille / 1_000
+    }
+
+    /// When it shows this, or a little later.
+    pub(super) fn real(self, local: Millis) -> Millis {
+        (local.saturating_sub(self.offset).min(1 << 40) * 1_000).div_ceil(self.per_mille)
+    }
+}
+
+/// A process and what it is connected by.
+pub struct Process {
+    pub(super) membership: Membership,
+    pub(super) incarnation: u128,
+    pub(super) clock: Clock,
+    pub(super) shards: ShardIndex,
+    pub(super) weight: u32,
+    pub(super) roles: Roles,
+    pub(super) is_draining: bool,
+    /// It does nothing until then.
+    pub(super) sleeps_until: Millis,
+    /// Nothing gets through to it or from it until then, which nobody notices.
+    pub(super) silent_until: Millis,
+    pub(super) is_connected: bool,
+    /// Goes up with each connection: what was under way on another is lost.
+    pub(super) connection: u64,
+    pub(super) losses: u64,
+    pub(super) listens: Option<Address>,
+    pub(super) is_watching: bool,
+    pub(super) is_deaf: bool,
+    /// When what the watch told last arrives.
+    pub(super) told_until: Millis,
+    pub(super) lateness_ms: Millis,
+    pub(super) keeps_partitions: bool,
+    pub(super) handing_over: BTreeSet<(Partition, Epoch)>,
+    /// What it believed to own when that was checked last.
+    pub(super) believes: Vec<Partition>,
+}
+
+impl Process {
+    /// Whether it does nothing now, or has not yet seen what came meanwhile.
+    pub(super) fn is_asleep(&self, now: Millis) -> bool {
+        now <= self.sleeps_until
+    }
+}
+
+impl World {
+    /// A process starts.
+    pub(super) fn start(&mut self) {
+        let id = self.next_process;
+        self.next_process += 1;
+        let shards = *self.rng.choice(&[1, 2, 8]).unwrap_or(&1);
+        let weight = self.rng.u32(1..=4);
+        let live = self.rng.u32(0..5) > 0;
+        let roles = Roles { gateway: true, live, jobs: live };
+        let slow = if self.faults.has(Fault::SlowClock) && id == 1 { 300 } else { 0 };
+        let clock = Clock { offset: self.rng.u64(0..1_000_000), per_mille: self.rng.u64(990..=1_010) - slow };
+        let config = NodeConfig {
+            name: format!("node-{id}").into(),
+            shards,
+            weight,
+            roles,
+            wire_version: 1,
+            epoch_floor: self.now,
+        };
+        let incarnation = self.rng.u128(..);
+        let process = Process {
+            membership: Membership::new(config, incarnation, clock.local(self.now)),
+            incarnation,
+            clock,
+            shards,
+            weight,
+            roles,
+            is_draining: false,
+            sleeps_until: 0,
+            silent_until: 0,
+            is_connected: false,
+            connection: 0,
+            losses: 0,
+            listens: None,
+            is_watching: false,
+            is_deaf: false,
+            told_until: 0,
+            lateness_ms: self.rng.u64(0..20),
+            keeps_partitions: self.faults.has(Fault::KeepPartitions) && id == 0,
+            handing_over: BTreeSet::new(),
+            believes: Vec::new(),
+        };
+        self.trace.line(|| format!("{}: process {id} starts, {shards} shards, {roles:?}", self.now));
+        self.processes.insert(id, process);
+        let after_ms = self.rng.u64(0..200);
+        self.later(after_ms, Happening::Connect(id));
+    }
+}

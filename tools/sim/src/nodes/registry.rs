@@ -1,0 +1,76 @@
+//! A registry in memory: values under keys, by compare-and-swap, with times to live by its own clock.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use muster_cluster::registry::{Entry, Event, RegistryError, Revision, Written};
+use muster_live::Millis;
+
+/// A write on its way.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// Where.
+    pub key: String,
+    /// What; nothing to remove it.
+    pub value: Option<Bytes>,
+    /// What is there; nothing if nothing is.
+    pub expected: Option<Revision>,
+    /// For how long.
+    pub time_to_live_ms: Option<Millis>,
+}
+
+struct Kept {
+    value: Bytes,
+    revision: Revision,
+    ends_at: Option<Millis>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Registry {
+    last: u64,
+    kept: BTreeMap<String, Kept>,
+}
+
+impl Registry {
+    /// Does a write if it expects what is there. Answers with what watches are to tell.
+    pub fn write(&mut self, now: Millis, write: Write, checks: bool) -> (Written, Option<Event>) {
+        let there = self.kept.get(&write.key).map(|kept| kept.revision);
+        if checks && there != write.expected {
+            return (Err(RegistryError::Conflict), None);
+        }
+        self.last += 1;
+        let (key, revision) = (write.key, Revision(self.last));
+        let Some(value) = write.value else {
+            self.kept.remove(&key);
+            return (Ok(revision), Some(Event::Removed { key, revision }));
+        };
+        let ends_at = write.time_to_live_ms.map(|ms| now + ms);
+        self.kept.insert(key.clone(), Kept { value: value.clone(), revision, ends_at });
+        (Ok(revision), Some(Event::Set(Entry { key, value, revision })))
+    }
+
+    /// When the next value's time runs out.
+    pub fn next_end(&self) -> Option<Millis> {
+        self.kept.values().filter_map(|kept| kept.ends_at).min()
+    }
+
+    /// Removes the next value whose time ran out.
+    pub fn expire(&mut self, now: Millis) -> Option<Event> {
+        let has_ended = |kept: &Kept| kept.ends_at.is_some_and(|ends_at| ends_at <= now);
+        let key = self.kept.iter().find(|(_, kept)| has_ended(kept))?.0.clone();
+        self.kept.remove(&key);
+        self.last += 1;
+        Some(Event::Removed { key, revision: Revision(self.last) })
+    }
+
+    /// All there is, as a watch tells it.
+    pub fn state(&self) -> Event {
+        let entry = |(key, kept): (&String, &Kept)| Entry {
+            key: key.clone(),
+            value: kept.value.clone(),
+            revision: kept.revision,
+        };
+        Event::State(self.kept.iter().map(entry).collect())
+    }
+}

@@ -1,0 +1,242 @@
+//! Processes with their memberships, the registry, the bus, and time.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use muster_cluster::bus::Address;
+use muster_cluster::membership::{Action, Event, RequestRef};
+use muster_cluster::registry;
+use muster_live::Millis;
+use muster_live::place::{Epoch, Partition};
+
+use super::faults::{Fault, Faults};
+use super::history::History;
+use super::process::Process;
+use super::registry::{Registry, Write};
+use super::{Check, Checked, Outcome, ensure};
+use crate::trace::Trace;
+
+/// Things go wrong for so long.
+const BUSY_MS: Millis = 40_000;
+/// And everything is well again after so long without.
+pub(super) const REST_MS: Millis = 60_000;
+/// What happens at a time.
+pub(super) enum Happening {
+    /// A process is told something.
+    Tell(usize, Event),
+    /// As before, if the connection is still this one.
+    TellOn(usize, u64, Event),
+    /// A write reaches the registry: whose, on which connection, for which answer.
+    Write(usize, u64, RequestRef, Write),
+    /// A probe reaches the bus.
+    Probe(usize, RequestRef, Address),
+    /// A process has a connection again.
+    Connect(usize),
+    /// A process watches the registry.
+    Watch(usize, u64),
+    /// A process's plane is done with a partition.
+    HandOver(usize, Partition, Epoch),
+    /// A process that was voted out comes again.
+    Rejoin(usize),
+    /// A process starts.
+    Start,
+    /// A process that drained leaves.
+    Leave(usize),
+}
+
+/// See the module.
+pub struct World {
+    pub(super) rng: Rng,
+    pub(super) now: Millis,
+    pub(super) processes: BTreeMap<usize, Process>,
+    pub(super) next_process: usize,
+    pub(super) registry: Registry,
+    /// The bus is down until then, and nobody can connect.
+    pub(super) down_until: Millis,
+    /// The registry answers nobody until then, though the bus is up.
+    pub(super) stuck_until: Millis,
+    happenings: BTreeMap<(Millis, u64), Happening>,
+    order: u64,
+    pub(super) history: History,
+    pub(super) faults: Faults,
+    pub(super) trace: Trace,
+    pub(super) only_restarts: bool,
+    pub(super) has_forgotten: bool,
+    steps: u64,
+    /// Steps within this millisecond.
+    busy: (Millis, u64),
+    pub(super) voted_out: u64,
+    /// Whether answers and writes may be lost.
+    pub(super) is_well: bool,
+}
+
+/// Runs a seed, with a planted bug or none.
+pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
+    let mut world = World::new(seed, fault, prints);
+    let violation = world.live().err();
+    let now = world.now;
+    if let Some(violation) = &violation {
+        world.trace.line(|| format!("{now}: {violation}"));
+    }
+    let numbers = [now, world.steps, world.history.views, world.voted_out];
+    world.trace.step(|| format!("{now}: the end"), &numbers);
+    Outcome {
+        violation,
+        steps: world.steps,
+        views: world.history.views,
+        voted_out: world.voted_out,
+        hash: world.trace.hash(),
+    }
+}
+
+impl World {
+    pub(super) fn new(seed: u64, fault: Option<Fault>, prints: bool) -> Self {
+        let rng = Rng::with_seed(seed);
+        let mut world = Self {
+            rng,
+            now: 0,
+            processes: BTreeMap::new(),
+            next_process: 0,
+            registry: Registry::default(),
+            down_until: 0,
+            stuck_until: 0,
+            happenings: BTreeMap::new(),
+            order: 0,
+            history: History::default(),
+            faults: Faults::new(fault, seed),
+            trace: Trace::new(prints),
+            only_restarts: seed.is_multiple_of(4),
+            has_forgotten: false,
+            steps: 0,
+            busy: (0, 0),
+            voted_out: 0,
+            is_well: false,
+        };
+        (0..world.rng.usize(1..=4)).for_each(|_| world.start());
+        world
+    }
+
+    fn live(&mut self) -> Checked {
+        if self.only_restarts {
+            // Joining is over before anything goes wrong.
+            self.is_well = true;
+            self.advance(20_000)?;
+            self.is_well = false;
+        }
+        let end = self.now + BUSY_MS;
+        while self.now < end {
+            let next = self.now + self.rng.u64(0..2_000);
+            self.advance(next)?;
+            self.act()?;
+        }
+        // What is wrong ends by itself, and nothing more goes wrong.
+        self.is_well = true;
+        self.advance(self.now + REST_MS)?;
+        self.check_rest()
+    }
+
+    pub(super) fn later(&mut self, after_ms: Millis, happening: Happening) {
+        self.order += 1;
+        self.happenings.insert((self.now + after_ms, self.order), happening);
+    }
+
+    /// Lets time pass until then.
+    pub(super) fn advance(&mut self, until: Millis) -> Checked {
+        loop {
+            let happening = self.happenings.keys().next().map(|(at, _)| *at);
+            let end = self.registry.next_end().map(|at| at.max(self.down_until).max(self.stuck_until).max(self.now));
+            let tick = self.next_tick();
+            let times = [happening, end, tick.map(|(at, _)| at)];
+            let Some(next) = times.into_iter().flatten().min().filter(|next| *next <= until) else { break };
+            self.now = self.now.max(next);
+            if end == Some(next) {
+                let event = self.registry.expire(self.now);
+                event.into_iter().for_each(|event| self.publish(&event));
+            } else if happening == Some(next) {
+                let Some((key, happening)) = self.happenings.pop_first() else { continue };
+                self.happen(key, happening)?;
+            } else if let Some((_, id)) = tick {
+                self.step(id, Event::Tick)?;
+            }
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn next_tick(&self) -> Option<(Millis, usize)> {
+        let tick = |(id, process): (&usize, &Process)| {
+            let due = process.clock.real(process.membership.next_due());
+            ((due + process.lateness_ms).max(process.sleeps_until).max(self.now), *id)
+        };
+        self.processes.iter().map(tick).min()
+    }
+
+    fn happen(&mut self, key: (Millis, u64), happening: Happening) -> Checked {
+        match happening {
+            Happening::Tell(id, event) => return self.tell(key, id, event, None),
+            Happening::TellOn(id, connection, event) => return self.tell(key, id, event, Some(connection)),
+            Happening::Write(id, connection, request, write) => return self.write(id, connection, request, write),
+            Happening::Probe(id, request, address) => self.probe(id, request, address),
+            Happening::Connect(id) => self.connect(id),
+            Happening::Watch(id, connection) => self.watch(id, connection),
+            Happening::HandOver(id, partition, epoch) => return self.hand_over(id, partition, epoch),
+            Happening::Rejoin(id) => {
+                let incarnation = self.rng.u128(..);
+                if let Some(process) = self.processes.get_mut(&id) {
+                    process.incarnation = incarnation;
+                    return self.step(id, Event::Rejoin { incarnation });
+                }
+            }
+            Happening::Start => self.start(),
+            Happening::Leave(id) => return self.step(id, Event::Leave),
+        }
+        Ok(())
+    }
+
+    /// A process hears of something, once it is awake and not cut off.
+    fn tell(&mut self, key: (Millis, u64), id: usize, event: Event, connection: Option<u64>) -> Checked {
+        let Some(process) = self.processes.get(&id) else { return Ok(()) };
+        if connection.is_some_and(|connection| connection != process.connection) {
+            return Ok(());
+        }
+        let silent_until = if connection.is_some() { process.silent_until } else { 0 };
+        let until = process.sleeps_until.max(silent_until);
+        if until > self.now {
+            let happening = match connection {
+                Some(connection) => Happening::TellOn(id, connection, event),
+                None => Happening::Tell(id, event),
+            };
+            // The order among what waits stays.
+            self.happenings.insert((until, key.1), happening);
+            return Ok(());
+        }
+        self.step(id, event)
+    }
+
+    /// A process's membership takes a step, and the world does what comes of it.
+    pub(super) fn step(&mut self, id: usize, event: Event) -> Checked {
+        let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
+        self.steps += 1;
+        self.busy = if self.busy.0 == self.now { (self.now, self.busy.1 + 1) } else { (self.now, 0) };
+        ensure(Check::Rest, self.busy.1 < 10_000, || format!("process {id} does not come to rest"))?;
+        let mut actions = Vec::new();
+        self.trace.line(|| match &event {
+            Event::Tick => String::new(),
+            Event::Registry(registry::Event::State(entries)) => {
+                format!("{}: {id} <- state of {}", self.now, entries.len())
+            }
+            Event::Registry(registry::Event::Set(entry)) => {
+                format!("{}: {id} <- {} {:?}", self.now, entry.key, entry.revision)
+            }
+            event => format!("{}: {id} <- {event:?}", self.now),
+        });
+        process.membership.handle(process.clock.local(self.now), event, &mut actions);
+        let may_own_other = actions
+            .iter()
+            .any(|action| matches!(action, Action::ViewChanged { .. } | Action::BackOnline | Action::BecameIsland));
+        for action in actions {
+            self.carry_out(id, action)?;
+        }
+        if may_own_other { self.check_belief(id) } else { Ok(()) }
+    }
+}
