@@ -7,6 +7,7 @@ pub mod hub;
 pub mod link;
 pub mod membership;
 pub mod nats;
+pub mod node;
 pub mod recovery;
 pub mod registry;
 #[cfg(test)]

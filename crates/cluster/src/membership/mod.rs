@@ -188,6 +188,12 @@ impl Membership {
         matches!(self.standing, Standing::Member(_)) && self.confidence.holds(now, self.lease.good_since())
     }
 
+    /// Until when this node may act for what it owns if nothing more happens, by its own clock.
+    pub fn online_until(&self) -> Option<Millis> {
+        let until = self.confidence.due(self.lease.good_since());
+        until.filter(|_| matches!(self.standing, Standing::Member(_)))
+    }
+
     /// Where this node may act as the owner of a partition now.
     pub fn owns(&self, now: Millis, partition: Partition) -> Option<Place> {
         let holding = self.view.holding(partition);

@@ -49,7 +49,7 @@ pub(crate) fn in_process(test: impl AsyncFnOnce(HubGround)) {
     runtime.block_on(test(HubGround(Hub::new(1))));
 }
 
-pub(crate) struct HubGround(Hub);
+pub(crate) struct HubGround(pub(crate) Hub);
 
 impl Ground for HubGround {
     type Node = Member;
@@ -85,7 +85,7 @@ pub(crate) fn over_nats(test: impl AsyncFnOnce(NatsGround)) {
     let server = muster_testenv::Nats::shared().expect("a NATS server");
     let cluster = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(test(NatsGround { url: server.url().to_owned(), cluster, lines: RefCell::default() }));
+    runtime.block_on(test(NatsGround::at(server.url(), &cluster)));
 }
 
 pub(crate) struct NatsGround {
@@ -93,6 +93,13 @@ pub(crate) struct NatsGround {
     cluster: String,
     /// A line ends with its last owner, and a test may not care for one.
     lines: RefCell<Vec<Rc<Proxy>>>,
+}
+
+impl NatsGround {
+    /// A cluster of this name at a server.
+    pub(crate) fn at(url: &str, cluster: &str) -> Self {
+        Self { url: url.to_owned(), cluster: cluster.to_owned(), lines: RefCell::default() }
+    }
 }
 
 impl Ground for NatsGround {

@@ -4,10 +4,13 @@
 mod bus;
 pub(crate) mod ground;
 mod leaders;
+mod node;
+mod player;
 mod recovery;
 mod refusals;
 mod registry;
 mod servers;
+mod storm;
 
 /// Runs each test in process and over NATS.
 macro_rules! suite {
@@ -29,6 +32,16 @@ suite! {
         an_address_is_probed
         a_cut_connection_is_told_and_heals
         what_was_listened_to_is_again_after_a_loss
+    }
+    node {
+        batches_between_three_nodes_arrive_in_order
+        a_node_that_is_gone_is_voted_out_and_its_links_end
+        what_was_said_before_leaving_arrives
+        a_draining_node_gives_everything_away_and_goes
+        a_node_that_was_voted_out_can_leave
+        nodes_that_lose_the_bus_together_are_islands_and_go_on_with_nothing_lost
+        a_node_cut_off_for_long_comes_again_as_another
+        what_a_node_does_not_read_holds_up_its_senders_alone
     }
     recovery {
         a_successor_finds_what_was_kept

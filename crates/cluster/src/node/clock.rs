@@ -1,0 +1,94 @@
+//! The clock of a node, and its alarm.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use muster_live::Millis;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// An alarm rings after so long at the latest: a clock may go while the runtime's timers rest.
+const LOOK_EVERY_MS: Millis = 1_000;
+
+/// A clock that never goes back.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Runtime(Instant),
+    #[cfg(target_os = "linux")]
+    System,
+}
+
+impl Clock {
+    /// The system's, which goes on while the machine sleeps: leases run out meanwhile. Systems other than Linux give the
+    /// runtime's.
+    pub fn of_system() -> Self {
+        #[cfg(target_os = "linux")]
+        let source = Source::System;
+        #[cfg(not(target_os = "linux"))]
+        let source = Source::Runtime(Instant::now());
+        Self(source)
+    }
+
+    /// The runtime's, from now on, which tests pause.
+    pub fn of_runtime() -> Self {
+        Self(Source::Runtime(Instant::now()))
+    }
+
+    /// The time.
+    pub fn now(self) -> Millis {
+        match self.0 {
+            // 584 million years fit.
+            Source::Runtime(start) => start.elapsed().as_millis() as Millis,
+            #[cfg(target_os = "linux")]
+            Source::System => {
+                let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+                time.tv_sec.unsigned_abs() * 1_000 + time.tv_nsec.unsigned_abs() / 1_000_000
+            }
+        }
+    }
+}
+
+/// Rings when something is due by the node's clock.
+pub(super) struct Alarm {
+    clock: Clock,
+    due: Option<Millis>,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Alarm {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, due: None, sleep: Box::pin(sleep_until(Instant::now())) }
+    }
+
+    pub(super) fn set(&mut self, due: Millis) {
+        if self.due != Some(due) {
+            self.due = Some(due);
+            let wait = due.saturating_sub(self.clock.now()).min(LOOK_EVERY_MS);
+            self.sleep.as_mut().reset(Instant::now() + Duration::from_millis(wait));
+        }
+    }
+
+    /// Resolves when it rings. What is still due then is to be set again. Nothing is lost by dropping the future.
+    pub(super) async fn ring(&mut self) {
+        self.sleep.as_mut().await;
+        self.due = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_clock_counts_milliseconds() {
+        let (clock, start) = (Clock::of_system(), std::time::Instant::now());
+        let before = clock.now();
+        while start.elapsed().as_millis() < 20 {
+            std::thread::yield_now();
+        }
+        let (passed, after) = (clock.now() - before, start.elapsed().as_millis() as Millis);
+        assert!((19..=after + 1).contains(&passed), "{passed} of {after}");
+    }
+}

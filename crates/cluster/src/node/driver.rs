@@ -1,0 +1,393 @@
+//! The task of a node: what happened goes to its membership and its links, and what they say is done.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use muster_live::Millis;
+use tokio::sync::mpsc;
+
+use super::clock::Alarm;
+use super::metrics::NodeMetrics;
+use super::outbound::{Peers, Taken};
+use super::roads::Roads;
+use super::{Authority, Clock, LEAVE_WITHIN_MS, NodeEvent, NodeOptions, Order, draw};
+use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
+use crate::link::{LinkConfig, LinksStats};
+use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
+use crate::membership::{Action, Event, Membership, RequestRef};
+use crate::registry::{Registry, RegistryError, Written};
+
+/// Frames, or batches, of one turn, before anything else gets its turn.
+const TURN_MAX: usize = 64;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Why the node cannot go on.
+struct Over(&'static str);
+
+const BUS_GONE: Over = Over("the bus is gone for good");
+const REGISTRY_GONE: Over = Over("the registry is gone for good");
+const UNREAD: Over = Over("nobody reads its events");
+
+/// See the module.
+pub(super) struct Driver<N: Bus + Registry> {
+    outside: Arc<N>,
+    clock: Clock,
+    membership: Membership,
+    link_config: LinkConfig,
+    /// Writes and probes under way, each bounded in time.
+    answers: FuturesUnordered<Boxed<Event>>,
+    /// Begins to listen, until it does.
+    listening: Option<Boxed<N::Inbox>>,
+    inbox: Option<N::Inbox>,
+    /// While this node is in the view.
+    roads: Option<Roads>,
+    events: mpsc::Sender<NodeEvent>,
+    /// What does not fit into `events`: what one turn brought. Nothing more is read meanwhile, and views that follow
+    /// each other are one.
+    pending: VecDeque<NodeEvent>,
+    peers: Arc<Peers>,
+    authority: Authority,
+    metrics: Arc<NodeMetrics>,
+    /// It leaves then, or when all that was sent arrived.
+    leaves_at: Option<Millis>,
+    has_left: bool,
+    /// Why the registry refused a write; said once.
+    refusal: Option<String>,
+}
+
+impl<N: Bus + Registry> Driver<N> {
+    pub(super) fn new(
+        outside: Arc<N>,
+        options: NodeOptions,
+        events: mpsc::Sender<NodeEvent>,
+        peers: Arc<Peers>,
+        authority: Authority,
+        metrics: Arc<NodeMetrics>,
+    ) -> Self {
+        let NodeOptions { node, links, clock } = options;
+        let frame_bytes_max = links.frame_bytes_max.min(outside.frame_bytes_max());
+        Self {
+            membership: Membership::new(node, draw(), clock.now()),
+            outside,
+            clock,
+            link_config: LinkConfig { frame_bytes_max, ..links },
+            answers: FuturesUnordered::new(),
+            listening: None,
+            inbox: None,
+            roads: None,
+            events,
+            pending: VecDeque::new(),
+            peers,
+            authority,
+            metrics,
+            leaves_at: None,
+            has_left: false,
+            refusal: None,
+        }
+    }
+
+    /// Runs the node. What decides over life and death comes before what is only much.
+    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut batches: mpsc::Receiver<Taken>) {
+        let mut watch = self.outside.watch();
+        let mut connection = self.outside.connection();
+        let now = *connection.borrow_and_update();
+        self.connection(now);
+        let mut alarm = Alarm::new(self.clock);
+        loop {
+            alarm.set(self.due());
+            let turn = tokio::select! {
+                biased;
+                changed = connection.changed() => changed.map_err(|_| BUS_GONE).map(|()| {
+                    let now = *connection.borrow_and_update();
+                    self.connection(now);
+                }),
+                event = watch.next() => event.ok_or(REGISTRY_GONE).map(|event| self.step(Event::Registry(event))),
+                Some(event) = self.answers.next() => { self.answered(event); Ok(()) }
+                () = alarm.ring() => { self.tick(); Ok(()) }
+                Some(order) = orders.recv() => { self.order(order); Ok(()) }
+                inbox = maybe(&mut self.listening) => { self.listens(inbox); Ok(()) }
+                told = hand_on(&self.events, &mut self.pending), if !self.pending.is_empty() => told,
+                frame = receive(&mut self.inbox), if self.pending.is_empty() => {
+                    frame.ok_or(BUS_GONE).map(|frame| self.receive(&frame, &mut batches))
+                }
+                Some(taken) = batches.recv() => { self.send(Some(taken), &mut batches); Ok(()) }
+            };
+            self.leave_if_due(batches.is_empty());
+            if let Err(Over(reason)) = turn {
+                tracing::error!(reason, "this node ends");
+                return;
+            }
+            if self.has_ended() {
+                return;
+            }
+        }
+    }
+
+    /// Whether there is nothing more to do: it left, and said so.
+    fn has_ended(&self) -> bool {
+        self.has_left && self.pending.is_empty() && self.answers.is_empty()
+    }
+
+    fn due(&self) -> Millis {
+        let links = self.roads.as_ref().and_then(Roads::next_due);
+        let due = [links, self.leaves_at].into_iter().flatten().min().unwrap_or(Millis::MAX);
+        due.min(self.membership.next_due())
+    }
+
+    fn connection(&mut self, now: Connection) {
+        self.step(Event::Connection { is_up: now.is_up, losses: now.losses });
+    }
+
+    fn tick(&mut self) {
+        let now = self.clock.now();
+        if self.membership.next_due() <= now {
+            self.step(Event::Tick);
+        }
+        if let Some(roads) = &mut self.roads {
+            roads.tick(now);
+            self.metrics.links.send_replace(roads.stats());
+        }
+        self.settle();
+    }
+
+    /// The membership takes a step.
+    fn step(&mut self, event: Event) {
+        let mut actions = Vec::new();
+        self.membership.handle(self.clock.now(), event, &mut actions);
+        // First, so that nobody hears of what is not so yet.
+        self.authority.set(self.membership.online_until());
+        actions.into_iter().for_each(|action| self.carry_out(action));
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Create { request, key, value, time_to_live_ms } => {
+                let time_to_live = time_to_live_ms.map(Duration::from_millis);
+                self.ask(request, |outside| async move { outside.create(&key, value, time_to_live).await });
+            }
+            Action::Update { request, key, value, expected, time_to_live_ms } => {
+                let time_to_live = time_to_live_ms.map(Duration::from_millis);
+                self.ask(request, |outside| async move { outside.update(&key, value, expected, time_to_live).await });
+            }
+            Action::Delete { request, key, expected } => {
+                self.ask(request, |outside| async move { outside.delete(&key, expected).await });
+            }
+            Action::Probe { request, node } => self.probe(request, node),
+            Action::ViewChanged { old, new } => {
+                match &mut self.roads {
+                    Some(roads) if new.incarnation(roads.me().incarnation).is_some() => roads.follow(&new),
+                    _ => self.close(),
+                }
+                self.tell(NodeEvent::View { old, new });
+            }
+            Action::Joined(me) => self.joined(me),
+            Action::BecameIsland => {
+                tracing::warn!("this node is cut off from its cluster: what it owns rests until it is back");
+                self.metrics.islands.fetch_add(1, Ordering::Relaxed);
+                self.tell(NodeEvent::Island);
+            }
+            Action::BackOnline => {
+                tracing::info!("this node is sure of its cluster: it acts for what it owns");
+                self.tell(NodeEvent::Online);
+            }
+            Action::VotedOut => {
+                tracing::warn!("this node was voted out of its cluster");
+                self.metrics.voted_out.fetch_add(1, Ordering::Relaxed);
+                self.close();
+                self.tell(NodeEvent::VotedOut);
+            }
+            Action::Drained => self.tell(NodeEvent::Drained),
+            Action::Left => self.left(),
+        }
+    }
+
+    fn left(&mut self) {
+        self.close();
+        self.has_left = true;
+        self.tell(NodeEvent::Left);
+    }
+
+    fn joined(&mut self, me: Address) {
+        tracing::info!(number = me.number, "this node is in the cluster");
+        let mut roads = Roads::new(me, self.link_config, self.peers.clone(), self.metrics.clone());
+        roads.follow(self.membership.view());
+        self.roads = Some(roads);
+        self.inbox = None;
+        self.listening = Some(Box::pin(listen(self.outside.clone(), me)));
+        self.tell(NodeEvent::Joined(me));
+    }
+
+    /// This node is not in the view: it has no address and no links.
+    fn close(&mut self) {
+        (self.roads, self.listening, self.inbox) = (None, None, None);
+        self.metrics.links.send_replace(LinksStats::default());
+    }
+
+    fn listens(&mut self, inbox: N::Inbox) {
+        self.listening = None;
+        self.inbox = Some(inbox);
+        self.step(Event::Listening);
+    }
+
+    /// Writes, and tells the membership what came of it. It does not wait for longer.
+    fn ask<F>(&mut self, request: RequestRef, write: impl FnOnce(Arc<N>) -> F)
+    where
+        F: Future<Output = Written> + Send + 'static,
+    {
+        let write = tokio::time::timeout(Duration::from_millis(ANSWER_WITHIN_MS), write(self.outside.clone()));
+        self.answers.push(Box::pin(async move {
+            let outcome = write.await.unwrap_or_else(|_| Err(RegistryError::Unknown("no answer in time".to_owned())));
+            Event::Written { request, outcome }
+        }));
+    }
+
+    fn probe(&mut self, request: RequestRef, node: Address) {
+        let outside = self.outside.clone();
+        self.answers.push(Box::pin(async move {
+            let answer = tokio::time::timeout(Duration::from_millis(PROBE_EVERY_MS), outside.probe(node));
+            Event::Probed { request, probe: answer.await.unwrap_or(Probe::Unknown) }
+        }));
+    }
+
+    fn answered(&mut self, event: Event) {
+        if let Event::Written { outcome: Err(RegistryError::Refused(reason)), .. } = &event
+            && self.refusal.as_ref() != Some(reason)
+        {
+            tracing::error!(reason, "the registry refuses what this node writes");
+            self.refusal = Some(reason.clone());
+        }
+        self.step(event);
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::HandedOver { partition, epoch } => self.step(Event::HandedOver { partition, epoch }),
+            Order::Drain => self.step(Event::Drain),
+            Order::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
+            Order::Rejoin => self.step(Event::Rejoin { incarnation: draw() }),
+        }
+    }
+
+    fn leave_if_due(&mut self, is_all_taken: bool) {
+        let Some(at) = self.leaves_at else { return };
+        let is_flushed = is_all_taken && self.roads.as_ref().is_none_or(Roads::is_flushed);
+        if is_flushed || self.clock.now() >= at {
+            self.leaves_at = None;
+            self.step(Event::Leave);
+            // It was voted out before: there is nothing to leave.
+            if self.membership.number().is_none() && !self.has_left {
+                self.left();
+            }
+        }
+    }
+
+    /// Takes in frames, and then batches, which would never get their turn while frames keep coming.
+    fn receive(&mut self, first: &Bytes, batches: &mut mpsc::Receiver<Taken>) {
+        let now = self.clock.now();
+        let (Some(roads), Some(inbox)) = (&mut self.roads, &mut self.inbox) else { return };
+        roads.receive(now, first);
+        for _ in 1..TURN_MAX {
+            let Some(frame) = inbox.try_receive() else { break };
+            roads.receive(now, &frame);
+        }
+        self.send(None, batches);
+    }
+
+    fn send(&mut self, first: Option<Taken>, batches: &mut mpsc::Receiver<Taken>) {
+        let now = self.clock.now();
+        let more = std::iter::from_fn(|| batches.try_recv().ok()).take(TURN_MAX);
+        for taken in first.into_iter().chain(more) {
+            match &mut self.roads {
+                Some(roads) => roads.send(now, taken),
+                None => drop(self.metrics.batches_lost.fetch_add(1, Ordering::Relaxed)),
+            }
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let Some(mut roads) = self.roads.take() else { return };
+        let outside = self.outside.clone();
+        roads.settle(&*outside, |from, bytes| self.tell(NodeEvent::Batch { from, bytes }));
+        self.roads = Some(roads);
+    }
+
+    fn tell(&mut self, event: NodeEvent) {
+        if !self.pending.is_empty() {
+            return self.keep(event);
+        }
+        match self.events.try_send(event) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(event)) => {
+                self.metrics.events_full.fetch_add(1, Ordering::Relaxed);
+                self.keep(event);
+            }
+            // Whoever waits for room in them learns it, and the task ends.
+            Err(mpsc::error::TrySendError::Closed(event)) => self.keep(event),
+        }
+    }
+
+    fn keep(&mut self, event: NodeEvent) {
+        if let (Some(NodeEvent::View { new: last, .. }), NodeEvent::View { new, .. }) =
+            (self.pending.back_mut(), &event)
+        {
+            *last = new.clone();
+        } else {
+            self.pending.push_back(event);
+        }
+    }
+}
+
+impl<N: Bus + Registry> Drop for Driver<N> {
+    fn drop(&mut self) {
+        // However it ends, nobody renews the lease any more.
+        self.authority.set(None);
+    }
+}
+
+/// Listens as soon as that is possible.
+async fn listen<N: Bus>(outside: Arc<N>, me: Address) -> N::Inbox {
+    let mut told = BusError::Down;
+    loop {
+        match outside.listen(me).await {
+            Ok(inbox) => return inbox,
+            Err(error) if error == told || error == BusError::Down => {}
+            Err(error) => {
+                tracing::error!(%error, "this node cannot be reached by the others");
+                told = error;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(RETRY_MS)).await;
+    }
+}
+
+/// Hands on the first event that waits, once there is room.
+async fn hand_on(events: &mpsc::Sender<NodeEvent>, pending: &mut VecDeque<NodeEvent>) -> Result<(), Over> {
+    let room = events.reserve().await.map_err(|_| UNREAD)?;
+    if let Some(event) = pending.pop_front() {
+        room.send(event);
+    }
+    Ok(())
+}
+
+async fn maybe<T>(future: &mut Option<Boxed<T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn receive<I: Inbox>(inbox: &mut Option<I>) -> Option<Bytes> {
+    match inbox {
+        Some(inbox) => inbox.receive().await,
+        None => std::future::pending().await,
+    }
+}

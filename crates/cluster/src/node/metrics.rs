@@ -1,0 +1,41 @@
+//! What a node counts.
+
+use std::sync::atomic::AtomicU64;
+
+use tokio::sync::watch;
+
+use crate::link::LinksStats;
+
+/// What was counted since the start.
+#[derive(Debug)]
+pub struct NodeMetrics {
+    /// Batches not taken since [`LINK_BYTES_MAX`](super::LINK_BYTES_MAX) or
+    /// [`BATCHES_WAITING_MAX`](super::BATCHES_WAITING_MAX) was reached; they were given back.
+    pub outbound_full: AtomicU64,
+    /// Batches for nodes with which there is no link any more; they are lost.
+    pub batches_lost: AtomicU64,
+    /// Frames that the bus did not take; links send them again.
+    pub frames_unsent: AtomicU64,
+    /// Times that no frames were read since [`EVENTS_WAITING_MAX`](super::EVENTS_WAITING_MAX) events waited.
+    pub events_full: AtomicU64,
+    /// Times that this node became an island.
+    pub islands: AtomicU64,
+    /// Times that this node was voted out.
+    pub voted_out: AtomicU64,
+    /// Of the links, as of at most a second ago.
+    pub links: watch::Sender<LinksStats>,
+}
+
+impl Default for NodeMetrics {
+    fn default() -> Self {
+        Self {
+            outbound_full: AtomicU64::default(),
+            batches_lost: AtomicU64::default(),
+            frames_unsent: AtomicU64::default(),
+            events_full: AtomicU64::default(),
+            islands: AtomicU64::default(),
+            voted_out: AtomicU64::default(),
+            links: watch::Sender::new(LinksStats::default()),
+        }
+    }
+}

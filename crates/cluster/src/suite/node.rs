@@ -1,0 +1,237 @@
+//! What nodes at work do: batches between them, and who is in the view.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use muster_testenv::{Nats as Server, NatsSettings};
+
+use super::ground::{Ground, HubGround, Line, NatsGround, in_process, within};
+use super::player::{Player, batch};
+use crate::NodeNumber;
+use crate::hub::Faults;
+use crate::link::BATCH_BYTES_MAX;
+use crate::node::{LINK_BYTES_MAX, NotTaken, Order};
+
+/// Batches from each node to each other one.
+const BATCHES: u64 = 300;
+
+/// Players, each of which sees all and is sure of it.
+pub(super) async fn together(players: &mut [Player]) {
+    let count = players.len();
+    for player in players {
+        let is_so = |player: &Player| player.nodes.len() == count && player.is_online;
+        player.until("all nodes in the view", is_so).await;
+        assert!(player.node.authority().is_online());
+    }
+}
+
+async fn three(ground: &impl Ground) -> [Player; 3] {
+    let mut players = [Player::join(ground).await, Player::join(ground).await, Player::join(ground).await];
+    together(&mut players).await;
+    players
+}
+
+/// Everybody sends everybody so many more.
+async fn all_send(players: &mut [Player], count: u64) {
+    let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
+    for player in players {
+        let me = player.me;
+        for to in numbers.iter().filter(|to| **to != me) {
+            player.send(*to, count).await;
+        }
+    }
+}
+
+async fn all_receive(players: &mut [Player], count: u64) {
+    let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
+    for player in players {
+        let me = player.me;
+        for from in numbers.iter().filter(|from| **from != me) {
+            player.receives(*from, count).await;
+        }
+    }
+}
+
+pub(crate) async fn batches_between_three_nodes_arrive_in_order(ground: impl Ground) {
+    let mut players = three(&ground).await;
+    all_send(&mut players, BATCHES).await;
+    all_receive(&mut players, BATCHES).await;
+    let too_large = players[0].node.outbound().try_send(players[1].me, batch(0, BATCH_BYTES_MAX));
+    assert!(matches!(too_large, Err(NotTaken::TooLarge(_))), "{too_large:?}");
+}
+
+pub(crate) async fn a_node_that_is_gone_is_voted_out_and_its_links_end(ground: impl Ground) {
+    let [mut one, mut two, three] = three(&ground).await;
+    let (gone, authority) = (three.me, three.node.authority().clone());
+    drop(three);
+    for player in [&mut one, &mut two] {
+        player.until("a view without it", |player| !player.nodes.contains(&gone)).await;
+        let sent = player.node.outbound().try_send(gone, batch(0, 100));
+        assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
+        // Nobody waits for it.
+        within("no room to wait for", player.node.outbound().room(gone)).await;
+    }
+    assert!(!authority.is_online(), "nobody renews its lease");
+    let mut rest = [one, two];
+    all_send(&mut rest, 10).await;
+    all_receive(&mut rest, 10).await;
+}
+
+pub(crate) async fn what_was_said_before_leaving_arrives(ground: impl Ground) {
+    let [mut one, mut two, mut leaving] = three(&ground).await;
+    let gone = leaving.me;
+    leaving.send(one.me, BATCHES).await;
+    leaving.send(two.me, BATCHES).await;
+    leaving.order(Order::Leave).await;
+    leaving.until("it to leave", |player| player.has_left).await;
+    assert!(within("the end of the events", leaving.events.recv()).await.is_none());
+    assert!(!leaving.node.authority().is_online());
+    for player in [&mut one, &mut two] {
+        player.receives(gone, BATCHES).await;
+        player.until("a view without it", |player| !player.nodes.contains(&gone)).await;
+    }
+}
+
+pub(crate) async fn a_draining_node_gives_everything_away_and_goes(ground: impl Ground) {
+    let [mut one, mut two, mut draining] = three(&ground).await;
+    let gone = draining.me;
+    let drain = async {
+        draining.order(Order::Drain).await;
+        draining.until("it to be drained", |player| player.is_drained).await;
+        draining.order(Order::Leave).await;
+        draining.until("it to leave", |player| player.has_left).await;
+    };
+    // The others hand over meanwhile what was to move between them.
+    let is_gone = |player: &Player| !player.nodes.contains(&gone);
+    tokio::join!(drain, one.until("a view without it", is_gone), two.until("a view without it", is_gone));
+}
+
+pub(crate) async fn nodes_that_lose_the_bus_together_are_islands_and_go_on_with_nothing_lost(ground: impl Ground) {
+    let mut players = three(&ground).await;
+    all_send(&mut players, BATCHES / 3).await;
+    let lines: Vec<_> =
+        players.iter_mut().map(|player| std::mem::replace(&mut player.line, Box::new(NoLine))).collect();
+    lines.iter().for_each(|line| line.cut());
+    islands(&mut players, || lines.iter().for_each(|line| line.mend())).await;
+}
+
+/// A line that is another's to break.
+struct NoLine;
+
+impl Line for NoLine {
+    fn cut(&self) {}
+    fn mend(&self) {}
+    fn lose_answer(&self) {}
+}
+
+/// The bus is away, and comes back with `mend`. A third of the batches was sent before.
+async fn islands(players: &mut [Player], mend: impl FnOnce()) {
+    for player in players.iter_mut() {
+        player.until("an island", |player| player.islands > 0 && !player.is_online).await;
+        assert!(!player.node.authority().is_online());
+    }
+    all_send(players, BATCHES / 3).await;
+    mend();
+    together(players).await;
+    all_send(players, BATCHES / 3).await;
+    all_receive(players, BATCHES / 3 * 3).await;
+    for player in players {
+        assert_eq!(player.node.metrics().voted_out.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[test]
+fn nodes_whose_server_was_killed_go_on_with_nothing_lost() {
+    let server = Server::start(NatsSettings::default()).expect("a server");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let ground = NatsGround::at(server.url(), "killed");
+        let mut players = three(&ground).await;
+        all_send(&mut players, BATCHES / 3).await;
+        server.kill().expect("killed");
+        islands(&mut players, || server.start_again().expect("started")).await;
+    });
+}
+
+pub(crate) async fn a_node_cut_off_for_long_comes_again_as_another(ground: impl Ground) {
+    let [mut one, mut two, mut cut] = three(&ground).await;
+    let before = cut.me;
+    cut.line.cut();
+    cut.until("an island", |player| player.islands > 0 && !player.is_online).await;
+    for player in [&mut one, &mut two] {
+        player.until("a view without it", |player| !player.nodes.contains(&before)).await;
+        assert!(player.is_online, "{} is no island", player.me);
+    }
+    // What it says to those who voted it out is lost, and is no error yet: it does not know.
+    cut.send(one.me, 1).await;
+    cut.line.mend();
+    cut.until("it to hear of it", |player| player.is_voted_out).await;
+    let sent = cut.node.outbound().try_send(one.me, batch(0, 100));
+    assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
+    assert_eq!(cut.node.metrics().voted_out.load(Ordering::Relaxed), 1);
+    cut.order(Order::Rejoin).await;
+    let mut players = [one, two, cut];
+    together(&mut players).await;
+    assert!(players[2].me > before);
+    all_send(&mut players, BATCHES).await;
+    all_receive(&mut players, BATCHES).await;
+    assert!(!players[0].arrived.contains_key(&before));
+}
+
+pub(crate) async fn a_node_that_was_voted_out_can_leave(ground: impl Ground) {
+    let [mut one, _two, mut cut] = three(&ground).await;
+    let before = cut.me;
+    cut.line.cut();
+    one.until("a view without it", |player| !player.nodes.contains(&before)).await;
+    cut.line.mend();
+    cut.until("it to hear of it", |player| player.is_voted_out).await;
+    cut.order(Order::Leave).await;
+    cut.until("it to leave", |player| player.has_left).await;
+    assert!(within("the end of the events", cut.events.recv()).await.is_none());
+}
+
+pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground: impl Ground) {
+    const BYTES: usize = 48 * 1024;
+    let [mut one, mut two, mut slow] = three(&ground).await;
+    // Meanwhile nobody reads the events of the slow one.
+    let filling = async {
+        let mut taken = 0;
+        loop {
+            match one.node.outbound().try_send(slow.me, batch(taken, BYTES)) {
+                Ok(()) => taken += 1,
+                // The node has to get to look at them. Then only the slow one makes it wait.
+                Err(NotTaken::Full(_)) => {
+                    let room = one.node.outbound().room(slow.me);
+                    if tokio::time::timeout(Duration::from_secs(2), room).await.is_err() {
+                        return taken;
+                    }
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    let taken = within("a full link", filling).await;
+    assert!(taken as usize * BYTES > LINK_BYTES_MAX, "{taken} were taken");
+    assert!(one.node.metrics().outbound_full.load(Ordering::Relaxed) > 0);
+    assert!(slow.node.metrics().events_full.load(Ordering::Relaxed) > 0);
+    assert_eq!(one.node.metrics().links.borrow().congested, 1);
+
+    one.send(two.me, BATCHES).await;
+    two.receives(one.me, BATCHES).await;
+    assert!(slow.node.authority().is_online(), "it is slow, and no island");
+    slow.receives(one.me, taken).await;
+    within("room", one.node.outbound().room(slow.me)).await;
+}
+
+#[test]
+fn batches_arrive_in_order_over_a_bus_that_loses_and_delays() {
+    in_process(async |ground: HubGround| {
+        let mut players = three(&ground).await;
+        ground.0.set_faults(Faults { loss: 0.2, delay_max: Duration::from_millis(20) });
+        all_send(&mut players, BATCHES).await;
+        all_receive(&mut players, BATCHES).await;
+        assert!(ground.0.frames_lost() > 0);
+        let resent = players[0].node.metrics().links.borrow().sum.resent;
+        assert!(resent > 0);
+    });
+}
