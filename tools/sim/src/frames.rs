@@ -123,6 +123,8 @@ pub struct Encoder {
     pub tales: Tales,
     /// A planted bug: everything is encoded twice.
     pub is_wasteful: Cell<bool>,
+    /// Put behind every frame, if there is any.
+    pub mark: Cell<Option<u32>>,
 }
 
 impl Encoder {
@@ -130,7 +132,13 @@ impl Encoder {
     pub fn new(streams: &[StreamKey], parties: &[StreamKey]) -> Self {
         let numbered = streams.iter().cloned().zip(0..);
         let streams = numbered.chain(parties.iter().cloned().zip(PARTIES_FROM..)).collect();
-        Self { streams, events: RefCell::default(), tales: Tales::default(), is_wasteful: Cell::new(false) }
+        Self {
+            streams,
+            events: RefCell::default(),
+            tales: Tales::default(),
+            is_wasteful: Cell::new(false),
+            mark: Cell::new(None),
+        }
     }
 
     /// An event that was encoded more than once in the same encoding.
@@ -140,9 +148,14 @@ impl Encoder {
         decode(frame).map(|(_, said)| said)
     }
 
+    fn marked(&self, mut frame: Vec<u8>) -> Bytes {
+        frame.extend(self.mark.get().into_iter().flat_map(u32::to_le_bytes));
+        frame.into()
+    }
+
     fn event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Bytes {
         if event.stream.mode == mode::ROOM {
-            return self.tales.came_and_went(event, encoding);
+            return self.marked(self.tales.came_and_went(event, encoding));
         }
         let mut out = vec![encoding as u8, b'e'];
         let stream = self.streams.get(event.stream).copied().unwrap_or(StreamId::MAX);
@@ -152,7 +165,7 @@ impl Encoder {
             let number = if stream < PARTIES_FROM { version_of(presence) } else { who(presence) as u32 };
             out.extend(number.to_le_bytes());
         }
-        let frame = Bytes::from(out);
+        let frame = self.marked(out);
         if stream >= PARTIES_FROM {
             // Members come and go and come again: the same event may be another one.
             return frame;
@@ -170,7 +183,7 @@ impl Encode for Encoder {
             out.clear();
             payload.write(encoding, &mut out);
         }
-        out.into()
+        self.marked(out)
     }
 
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {

@@ -13,7 +13,7 @@ use muster_sim::crowd::{self, Crowd};
 use muster_sim::scenario::{Scenario, generate_on};
 use muster_sim::shrink::shrink;
 use muster_sim::world;
-use muster_sim::{links, nodes};
+use muster_sim::{links, nodes, takeover};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -51,6 +51,8 @@ enum Command {
     Links(Seeds),
     /// Who belongs to a cluster and owns what, while everything around fails
     Nodes(Seeds),
+    /// The live plane on nodes that die and join
+    Takeover(Seeds),
 }
 
 /// Which seeds of a simulation run.
@@ -76,6 +78,7 @@ fn main() -> Result<ExitCode> {
         Some(Command::Crowd(crowd)) => return crowd::run(&crowd).map(code),
         Some(Command::Links(seeds)) => return seeds.run("links", run_links).map(code),
         Some(Command::Nodes(seeds)) => return seeds.run("nodes", run_nodes).map(code),
+        Some(Command::Takeover(seeds)) => return seeds.run("takeover", run_takeover).map(code),
         None => {}
     }
     if let Some(seed) = arguments.seed {
@@ -109,6 +112,11 @@ fn run_links(seed: u64, prints: bool) -> Ran {
 
 fn run_nodes(seed: u64, prints: bool) -> Ran {
     let outcome = nodes::run(seed, None, prints);
+    (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
+}
+
+fn run_takeover(seed: u64, prints: bool) -> Ran {
+    let outcome = takeover::run(seed, None, prints);
     (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use muster_domain::{Error, ErrorKind};
 
-use super::local::{Local, OnStream};
+use super::local::{Coming, Local, OnStream, is_from};
 use super::message::{JoinRefusal, Joined, Reply, Up};
 use super::output::Output;
 use crate::place::{Partition, Place};
@@ -48,6 +48,8 @@ struct Beginning {
     stream: StreamKey,
     /// The join's; `None` if it listens only.
     serial: Option<u32>,
+    /// As what it comes, if its join says so.
+    coming: Option<Coming>,
     before: OnStream,
 }
 
@@ -87,9 +89,26 @@ impl Local {
     }
 
     /// The next question asks for more than there was before: to be there by a join, or to hear without.
-    pub(super) fn begins(&mut self, key: SessionKey, serial: Option<u32>, before: Option<Box<OnStream>>) {
+    pub(super) fn begins(
+        &mut self,
+        key: SessionKey,
+        join: Option<(u32, Option<Coming>)>,
+        before: Option<Box<OnStream>>,
+    ) {
         if let (Some(asked), Some(before)) = (&mut self.asked, before) {
-            asked.beginning = Some(Beginning { key, stream: before.stream.clone(), serial, before: *before });
+            let (stream, serial) = (before.stream.clone(), join.as_ref().map(|(serial, _)| *serial));
+            let coming = join.and_then(|(_, coming)| coming);
+            asked.beginning = Some(Beginning { key, stream, serial, coming, before: *before });
+        }
+    }
+
+    /// A join was refused: whatever is undone of what was begun behind it, it does not come back.
+    pub(super) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
+        let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
+        let begun = open.filter_map(|question| question.beginning.as_mut());
+        for Beginning { before, .. } in begun.filter(|begun| begun.key == key && begun.stream == *stream) {
+            before.present.take_if(|present| *present == serial);
+            before.hearing.take_if(|hearing| hearing.join == Some(serial));
         }
     }
 
@@ -97,13 +116,28 @@ impl Local {
     pub(super) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
         let Some(asked) = &mut self.asked else { return true };
         let Some(question) = asked.open.remove(&request) else { return false };
-        if let (Some(begun), Reply::Joined(Ok(Joined { presences, .. }))) = (&question.beginning, reply) {
-            self.rosters.show(&begun.stream, presences);
-        }
-        if let (Some(begun), Reply::Presences(presences, _)) = (&question.beginning, reply) {
-            self.rosters.show(&begun.stream, presences);
+        match (question.beginning, reply) {
+            (Some(begun), Reply::Joined(Ok(Joined { presences, is_new, .. }))) => {
+                self.show(&begun.stream, presences);
+                if *is_new {
+                    self.came(begun);
+                }
+            }
+            (Some(begun), Reply::Presences(presences, _)) => self.show(&begun.stream, presences),
+            _ => {}
         }
         true
+    }
+
+    /// A session was let in by this join, and by none before it.
+    fn came(&mut self, Beginning { key, stream, serial, coming, .. }: Beginning) {
+        self.change(key, &stream, |on| {
+            if let (Some(serial), Some(coming)) = (serial, coming)
+                && is_from(serial, on.shaped)
+            {
+                on.shape(serial, coming);
+            }
+        });
     }
 
     /// Answers the questions that nobody will answer any more, and undoes what they had begun, the latest first.
@@ -124,11 +158,11 @@ impl Local {
         }
     }
 
-    fn undo(&mut self, Beginning { key, stream, serial, before }: Beginning) {
+    fn undo(&mut self, Beginning { key, stream, serial, before, .. }: Beginning) {
         self.change(key, &stream, |on| match serial {
             Some(serial) => {
                 if on.present == Some(serial) {
-                    on.present = before.present;
+                    (on.present, on.shaped) = (before.present, before.shaped);
                     (on.hidden, on.persistence, on.status) = (before.hidden, before.persistence, before.status);
                 }
                 on.hearing.take_if(|hearing| hearing.join == Some(serial) && before.hearing.is_none());

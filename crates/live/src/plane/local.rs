@@ -1,16 +1,16 @@
-//! A shard's own sessions: what they are on, what they hear, and delivering it to them.
+//! A shard's own sessions: what they are on, what they hear, and what owners tell them.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
 use super::Map;
 use super::asked::Asked;
+use super::broadcast::Listeners;
 use super::lanes::{Dated, Lanes};
-use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Up};
+use super::message::{Down, JoinRefusal, Listener, LocalAudience, Reply, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
 use super::roster::Rosters;
@@ -18,9 +18,6 @@ use crate::outbox::Delivery;
 use crate::place::{Place, Routes};
 use crate::registry::{Registry, SessionKey};
 use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
-
-/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
-pub const SLICE_DELIVERIES: usize = 2_048;
 
 /// A session as its shard knows it.
 #[derive(Debug)]
@@ -40,7 +37,9 @@ pub(super) struct OnStream {
     pub stream: StreamKey,
     /// By which join it is there, or on its way.
     pub present: Option<u32>,
-    /// How it is there: as it came first, or changed itself last.
+    /// By which join it is there as it is: the first, or the last that changed it.
+    pub shaped: u32,
+    /// How it is there.
     pub hidden: bool,
     /// See [`Presence::persistence`].
     pub persistence: bool,
@@ -52,7 +51,13 @@ pub(super) struct OnStream {
 
 impl OnStream {
     pub(super) fn new(stream: StreamKey) -> Self {
-        Self { stream, present: None, hidden: false, persistence: false, status: None, hearing: None }
+        Self { stream, present: None, shaped: 0, hidden: false, persistence: false, status: None, hearing: None }
+    }
+
+    /// It is there as one of its joins says.
+    pub(super) fn shape(&mut self, serial: u32, coming: Coming) {
+        let Coming { hidden, persistence, status, .. } = coming;
+        (self.shaped, self.hidden, self.persistence, self.status) = (serial, hidden, persistence, status);
     }
 }
 
@@ -63,26 +68,6 @@ pub(super) struct Hearing {
     pub since: u32,
     /// The last join that asked for it: until it is let in, hearing depends on it. `None` if the session listened.
     pub join: Option<u32>,
-}
-
-/// A session with a stream, in broadcasts.
-#[derive(Clone, Copy, Debug)]
-struct Receiver {
-    key: SessionKey,
-    encoding: Encoding,
-    /// By which join or listen it hears: who left and came back does not receive what is from before.
-    serial: u32,
-}
-
-/// The rest of a broadcast too large for one slice.
-#[derive(Debug)]
-struct Job {
-    /// Who heard the stream when the broadcast was due.
-    receivers: Rc<[Receiver]>,
-    next: usize,
-    frames: Frames,
-    but: Option<SessionKey>,
-    delivery: Delivery,
 }
 
 /// How a session comes to a stream.
@@ -96,24 +81,6 @@ pub(super) struct Coming {
     pub replaces: bool,
 }
 
-/// What is done for a stream in its order.
-#[derive(Debug)]
-enum Work {
-    Broadcast(Job),
-    /// A session is taken off, behind what was broadcast before.
-    Removal(Listener),
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Listeners {
-    /// In which encoding, and by which join or listen.
-    pub sessions: IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
-    /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
-    snapshot: Option<Rc<[Receiver]>>,
-    /// Broadcasts in progress, in order.
-    jobs: VecDeque<Work>,
-}
-
 /// See the module.
 pub(super) struct Local {
     pub me: Place,
@@ -123,12 +90,12 @@ pub(super) struct Local {
     pub encode: Rc<dyn Encode>,
     pub sessions: Registry<Session>,
     pub lanes: Lanes,
-    slice_deliveries: usize,
+    pub slice_deliveries: usize,
     /// Presences in one event.
     pub event_max: usize,
     pub listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
-    busy: VecDeque<StreamKey>,
+    pub busy: VecDeque<StreamKey>,
     pub rosters: Rosters,
     /// Sessions that have come to a match or a party, which may have to leave others for it.
     pub arrivals: Vec<(SessionKey, StreamKey)>,
@@ -179,14 +146,14 @@ impl Local {
         coming: Coming,
         streams_max: usize,
     ) -> Result<(u32, Option<Listener>), JoinRefusal> {
-        let session = SessionRef { place: self.me, key };
+        let (session, listens) = (SessionRef { place: self.me, key }, coming.listens);
         let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
         if on.present.replace(serial).is_none() || coming.replaces {
-            (on.hidden, on.persistence, on.status) = (coming.hidden, coming.persistence, coming.status);
+            on.shape(serial, coming);
         }
         let listener = Listener { session, encoding, serial };
         match &mut on.hearing {
-            _ if !coming.listens => Ok((serial, None)),
+            _ if !listens => Ok((serial, None)),
             None => {
                 on.hearing = Some(Hearing { since: serial, join: Some(serial) });
                 self.count_hearer(stream);
@@ -245,11 +212,6 @@ impl Local {
         let session = self.sessions.get(key)?;
         let serial = session.streams.iter().find(|on| on.stream == *stream)?.hearing?.join?;
         Some(Listener { session: SessionRef { place: self.me, key }, encoding: session.encoding, serial })
-    }
-
-    /// Whether the owner has let a session hear a stream.
-    pub(super) fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
-        self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
     }
 
     /// Changes what a session has to do with a stream, and answers what that was.
@@ -329,15 +291,6 @@ impl Local {
         self.sessions.info(key).map(|info| info.session_id)
     }
 
-    fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
-        let Some(listeners) = self.listeners.get_mut(stream) else { return };
-        listeners.sessions.swap_remove(&key);
-        listeners.snapshot = None;
-        if listeners.sessions.is_empty() && listeners.jobs.is_empty() {
-            self.listeners.remove(stream);
-        }
-    }
-
     /// Sends down, or does at once what concerns this shard.
     pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
         if to == self.me {
@@ -372,6 +325,7 @@ impl Local {
             }
             Down::Misdirected { request } => self.give_up_one(request, out),
             Down::Refused { stream, session, serial, request, refusal } => {
+                self.forget_refused(session, &stream, serial);
                 // Unless it has come anew since, or was told to hear by something else.
                 self.change(session, &stream, |on| {
                     on.present.take_if(|present| *present == serial);
@@ -415,17 +369,9 @@ impl Local {
         }
     }
 
-    /// Takes a session off a stream, behind what is being broadcast there.
-    pub(super) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
-        match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
-            Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
-            None => self.removed(stream, listener),
-        }
-    }
-
     /// An owner took a session off a stream. If that asked anew meanwhile, once or more, it hears nothing until one of
     /// those lets it in again.
-    fn removed(&mut self, stream: &StreamKey, listener: Listener) {
+    pub(super) fn removed(&mut self, stream: &StreamKey, listener: Listener) {
         let key = listener.session.key;
         if self.listener(key, stream) == Some(listener) {
             self.forget(key, stream);
@@ -454,135 +400,11 @@ impl Local {
             self.hear(stream, key, listener.encoding, listener.serial);
         }
     }
-
-    pub(super) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
-        let listeners = self.listeners.entry(stream).or_default();
-        listeners.sessions.insert(key, (encoding, serial));
-        listeners.snapshot = None;
-    }
-
-    pub(super) fn fan_out(
-        &mut self,
-        stream: &StreamKey,
-        frames: Frames,
-        audience: LocalAudience,
-        delivery: Delivery,
-        out: &mut Output,
-    ) {
-        let Some(listeners) = self.listeners.get_mut(stream) else { return };
-        if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
-            if listeners.jobs.is_empty() {
-                self.busy.push_back(stream.clone());
-            }
-            listeners.put_off(frames, audience, delivery);
-            return;
-        }
-        let mut deliver = |key: SessionKey, encoding: Encoding| {
-            if let Some(frame) = frames.get(encoding) {
-                self.deliveries += 1;
-                out.deliveries.push((key, frame.clone(), delivery));
-            }
-        };
-        match audience {
-            LocalAudience::All => listeners.sessions.iter().for_each(|(key, (encoding, _))| deliver(*key, *encoding)),
-            LocalAudience::AllBut(but) => {
-                let others = listeners.sessions.iter().filter(|(key, _)| **key != but);
-                others.for_each(|(key, (encoding, _))| deliver(*key, *encoding));
-            }
-            LocalAudience::Only(keys) => {
-                for key in keys {
-                    if let Some((encoding, _)) = listeners.sessions.get(&key) {
-                        deliver(key, *encoding);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Goes on with one slice of a broadcast in progress. Answers whether there is more to do.
-    pub(super) fn run_slice(&mut self, out: &mut Output) -> bool {
-        let Some(stream) = self.busy.pop_front() else { return false };
-        let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
-        match listeners.jobs.front_mut() {
-            Some(Work::Broadcast(job)) => {
-                self.deliveries += deliver_slice(job, &listeners.sessions, self.slice_deliveries, out);
-                if job.next == job.receivers.len() {
-                    listeners.jobs.pop_front();
-                }
-            }
-            Some(Work::Removal(listener)) => {
-                let listener = *listener;
-                listeners.jobs.pop_front();
-                self.removed(&stream, listener);
-            }
-            None => {}
-        }
-        let Some(listeners) = self.listeners.get(&stream) else { return !self.busy.is_empty() };
-        if !listeners.jobs.is_empty() {
-            self.busy.push_back(stream);
-        } else if listeners.sessions.is_empty() {
-            self.listeners.remove(&stream);
-        }
-        !self.busy.is_empty()
-    }
-
-    /// Whether a broadcast is in progress.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.busy.is_empty()
-    }
-
-    /// Streams that sessions of this shard hear.
-    pub(super) fn heard_streams(&self) -> usize {
-        self.listeners.len()
-    }
-}
-
-/// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
-fn deliver_slice(
-    job: &mut Job,
-    sessions: &IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
-    max: usize,
-    out: &mut Output,
-) -> u64 {
-    let end = job.receivers.len().min(job.next + max);
-    let before = out.deliveries.len();
-    for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
-        // Who left meanwhile receives nothing any more.
-        let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
-        if still_hears
-            && job.but != Some(*key)
-            && let Some(frame) = job.frames.get(*encoding)
-        {
-            out.deliveries.push((*key, frame.clone(), job.delivery));
-        }
-    }
-    job.next = end;
-    (out.deliveries.len() - before) as u64
 }
 
 /// Whether a serial is this one or a later one. They go around the end.
-fn is_from(serial: u32, first: u32) -> bool {
+pub(super) fn is_from(serial: u32, first: u32) -> bool {
     serial.wrapping_sub(first) <= u32::MAX / 2
-}
-
-impl Listeners {
-    /// Puts a broadcast behind those in progress, for those who hear the stream now.
-    fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
-        let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {
-            key: *key,
-            encoding: *encoding,
-            serial: *serial,
-        };
-        let but = if let LocalAudience::AllBut(but) = &audience { Some(*but) } else { None };
-        let receivers = match (&self.snapshot, audience) {
-            (_, LocalAudience::Only(keys)) => {
-                keys.iter().filter_map(|key| self.sessions.get_key_value(key)).map(receiver).collect()
-            }
-            (Some(snapshot), _) => snapshot.clone(),
-            (None, _) => self.snapshot.insert(self.sessions.iter().map(receiver).collect()).clone(),
-        };
-        self.jobs.push_back(Work::Broadcast(Job { receivers, next: 0, frames, but, delivery }));
-    }
 }
 
 /// What a session had to do with a stream that it left.

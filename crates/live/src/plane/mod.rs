@@ -4,9 +4,11 @@
 //! waits. Messages from one shard to another arrive in the order in which they were sent; that is all it relies on.
 
 mod asked;
+mod broadcast;
 mod lanes;
 mod local;
 mod message;
+mod offer;
 mod options;
 mod output;
 mod owner;
@@ -23,8 +25,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub use broadcast::SLICE_DELIVERIES;
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
-pub use local::SLICE_DELIVERIES;
 use local::{Coming, Forgotten, Local, Session};
 pub use message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
@@ -179,6 +181,7 @@ impl Plane {
         let replaces = matches!(condition, Condition::Replace);
         let coming = Coming { hidden, persistence, status: status.clone(), listens, replaces };
         let before = self.local.before(key, &stream);
+        let again = before.is_some().then(|| coming.clone());
         let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
         let ((serial, listener), presence) = match (noted, self.local.presence(key)) {
             (Ok(noted), Some(presence)) => (noted, presence),
@@ -190,7 +193,7 @@ impl Plane {
         };
         let presence = Presence { hidden, persistence, status, ..presence };
         let join = Join { stream: stream.clone(), presence, listener, serial, condition, request };
-        self.local.begins(key, Some(serial), before);
+        self.local.begins(key, Some((serial, again)), before);
         self.send_up(now, self.local.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
     }
 
@@ -232,6 +235,7 @@ impl Plane {
             }
             Ok(None) => {
                 let Some(request) = request else { return };
+                self.local.begins(key, None, before);
                 let limit = self.config.snapshot_max;
                 self.send_up(now, owner, Up::List { request, stream, with_hidden: false, skip: 0, limit }, out);
             }
@@ -457,6 +461,7 @@ impl Plane {
             streams: &mut self.streams,
             parties: &mut self.parties,
             rooms: &mut self.rooms,
+            rebuilding: &mut self.rebuilding,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::broadcast::SLICE_DELIVERIES;
 use super::lanes::{DOWN_CREDITS, UP_CREDITS};
-use super::local::SLICE_DELIVERIES;
 use super::message::Condition;
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};

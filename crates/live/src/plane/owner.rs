@@ -1,5 +1,6 @@
 //! Streams as their owner keeps them: who is there, which shards hear them, and the order of what happens on them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
@@ -10,11 +11,12 @@ use super::message::{
 };
 use super::output::Output;
 use super::presences::{Here, Presences};
+use super::rebuild::Rebuilding;
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
-use crate::place::Place;
+use crate::place::{Partition, Place};
 use crate::rooms::Rooms;
 use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
@@ -115,6 +117,8 @@ pub(super) struct Owning<'a> {
     pub streams: &'a mut Streams,
     pub parties: &'a mut Parties,
     pub rooms: &'a mut Rooms,
+    /// Partitions about which nothing is done yet.
+    pub rebuilding: &'a mut BTreeMap<Partition, Rebuilding>,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
@@ -150,17 +154,24 @@ impl Owning<'_> {
             self.local.down(request.place, Down::Reply(request.id, Reply::Joined(Ok(joined))), self.out);
         }
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
+        let begins = listener.filter(|_| heard.is_none());
+        if let Some(listener) = begins {
+            // Before it is there: its place is to know what it is told, not more.
+            self.count_in(&key, listener);
+        }
         let presence = Arc::new(presence);
         let mut former = None;
         if changes {
             self.streams.presences += usize::from(is_new);
+            let stream = self.streams.map.entry(key.clone()).or_default();
             former = stream.presences.insert(presence.clone(), heard);
         }
-        if let Some(listener) = listener.filter(|_| heard.is_none()) {
-            if let Some(heard) = stream.presences.heard_mut(session) {
+        if let Some(listener) = begins {
+            let stream = self.streams.map.get_mut(&key);
+            if let Some(heard) = stream.and_then(|stream| stream.presences.heard_mut(session)) {
                 *heard = Some(listener.encoding);
             }
-            self.begin_listening(key.clone(), listener);
+            self.local.down(session.place, Down::Listening { stream: key.clone(), listener }, self.out);
         }
         if changes {
             self.announce(&key, Some(presence), former);
@@ -182,13 +193,18 @@ impl Owning<'_> {
     }
 
     fn begin_listening(&mut self, key: StreamKey, listener: Listener) {
+        self.count_in(&key, listener);
+        self.local.down(listener.session.place, Down::Listening { stream: key, listener }, self.out);
+    }
+
+    /// Counts a session that hears a stream from now on. The first of a place of another node brings it the roster.
+    fn count_in(&mut self, key: &StreamKey, listener: Listener) {
         let place = listener.session.place;
         let stream = self.streams.map.entry(key.clone()).or_default();
         let is_first = stream.count_listener(place, listener.encoding);
         if is_first && place.node() != self.local.me.node() {
-            self.send_roster(&key, place, false);
+            self.send_roster(key, place, false);
         }
-        self.local.down(listener.session.place, Down::Listening { stream: key, listener }, self.out);
     }
 
     /// A session goes from a stream, and from the party or room that it may belong to.

@@ -36,7 +36,7 @@ impl Plane {
         };
         let presence = Presence { persistence: false, ..presence };
         let ask = Box::new(ask(Member { presence, listener }));
-        self.local.begins(key, Some(listener.serial), before);
+        self.local.begins(key, Some((listener.serial, None)), before);
         let owner = self.local.routes.owner(stream.partition());
         self.send_up(now, owner, Up::Party { request: Some(request), stream, ask }, out);
     }

@@ -109,6 +109,11 @@ impl Pool {
 }
 
 impl Pool {
+    /// Whether nobody waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.matchmaker.is_empty() && !self.is_passing
+    }
+
     /// Another owns the pool, or does so anew: nobody waits here. The timer stays set, so that there is one.
     pub(super) fn clear(&mut self, config: crate::matchmaker::MatchmakerConfig) {
         *self = Self { is_timed: self.is_timed, ..Self::new(config) };

@@ -24,12 +24,12 @@ const PART_MAX: usize = 1_000;
 
 /// A partition that this place owns and does not know all of yet.
 pub(super) struct Rebuilding {
-    epoch: Epoch,
+    pub epoch: Epoch,
     /// Places that have not told all.
-    awaited: Vec<Place>,
-    streams: BTreeSet<StreamKey>,
+    pub awaited: Vec<Place>,
+    pub streams: BTreeSet<StreamKey>,
     /// What came meanwhile, in order.
-    held: VecDeque<(Place, Up)>,
+    pub held: VecDeque<(Place, Up)>,
 }
 
 impl Plane {

@@ -14,7 +14,11 @@ impl Plane {
     /// Who is there and who owns what from now on. Sessions of nodes that have gone leave everything that this place
     /// owns, as if they had closed; what was on its way there is lost, and questions to them are answered with a refusal
     /// that says to ask again. Partitions that have new owners are rebuilt there of what places know of their sessions;
-    /// parties and rooms end with their owner. A partition whose owner lives is not to be given to another.
+    /// parties and rooms end with their owner. A partition whose owner lives is only to be given to another if that
+    /// owner has offered it, see [`Self::offer`].
+    ///
+    /// To be called on the plane's own thread, once for each view from the first in which this node is, in their order;
+    /// views in between may be left out.
     pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Output) {
         let former = std::mem::replace(&mut self.local.routes, routes);
         let gone: Vec<Place> = former.places().iter().copied().filter(|place| !self.local.routes.has(*place)).collect();

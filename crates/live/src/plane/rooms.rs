@@ -93,7 +93,7 @@ impl Plane {
             session: Some((presence.session, presence.session_id)),
         };
         let what = RoomAction::Join(entry, listener);
-        self.local.begins(key, Some(listener.serial), before);
+        self.local.begins(key, Some((listener.serial, None)), before);
         self.ask_rooms(now, ToOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
     }
 
@@ -190,12 +190,13 @@ impl Owning<'_> {
                 Effect::Tell { room, to, event } => self.tell_room(room, to, event),
                 Effect::Lobby { view, delta } => self.tell_lobby(&view, delta),
                 Effect::Send(owner, message) => {
-                    let place = self.local.routes.owner(owner.partition());
+                    let (me, partition) = (self.local.me, owner.partition());
+                    let place = self.local.routes.owner(partition);
                     let ask = ToOwner::Across(owner, message);
-                    if place == self.local.me {
-                        to_self.push_back(ask);
-                    } else {
-                        self.local.up(place, Up::Rooms(Box::new(ask)), self.out);
+                    match self.rebuilding.get_mut(&partition) {
+                        _ if place != me => self.local.up(place, Up::Rooms(Box::new(ask)), self.out),
+                        Some(rebuilding) => rebuilding.held.push_back((me, Up::Rooms(Box::new(ask)))),
+                        None => to_self.push_back(ask),
                     }
                 }
             }

@@ -11,7 +11,21 @@ use crate::outbox::Delivery;
 use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, StreamKey};
 
 /// Those who may be seen on a stream.
-pub(super) type Roster = IndexMap<SessionRef, Presence, foldhash::fast::RandomState>;
+pub(super) type Roster = IndexMap<SessionRef, Known, foldhash::fast::RandomState>;
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Known {
+    presence: Presence,
+    /// To all who hear the stream; otherwise somebody was shown it before that.
+    is_told: bool,
+}
+
+impl Known {
+    fn told(presence: &Presence) -> (SessionRef, Self) {
+        (presence.session, Self { presence: presence.clone(), is_told: true })
+    }
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -31,21 +45,32 @@ impl Rosters {
     pub(super) fn change(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
         if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
             leaves.iter().for_each(|left| drop(roster.swap_remove(&left.session)));
-            roster.extend(joins.iter().map(|joined| (joined.session, joined.clone())));
-        }
-    }
-
-    /// A session is shown who is there, perhaps before that is told.
-    pub(super) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
-        if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
-            for shown in presences {
-                roster.entry(shown.session).or_insert_with(|| shown.clone());
-            }
+            roster.extend(joins.iter().map(Known::told));
         }
     }
 }
 
 impl Local {
+    /// A session is shown who is there, perhaps before that is told, perhaps by an owner that tells no more.
+    pub(super) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
+        if self.is_owned_here(stream) {
+            return;
+        }
+        if let Some(hearers) = self.rosters.0.get_mut(stream) {
+            // Whoever is shown them first is all who hear it here.
+            let is_told = hearers.roster.is_none();
+            let roster = hearers.roster.get_or_insert_default();
+            for shown in presences {
+                roster.entry(shown.session).or_insert_with(|| Known { presence: shown.clone(), is_told });
+            }
+        }
+    }
+
+    /// Whether a place of this node owns a stream.
+    fn is_owned_here(&self, stream: &StreamKey) -> bool {
+        self.routes.owner(stream.partition()).node() == self.me.node()
+    }
+
     pub(super) fn count_hearer(&mut self, stream: &StreamKey) {
         if self.asked.is_some() {
             self.rosters.0.entry(stream.clone()).or_default().count += 1;
@@ -79,25 +104,31 @@ impl Local {
             return None;
         }
         let incoming = std::mem::take(&mut hearers.incoming);
-        hearers.roster.replace(incoming.into_iter().map(|presence| (presence.session, presence)).collect())
+        hearers.roster.replace(incoming.iter().map(Known::told).collect())
     }
 
     /// A roster of a stream that a place of this node owns is needed no more.
     pub(super) fn keep_roster(&mut self, stream: &StreamKey) {
-        if self.routes.owner(stream.partition()).node() == self.me.node()
+        if self.is_owned_here(stream)
             && let Some(hearers) = self.rosters.0.get_mut(stream)
         {
             hearers.roster = None;
         }
     }
 
-    /// Tells those who hear a stream how its roster differs from what they know: who went first.
+    /// Tells those who hear a stream how its roster differs from what they know: who went first. Some may be told of
+    /// somebody whom they were shown before.
     pub(super) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Output) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
-        let changed = |from: &Roster, to: &Roster| -> Vec<Presence> {
-            from.values().filter(|presence| to.get(&presence.session) != Some(*presence)).cloned().collect()
+        let is_in = |roster: &Roster, presence: &Presence, told: bool| {
+            let known = roster.get(&presence.session).filter(|known| known.is_told || !told);
+            known.is_some_and(|known| known.presence == *presence)
         };
-        let (leaves, joins) = (changed(before, now), changed(now, before));
+        let presences = |roster: &'_ Roster, keep: &dyn Fn(&Presence) -> bool| -> Vec<Presence> {
+            roster.values().map(|known| &known.presence).filter(|presence| keep(presence)).cloned().collect()
+        };
+        let leaves = presences(before, &|presence| !is_in(now, presence, false));
+        let joins = presences(now, &|presence| !is_in(before, presence, true));
         if leaves.len() <= self.event_max && joins.len() <= self.event_max {
             return self.tell_event(stream, &joins, &leaves, out);
         }

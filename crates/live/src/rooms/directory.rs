@@ -21,8 +21,11 @@ use crate::session::Millis;
 /// Rooms that one search looks at; what it did not come to is on the next page.
 const LOOKED_AT_MAX: usize = 5_000;
 
-/// Revisions of a view in one epoch; JavaScript's numbers hold 2^29 such epochs.
-const EPOCH_REVISION_BITS: u32 = 24;
+/// Bits of a number that JavaScript keeps exact.
+const SAFE_BITS: u32 = 53;
+
+/// Bits of an epoch in its revisions. The others are for 48 days of changes every 250 ms in one epoch.
+const EPOCH_BITS: u32 = 29;
 
 /// The field with a room's path and all paths above it.
 const WITHIN: &str = "within";
@@ -47,7 +50,8 @@ pub(super) struct Directory {
 impl Directory {
     /// One that follows another: what is told of views has revisions that the other did not have.
     pub(super) fn following(epoch: Epoch) -> Self {
-        Self { lobby: Lobby::beginning(epoch.0 << EPOCH_REVISION_BITS), ..Self::default() }
+        let first = (epoch.0 % (1 << EPOCH_BITS)) << (SAFE_BITS - EPOCH_BITS);
+        Self { lobby: Lobby::beginning(first), ..Self::default() }
     }
 
     pub(super) fn views(&self) -> usize {

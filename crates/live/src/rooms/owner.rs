@@ -181,6 +181,13 @@ impl Rooms {
         }
     }
 
+    /// Of what there is something here.
+    pub fn owners(&self) -> impl Iterator<Item = Owner> {
+        let directory = self.directory.listed().next().map(|_| Owner::Directory);
+        let rooms = self.rooms.keys().map(|room| Owner::Room(*room));
+        rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
+    }
+
     /// Some owners are others now: what they kept here is forgotten, and no more players are sent to rooms that are gone.
     /// `directory` is since when the directory has its owner.
     pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {

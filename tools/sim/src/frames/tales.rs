@@ -4,7 +4,6 @@ use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use muster_live::rooms::{Event, LobbyDelta, ViewKey};
 use muster_live::stream::{Payload, PresenceEvent, SharedPayload};
 use muster_live::{Encoding, Millis, Presence, StreamKey};
@@ -60,7 +59,7 @@ impl Tales {
     }
 
     /// Who came and who went. In another encoding it is the same again.
-    pub fn came_and_went(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Bytes {
+    pub fn came_and_went(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Vec<u8> {
         let mut out = Vec::new();
         let is_same = |told: &&Told| {
             let has_same = |joins: &[Presence], leaves: &[Presence]| (joins, leaves) == (event.joins, event.leaves);
@@ -71,7 +70,7 @@ impl Tales {
         let last = self.all.borrow().last().filter(is_same).map(|told| told.say.clone());
         let tale = || Tale::CameAndWent(event.joins.to_vec(), event.leaves.to_vec());
         last.unwrap_or_else(|| self.push(event.stream, tale())).write(encoding, &mut out);
-        out.into()
+        out
     }
 
     fn check_budget(&self, stream: &StreamKey, delta: &LobbyDelta) {

@@ -71,6 +71,11 @@ impl Messages {
         })
     }
 
+    /// What was sent so far may be lost.
+    pub fn excuse(&mut self) {
+        self.all[self.checked..].iter_mut().for_each(|message| message.due.clear());
+    }
+
     /// Someone receives a message. Answers whether it is meant for everybody.
     pub fn received(&mut self, id: u32, stream: StreamId, who: Who) -> Checked<bool> {
         let known = self.all.get_mut(id as usize).filter(|message| message.stream == stream);

@@ -28,12 +28,16 @@ impl Watching {
         Ok(())
     }
 
-    /// A change. None may be missed behind the page, and those from before it are in it.
+    /// A change. None may be missed behind the page, and those from before it are in it. Where all begins anew, what was
+    /// known is forgotten.
     pub fn told(&mut self, delta: &LobbyDelta) -> Checked {
         let Some(rooms) = self.rooms.as_mut().filter(|_| delta.revision > self.revision) else { return Ok(()) };
-        ensure(Check::Lobby, delta.revision == self.revision + 1, || {
+        ensure(Check::Lobby, delta.anew || delta.revision == self.revision + 1, || {
             format!("change {} is told behind {}", delta.revision, self.revision)
         })?;
+        if delta.anew {
+            rooms.clear();
+        }
         self.revision = delta.revision;
         delta.gone.iter().for_each(|room| drop(rooms.remove(room)));
         rooms.extend(delta.rooms.iter().map(|room| (room.id, room.clone())));

@@ -1,7 +1,9 @@
 //! Several nodes, each with shards, that learn at different times who is there.
 
 mod crash;
+mod cut;
 mod epochs;
+mod offers;
 mod owners;
 mod rooms;
 

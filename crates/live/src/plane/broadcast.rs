@@ -1,0 +1,202 @@
+//! Delivering to sessions of a shard what a stream's owner tells: at once, or in slices where many hear it.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+
+use super::local::Local;
+use super::message::{Frames, Listener, LocalAudience};
+use super::output::Output;
+use crate::outbox::Delivery;
+use crate::registry::SessionKey;
+use crate::stream::{Encoding, StreamKey};
+
+/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
+pub const SLICE_DELIVERIES: usize = 2_048;
+
+/// A session with a stream, in broadcasts.
+#[derive(Clone, Copy, Debug)]
+struct Receiver {
+    key: SessionKey,
+    encoding: Encoding,
+    /// By which join or listen it hears: who left and came back does not receive what is from before.
+    serial: u32,
+}
+
+/// The rest of a broadcast too large for one slice.
+#[derive(Debug)]
+struct Job {
+    /// Who heard the stream when the broadcast was due.
+    receivers: Rc<[Receiver]>,
+    next: usize,
+    frames: Frames,
+    but: Option<SessionKey>,
+    delivery: Delivery,
+}
+
+/// What is done for a stream in its order.
+#[derive(Debug)]
+enum Work {
+    Broadcast(Job),
+    /// A session is taken off, behind what was broadcast before.
+    Removal(Listener),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    /// In which encoding, and by which join or listen.
+    pub sessions: IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
+    /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
+    snapshot: Option<Rc<[Receiver]>>,
+    /// Broadcasts in progress, in order.
+    jobs: VecDeque<Work>,
+}
+
+impl Local {
+    /// Whether the owner has let a session hear a stream.
+    pub(super) fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
+        self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
+    }
+
+    pub(super) fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
+        let Some(listeners) = self.listeners.get_mut(stream) else { return };
+        listeners.sessions.swap_remove(&key);
+        listeners.snapshot = None;
+        if listeners.sessions.is_empty() && listeners.jobs.is_empty() {
+            self.listeners.remove(stream);
+        }
+    }
+
+    pub(super) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
+        let listeners = self.listeners.entry(stream).or_default();
+        listeners.sessions.insert(key, (encoding, serial));
+        listeners.snapshot = None;
+    }
+
+    pub(super) fn fan_out(
+        &mut self,
+        stream: &StreamKey,
+        frames: Frames,
+        audience: LocalAudience,
+        delivery: Delivery,
+        out: &mut Output,
+    ) {
+        let Some(listeners) = self.listeners.get_mut(stream) else { return };
+        if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
+            if listeners.jobs.is_empty() {
+                self.busy.push_back(stream.clone());
+            }
+            listeners.put_off(frames, audience, delivery);
+            return;
+        }
+        let mut deliver = |key: SessionKey, encoding: Encoding| {
+            if let Some(frame) = frames.get(encoding) {
+                self.deliveries += 1;
+                out.deliveries.push((key, frame.clone(), delivery));
+            }
+        };
+        match audience {
+            LocalAudience::All => listeners.sessions.iter().for_each(|(key, (encoding, _))| deliver(*key, *encoding)),
+            LocalAudience::AllBut(but) => {
+                let others = listeners.sessions.iter().filter(|(key, _)| **key != but);
+                others.for_each(|(key, (encoding, _))| deliver(*key, *encoding));
+            }
+            LocalAudience::Only(keys) => {
+                for key in keys {
+                    if let Some((encoding, _)) = listeners.sessions.get(&key) {
+                        deliver(key, *encoding);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a session off a stream, behind what is being broadcast there.
+    pub(super) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
+        match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
+            Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
+            None => self.removed(stream, listener),
+        }
+    }
+
+    /// Goes on with one slice of a broadcast in progress. Answers whether there is more to do.
+    pub(super) fn run_slice(&mut self, out: &mut Output) -> bool {
+        let Some(stream) = self.busy.pop_front() else { return false };
+        let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
+        match listeners.jobs.front_mut() {
+            Some(Work::Broadcast(job)) => {
+                self.deliveries += deliver_slice(job, &listeners.sessions, self.slice_deliveries, out);
+                if job.next == job.receivers.len() {
+                    listeners.jobs.pop_front();
+                }
+            }
+            Some(Work::Removal(listener)) => {
+                let listener = *listener;
+                listeners.jobs.pop_front();
+                self.removed(&stream, listener);
+            }
+            None => {}
+        }
+        let Some(listeners) = self.listeners.get(&stream) else { return !self.busy.is_empty() };
+        if !listeners.jobs.is_empty() {
+            self.busy.push_back(stream);
+        } else if listeners.sessions.is_empty() {
+            self.listeners.remove(&stream);
+        }
+        !self.busy.is_empty()
+    }
+
+    /// Whether a broadcast is in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.busy.is_empty()
+    }
+
+    /// Streams that sessions of this shard hear.
+    pub(super) fn heard_streams(&self) -> usize {
+        self.listeners.len()
+    }
+}
+
+impl Listeners {
+    /// Puts a broadcast behind those in progress, for those who hear the stream now.
+    fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
+        let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {
+            key: *key,
+            encoding: *encoding,
+            serial: *serial,
+        };
+        let but = if let LocalAudience::AllBut(but) = &audience { Some(*but) } else { None };
+        let receivers = match (&self.snapshot, audience) {
+            (_, LocalAudience::Only(keys)) => {
+                keys.iter().filter_map(|key| self.sessions.get_key_value(key)).map(receiver).collect()
+            }
+            (Some(snapshot), _) => snapshot.clone(),
+            (None, _) => self.snapshot.insert(self.sessions.iter().map(receiver).collect()).clone(),
+        };
+        self.jobs.push_back(Work::Broadcast(Job { receivers, next: 0, frames, but, delivery }));
+    }
+}
+
+/// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
+fn deliver_slice(
+    job: &mut Job,
+    sessions: &IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
+    max: usize,
+    out: &mut Output,
+) -> u64 {
+    let end = job.receivers.len().min(job.next + max);
+    let before = out.deliveries.len();
+    for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
+        // Who left meanwhile receives nothing any more.
+        let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
+        if still_hears
+            && job.but != Some(*key)
+            && let Some(frame) = job.frames.get(*encoding)
+        {
+            out.deliveries.push((*key, frame.clone(), job.delivery));
+        }
+    }
+    job.next = end;
+    (out.deliveries.len() - before) as u64
+}

@@ -1,0 +1,98 @@
+//! Planted bugs, between places and what they are told.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use muster_live::plane::{Down, Message, Up};
+use muster_live::rooms::{Across, ToOwner};
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A new owner is not told of a session that hears a stream.
+    LoseStanding,
+    /// A new owner is told of a session twice.
+    DoubleStanding,
+    /// A new owner never hears that a place has told all.
+    LoseFence,
+    /// A place is not told who is there by the new owner.
+    LoseRoster,
+    /// The roster of a new owner lacks somebody.
+    CutRoster,
+    /// What ends with its owner is not told to have ended.
+    KeepClosed,
+    /// A new desk is not told of a room that it is to fill.
+    LoseFilling,
+    /// A new directory goes on as if it were the one before.
+    KeepListed,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::LoseStanding,
+        Self::DoubleStanding,
+        Self::LoseFence,
+        Self::LoseRoster,
+        Self::CutRoster,
+        Self::KeepClosed,
+        Self::LoseFilling,
+        Self::KeepListed,
+    ];
+}
+
+/// A fault that strikes once, at one of its first occasions.
+pub(super) struct Faults {
+    fault: Option<Fault>,
+    occasions: u32,
+}
+
+impl Faults {
+    pub(super) fn new(fault: Option<Fault>, seed: u64) -> Self {
+        Self { fault, occasions: Rng::with_seed(seed).u32(1..=3) }
+    }
+
+    fn strikes(&mut self, fault: Fault) -> bool {
+        if self.fault != Some(fault) || self.occasions == 0 {
+            return false;
+        }
+        self.occasions -= 1;
+        self.occasions == 0
+    }
+
+    /// Whether somebody does not hear something that ends, or begins anew.
+    pub(super) fn silences(&mut self, is_end: bool, is_anew: bool) -> bool {
+        is_end && self.strikes(Fault::KeepClosed) || is_anew && self.strikes(Fault::KeepListed)
+    }
+
+    /// Puts a message on its way.
+    pub(super) fn put(&mut self, queue: &mut VecDeque<Message>, mut message: Message) {
+        match &mut message {
+            Message::Up(Up::Rebuild { standings, .. }) => {
+                if standings.iter().any(|standing| standing.presence.is_some()) && self.strikes(Fault::LoseStanding) {
+                    standings.retain(|standing| standing.presence.is_none());
+                }
+                if standings.iter().any(|standing| standing.listener.is_some()) && self.strikes(Fault::DoubleStanding) {
+                    let again = standings.clone();
+                    standings.extend(again);
+                }
+            }
+            Message::Up(Up::Fence { .. }) if self.strikes(Fault::LoseFence) => return,
+            Message::Down(Down::Roster { presences, is_anew: true, .. }) => {
+                if self.strikes(Fault::LoseRoster) {
+                    return;
+                }
+                if !presences.is_empty() && self.strikes(Fault::CutRoster) {
+                    presences.pop();
+                }
+            }
+            Message::Up(Up::Rooms(ask)) | Message::Dated(_, Up::Rooms(ask))
+                if matches!(**ask, ToOwner::Across(_, Across::Filling { .. })) && self.strikes(Fault::LoseFilling) =>
+            {
+                return;
+            }
+            _ => {}
+        }
+        queue.push_back(message);
+    }
+}

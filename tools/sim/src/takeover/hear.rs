@@ -1,0 +1,171 @@
+//! What sessions and places are told, held against what sessions did.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::{Place, Presence, SessionRef};
+
+use super::act::session_id;
+use super::world::{Asked, World};
+use crate::frames::{Said, StreamId, Version, decode, version_of};
+use crate::model::{Period, Tie};
+use crate::scenario::{PARTIES_FROM, Who};
+use crate::violation::{Check, Checked, Violation, ensure};
+
+impl World {
+    /// A question is answered.
+    pub(super) fn answer(&mut self, place: Place, request: u64, reply: Reply) -> Checked {
+        self.trace.step(|| format!("  answer to {place:?}/{request}: {reply:?}"), &[request]);
+        let Some(asked) = self.asked.remove(&(place, request)) else {
+            let detail = format!("nobody waits for the answer to question {request} of {place:?}");
+            return Err(Violation { check: Check::Answers, detail });
+        };
+        match (asked, reply) {
+            (Asked::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
+                let tie = self.tie(who, stream)?;
+                tie.join_answered(version, outcome.is_ok());
+                let is_current = tie.epoch == epoch;
+                let still_hears = is_current && tie.answered().hears && tie.period.is_none();
+                match outcome {
+                    Ok(joined) if is_current && listens => self.shown(who, stream, &joined.presences, true),
+                    // What it asked for in between was granted.
+                    Err(refusal) if still_hears && refusal != JoinRefusal::Closed => {
+                        self.shown(who, stream, &[], false)
+                    }
+                    _ => Ok(()),
+                }
+            }
+            (Asked::Listen { who, stream, epoch }, Reply::Presences(presences, _)) => {
+                let tie = self.tie(who, stream)?;
+                tie.listen_answered(request, true);
+                if tie.epoch == epoch { self.shown(who, stream, &presences, true) } else { Ok(()) }
+            }
+            (Asked::Listen { who, stream, .. }, Reply::Joined(Err(_))) => {
+                self.tie(who, stream)?.listen_answered(request, false);
+                Ok(())
+            }
+            (Asked::Party(asked), reply) => self.party_answered(asked, &reply),
+            (Asked::Rooms(asked), reply) => self.rooms_answered(asked, reply),
+            (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
+        }
+    }
+
+    fn tie(&mut self, who: Who, stream: StreamId) -> Checked<&mut Tie> {
+        let client = self.clients.get_mut(&who);
+        let unknown = || Violation { check: Check::Stray, detail: format!("there is no session {who}") };
+        client.map(|client| client.ties.entry(stream).or_default()).ok_or_else(unknown)
+    }
+
+    /// A session is shown who is on a stream: all, or only those who come from now on.
+    fn shown(&mut self, who: Who, stream: StreamId, presences: &[Presence], is_whole: bool) -> Checked {
+        let mut view = BTreeMap::new();
+        for presence in presences {
+            let version = version_of(presence);
+            let known = self.appearance(version, stream)?;
+            ensure(Check::Presences, session_id(known) == presence.session_id, || {
+                format!("{known} is no {presence:?}")
+            })?;
+            let doubled = view.insert(known, version);
+            ensure(Check::Presences, doubled.is_none(), || format!("session {known} is shown twice on {stream}"))?;
+        }
+        self.periods += 1;
+        let id = self.periods;
+        let period = &mut self.tie(who, stream)?.period;
+        match period {
+            None => {
+                let (is_cut, is_loose) = (!is_whole, !is_whole);
+                *period = Some(Period { id, view, is_cut, is_loose, place: Default::default() });
+            }
+            Some(period) if is_whole => {
+                period.view = view;
+                (period.is_cut, period.is_loose) = (false, true);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn appearance(&self, version: Version, stream: StreamId) -> Checked<Who> {
+        let known = self.appearances.get((version as usize).wrapping_sub(1)).filter(|(_, on)| *on == stream);
+        let unknown = || format!("nobody appeared as {version} on stream {stream}");
+        known.map(|(who, _)| *who).ok_or_else(|| Violation { check: Check::Presences, detail: unknown() })
+    }
+
+    /// A frame for a session.
+    pub(super) fn deliver(&mut self, at: SessionRef, frame: &Bytes) -> Checked {
+        let marked = frame.split_last_chunk().map(|(frame, mark)| (frame, u32::from_le_bytes(*mark)));
+        let (frame, mark) = marked.unwrap_or_default();
+        let (Some(who), Some((encoding, said))) = (self.by_ref.get(&at).copied(), decode(frame)) else {
+            return Err(Violation { check: Check::Stray, detail: format!("{at:?} receives {frame:?}") });
+        };
+        self.trace.bytes(|| format!("  session {who} hears {said:?}"), frame);
+        let client = &self.clients[&who];
+        ensure(Check::Stray, client.is_open, || format!("session {who} is closed and receives {said:?}"))?;
+        ensure(Check::Stray, client.encoding == encoding, || format!("session {who} receives {encoding:?}"))?;
+        match &said {
+            Said::Party(party, word) => self.hear_of_party(who, *party, word),
+            Said::Event { stream, joins, leaves } if *stream >= PARTIES_FROM => {
+                self.hear_of_members(who, *stream, joins, leaves)
+            }
+            Said::Message(stream, id) => {
+                self.check_hears(who, *stream, &said)?;
+                self.messages.received(*id, *stream, who)?;
+                self.put_in_order(who, *stream, &frame[1..], mark)
+            }
+            Said::Event { stream, joins, leaves } => {
+                self.check_hears(who, *stream, &said)?;
+                self.put_in_order(who, *stream, &frame[1..], mark)?;
+                self.conclude(who, *stream, joins, leaves)
+            }
+            Said::Tale(number) => self.hear_tale(who, *number),
+            Said::Push(_) => Ok(()),
+        }
+    }
+
+    fn check_hears(&mut self, who: Who, stream: StreamId, said: &Said) -> Checked {
+        let hears = usize::from(stream) < self.streams.len() && self.tie(who, stream)?.period.is_some();
+        ensure(Check::Stray, hears, || format!("session {who} does not hear stream {stream}, and receives {said:?}"))
+    }
+
+    /// One order for all, for as long as the stream has one owner: then some may have missed the last of it. How a place
+    /// differs from what it knew, no other hears.
+    fn put_in_order(&mut self, who: Who, stream: StreamId, content: &[u8], mark: u32) -> Checked {
+        let (view, is_difference) = (mark >> 1, mark & 1 == 1);
+        let epoch = self.cluster.epoch_of(view as usize, &self.streams[usize::from(stream)]);
+        let is_other = self.heard_of.insert((stream, who), epoch) != Some(epoch);
+        let tie = self.clients.get_mut(&who).and_then(|client| client.ties.get_mut(&stream));
+        let Some(period) = tie.and_then(|tie| tie.period.as_mut()) else { return Ok(()) };
+        if is_other || is_difference {
+            period.place = Default::default();
+        }
+        match is_difference {
+            true => Ok(()),
+            false => self.orders[usize::from(stream)].heard(who, &mut period.place, content, true),
+        }
+    }
+
+    /// A session changes its mind about who is on a stream: who went goes first.
+    fn conclude(&mut self, who: Who, stream: StreamId, joins: &[Version], leaves: &[Version]) -> Checked {
+        let known = |versions: &[Version]| -> Checked<Vec<(Version, Who)>> {
+            versions.iter().map(|version| Ok((*version, self.appearance(*version, stream)?))).collect()
+        };
+        let (joins, leaves) = (known(joins)?, known(leaves)?);
+        let is_merged = self.is_merged;
+        let Some(period) = &mut self.tie(who, stream)?.period else { return Ok(()) };
+        let is_strict = !is_merged && !period.is_cut && !period.is_loose;
+        for (version, other) in leaves {
+            let was = period.view.remove(&other);
+            ensure(Check::Conclusions, !is_strict || was == Some(version), || {
+                format!("session {who} hears that {version} left stream {stream}, and knew of {was:?} there")
+            })?;
+        }
+        for (version, other) in joins {
+            let was = period.view.insert(other, version);
+            ensure(Check::Conclusions, !is_strict || was.is_none(), || {
+                format!("session {who} hears that {version} came to stream {stream}, and knew of {was:?} there")
+            })?;
+        }
+        Ok(())
+    }
+}

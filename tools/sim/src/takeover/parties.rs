@@ -1,0 +1,143 @@
+//! Parties in a cluster: they end with their owner, and until then both sides agree on who is in.
+
+use std::collections::BTreeSet;
+
+use muster_domain::Timestamp;
+use muster_live::party::{self, Label, Request, Settings};
+use muster_live::plane::{JoinRefusal, Reply};
+
+use super::world::{Asked, World};
+use crate::frames::{PartyWord, StreamId, Version, who as who_is};
+use crate::scenario::{PARTIES_FROM, Who};
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// What was asked of a party.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartyAsked {
+    who: Who,
+    party: StreamId,
+    makes: bool,
+    generation: u64,
+}
+
+/// What a session has to do with a party, as the session knows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PartyTie {
+    /// It has asked to be in, and not left since.
+    may_hear: bool,
+    /// Grows whenever it goes or is put out.
+    generation: u64,
+    /// Who is in, as it concludes; `None` while it is not in.
+    view: Option<BTreeSet<Who>>,
+}
+
+impl PartyTie {
+    pub(super) fn go(&mut self) {
+        self.may_hear = false;
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.generation += 1;
+        self.view = None;
+    }
+}
+
+impl World {
+    pub(super) fn act_in_party(&mut self, who: Who) -> Checked {
+        let number = self.rng.usize(0..self.parties.len());
+        let (party, stream) = (PARTIES_FROM + number as StreamId, self.parties[number].clone());
+        let at = self.clients[&who].at;
+        let act = self.rng.u8(0..10);
+        self.trace.line(|| format!("session {who}, party {party}: {act}"));
+        let tie = self.party_ties.entry((party, who)).or_default();
+        if act < 3 {
+            tie.go();
+            return self.step(at.place, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop);
+        }
+        tie.may_hear = true;
+        let asked = PartyAsked { who, party, makes: act < 6, generation: tie.generation };
+        let Some(request) = self.ask(at.place, Asked::Party(asked)) else { return Ok(()) };
+        let settings = Settings { open: true, hidden: false, label: Label::default() };
+        self.step(at.place, |plane, now, out| {
+            let ask = |member| match asked.makes {
+                true => Request::Create { leader: member, settings, max_size: 0, created_at: Timestamp(0) },
+                false => Request::Join(member),
+            };
+            plane.come_to_party(now, at.key, stream, ask, request, out);
+        })
+    }
+
+    pub(super) fn party_answered(&mut self, asked: PartyAsked, reply: &Reply) -> Checked {
+        let PartyAsked { who, party, makes, generation } = asked;
+        match reply {
+            Reply::Party(Ok(party::Reply::Done)) if makes => {
+                let tie = self.party_ties.entry((party, who)).or_default();
+                if tie.generation == generation {
+                    tie.view.get_or_insert_with(|| BTreeSet::from([who]));
+                }
+                Ok(())
+            }
+            Reply::Party(_) | Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable)) => Ok(()),
+            reply => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
+        }
+    }
+
+    fn check_may_hear(&mut self, who: Who, party: StreamId) -> Checked<&mut PartyTie> {
+        let tie = self.party_ties.entry((party, who)).or_default();
+        ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in party {party}, and hears of it"))?;
+        Ok(tie)
+    }
+
+    pub(super) fn hear_of_party(&mut self, who: Who, party: StreamId, word: &PartyWord) -> Checked {
+        if self.cluster.faults.silences(*word == PartyWord::Closed, false) {
+            return Ok(());
+        }
+        match word {
+            PartyWord::Admitted(members) => {
+                self.check_may_hear(who, party)?.view = Some(members.iter().copied().collect());
+            }
+            // It may cross its leaving.
+            PartyWord::Closed => self.party_ties.entry((party, who)).or_default().end(),
+            PartyWord::Said(_) | PartyWord::Other => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn hear_of_members(
+        &mut self,
+        who: Who,
+        party: StreamId,
+        joins: &[Version],
+        leaves: &[Version],
+    ) -> Checked {
+        let view = self.check_may_hear(who, party)?.view.get_or_insert_default();
+        view.retain(|other| !leaves.contains(&(*other as Version)));
+        view.extend(joins.iter().map(|other| *other as Who));
+        Ok(())
+    }
+
+    /// At rest: owners, places and sessions agree on who is in.
+    pub(super) fn check_parties(&self) -> Checked {
+        let mut peopled = 0;
+        for (party, stream) in (PARTIES_FROM..).zip(&self.parties) {
+            let owner = &self.cluster.planes[&self.cluster.owner(stream)];
+            let members: BTreeSet<Who> = owner.owned_presences(stream).map(who_is).collect();
+            peopled += usize::from(!members.is_empty());
+            let open = self.clients.iter().filter(|(_, client)| client.is_open);
+            let hears = open.filter(|(_, client)| self.cluster.planes[&client.at.place].hears(client.at.key, stream));
+            let hearing: BTreeSet<Who> = hears.map(|(who, _)| *who).collect();
+            ensure(Check::Presences, hearing == members, || {
+                format!("in party {party} are {members:?}, and by their places {hearing:?}")
+            })?;
+            for ((_, who), tie) in self.party_ties.range((party, 0)..=(party, Who::MAX)) {
+                let (view, should) = (tie.view.as_ref(), members.contains(who).then_some(&members));
+                ensure(Check::Conclusions, view == should, || {
+                    format!("session {who} takes {view:?} to be in party {party}, it is {should:?}")
+                })?;
+            }
+        }
+        let parties: usize = self.cluster.planes.values().map(|plane| plane.stats().parties).sum();
+        ensure(Check::Presences, parties == peopled, || format!("{parties} parties, and {peopled} with members"))
+    }
+}

@@ -1,0 +1,131 @@
+//! Rest: everything has arrived, every place knows the last view, and what planes hold is compared with what sessions
+//! did and take to be so.
+
+use std::collections::BTreeMap;
+
+use muster_live::plane::PlaneStats;
+use muster_live::rooms::RoomStats;
+
+use super::world::World;
+use crate::frames::{StreamId, Version, version_of};
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, ensure};
+
+/// Who is on a stream, as which appearance.
+type There = BTreeMap<Who, Version>;
+
+impl World {
+    pub(super) fn rest(&mut self) -> Checked {
+        self.trace.line(|| "rest".to_owned());
+        self.settle()?;
+        self.check_settled()?;
+        for stream in 0..self.streams.len() as StreamId {
+            let there = self.check_ties(stream)?;
+            self.check_owner(stream, &there)?;
+            self.check_conclusions(stream, &there)?;
+        }
+        self.check_parties()?;
+        self.check_rooms()?;
+        let clients = &self.clients;
+        self.messages.check(
+            |stream, due| {
+                let tie = clients.get(&due.who).and_then(|client| client.ties.get(&stream));
+                tie.and_then(|tie| tie.period.as_ref()).is_some_and(|period| period.id == due.period)
+            },
+            |_, _| true,
+        )
+    }
+
+    /// The last of a run: all go, and nothing remains.
+    pub(super) fn end(&mut self) -> Checked {
+        self.rest()?;
+        self.orders.iter().try_for_each(|order| order.check())?;
+        for who in self.clients.keys().copied().collect::<Vec<_>>() {
+            self.close(who)?;
+        }
+        self.rest()?;
+        for (place, plane) in &self.cluster.planes {
+            let PlaneStats { sessions, streams, presences, parties, heard_streams, timers, .. } = plane.stats();
+            let RoomStats { rooms, views, .. } = plane.stats().rooms;
+            let left = [sessions, streams, presences, parties, heard_streams, timers, rooms, views];
+            ensure(Check::Leaks, left == [0; 8], || {
+                let what = "sessions, streams, presences, parties, heard streams, timers, rooms, views";
+                format!("{what} left at {place:?}: {left:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Nothing waits for anything.
+    fn check_settled(&self) -> Checked {
+        for (place, plane) in &self.cluster.planes {
+            let stats = plane.stats();
+            let waiting = [stats.up_waiting, stats.down_waiting, stats.held];
+            ensure(Check::Rest, waiting == [0; 3], || {
+                format!("waiting for owners, for places, held at {place:?} forever: {waiting:?}")
+            })?;
+        }
+        let open = self.asked.first_key_value();
+        ensure(Check::Answers, open.is_none(), || format!("never answered: {open:?}"))
+    }
+
+    /// What sessions and their places take to be so. Answers who is there.
+    fn check_ties(&mut self, stream: StreamId) -> Checked<There> {
+        let key = &self.streams[usize::from(stream)];
+        let mut there = There::new();
+        for (who, client) in &mut self.clients {
+            let Some(tie) = client.ties.get_mut(&stream) else { continue };
+            let state = tie.rest();
+            if !client.is_open {
+                continue;
+            }
+            there.extend(state.present.map(|version| (*who, version)));
+            let plane = &self.cluster.planes[&client.at.place];
+            ensure(Check::Presences, tie.period.is_some() == state.hears, || {
+                format!("session {who} should hear stream {stream}: {}", state.hears)
+            })?;
+            ensure(Check::Presences, plane.hears(client.at.key, key) == state.hears, || {
+                format!("session {who} should hear stream {stream} by its place: {}", state.hears)
+            })?;
+            let is_on = plane.is_on(client.at.key, key);
+            ensure(Check::Presences, is_on == state.present.is_some(), || {
+                format!("session {who} is on stream {stream} by its place: {is_on}")
+            })?;
+        }
+        Ok(there)
+    }
+
+    fn check_owner(&self, stream: StreamId, there: &There) -> Checked {
+        let key = &self.streams[usize::from(stream)];
+        let owner = self.cluster.owner(key);
+        for (place, plane) in &self.cluster.planes {
+            let listed: Vec<_> = plane.owned_presences(key).collect();
+            ensure(Check::Presences, *place == owner || listed.is_empty(), || {
+                format!("{place:?} is no owner of stream {stream}")
+            })?;
+            let who = |session| self.by_ref.get(session).copied().unwrap_or(Who::MAX);
+            let found: There = listed.iter().map(|found| (who(&found.session), version_of(found))).collect();
+            let is_right = *place != owner || found == *there && found.len() == listed.len();
+            ensure(Check::Presences, is_right, || {
+                format!("on stream {stream} are (session: appearance) {found:?}, and should be {there:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Every session's picture of who is there is right.
+    fn check_conclusions(&self, stream: StreamId, there: &There) -> Checked {
+        for (who, client) in self.clients.iter().filter(|(_, client)| client.is_open) {
+            let Some(period) = client.ties.get(&stream).and_then(|tie| tie.period.as_ref()) else { continue };
+            let is_right = if period.is_cut {
+                period.view.iter().all(|(other, version)| there.get(other) == Some(version))
+            } else {
+                period.view == *there
+            };
+            ensure(Check::Conclusions, is_right, || {
+                format!("session {who} takes {:?} to be on stream {stream}, it is {there:?}", period.view)
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,345 @@
+//! Rooms in a cluster: they close with their owner, and until then everybody in them knows who else is. Whoever watches
+//! the lobby sees the rooms that there are, whoever keeps the list; and whoever is placed comes to a room with seats left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_domain::ids::{SessionId, Uuid};
+use muster_live::plane::{JoinRefusal, Reply, RequestRef};
+use muster_live::rooms::{
+    Answer, Caller, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request, RoomAction, RoomId,
+    Summary, Template, ToOwner, ViewKey,
+};
+use muster_live::{SessionRef, StreamKey};
+
+use super::act::{session_id, user_id};
+use super::world::{Asked, World};
+use crate::frames::tales::Tale;
+use crate::model::{Mirror, Watching, seat_of};
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// The template of which players are placed in rooms.
+const TEMPLATE: &str = "table";
+
+/// What was asked of rooms.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RoomAsked {
+    /// A seat. With what may be got, if that is certain.
+    Hold { who: Who, is_probe: bool },
+    /// To come in.
+    Enter { who: Who, room: RoomId, generation: u64 },
+    /// To hear of a view.
+    Hear,
+    /// To watch it.
+    Watch { who: Who, period: u64 },
+    /// The whole listing.
+    Find,
+}
+
+/// What a session has to do with a room, as the session knows it.
+#[derive(Debug, Default)]
+pub(super) struct RoomTie {
+    /// It has asked to come in, and not gone since.
+    may_hear: bool,
+    /// Grows whenever it goes or is put out.
+    generation: u64,
+    /// What it takes the room to be like.
+    mirror: Option<Mirror>,
+}
+
+impl RoomTie {
+    fn end(&mut self) {
+        self.generation += 1;
+        self.mirror = None;
+    }
+}
+
+/// All that a world has of rooms.
+#[derive(Default)]
+pub(super) struct Rooms {
+    known: BTreeSet<RoomId>,
+    /// Those of the template that a desk opened.
+    tables: BTreeSet<RoomId>,
+    ties: BTreeMap<(RoomId, Who), RoomTie>,
+    /// Who asked to watch the lobby, with how often it has.
+    watches: BTreeMap<Who, (u64, Watching)>,
+    /// Seats that sessions are about to take.
+    pub entering: Vec<(Who, RoomId)>,
+    fresh: u128,
+    /// What was found last.
+    page: Option<Page>,
+    /// Where somebody was placed at rest.
+    placed: Option<RoomId>,
+}
+
+impl Rooms {
+    /// A session is no more.
+    pub(super) fn forget(&mut self, who: Who) {
+        self.watches.remove(&who);
+        self.entering.retain(|(other, _)| *other != who);
+        for (_, tie) in self.ties.iter_mut().filter(|((_, other), _)| *other == who) {
+            tie.may_hear = false;
+            tie.end();
+        }
+    }
+}
+
+/// Who is in a room, in which seat.
+type Seats = BTreeMap<SessionId, Option<u32>>;
+
+/// How players are placed.
+pub(super) fn template() -> Template {
+    Template { sizes: (3, 3), ..Template::new(TEMPLATE) }
+}
+
+fn view() -> ViewKey {
+    ViewKey { path: Default::default(), filter: Arc::from(""), interval_ms: 250, rooms_max: 3 }
+}
+
+impl World {
+    pub(super) fn act_in_rooms(&mut self, who: Who) -> Checked {
+        let at = self.clients[&who].at;
+        let act = self.rng.u8(0..20);
+        self.trace.line(|| format!("session {who}, rooms: {act}"));
+        match act {
+            0..=2 => {
+                let room = self.fresh_room();
+                let what = RoomAction::Create(Box::new(Creation::plain(4)));
+                let asked = RoomAsked::Hold { who, is_probe: false };
+                self.ask_rooms(at, who, asked, |caller, reply_to| {
+                    ToOwner::Room(room, Request { caller, reply_to, what })
+                })
+            }
+            3..=8 => self.be_placed(who, false),
+            9..=12 => {
+                let known: Vec<RoomId> = self.rooms.known.iter().copied().collect();
+                if known.is_empty() {
+                    return Ok(());
+                }
+                let room = known[self.rng.usize(0..known.len())];
+                self.enter(who, room)
+            }
+            13..=16 => {
+                let of_it = self.rooms.ties.iter_mut().filter(|((_, other), tie)| *other == who && tie.may_hear);
+                let mut left = Vec::new();
+                for ((room, _), tie) in of_it {
+                    tie.may_hear = false;
+                    tie.end();
+                    left.push(room.stream());
+                }
+                self.step(at.place, |plane, now, out| {
+                    for stream in left {
+                        plane.leave(now, at.key, stream, out);
+                    }
+                })
+            }
+            _ => self.watch(who),
+        }
+    }
+
+    fn fresh_room(&mut self) -> RoomId {
+        self.rooms.fresh += 1;
+        let room = RoomId(Uuid::from_u128(u128::from(self.rng.u64(..)) << 64 | self.rooms.fresh));
+        self.rooms.known.insert(room);
+        room
+    }
+
+    fn be_placed(&mut self, who: Who, is_probe: bool) -> Checked {
+        let (fresh, random) = (self.fresh_room(), self.rng.u32(..));
+        self.rooms.tables.insert(fresh);
+        let what = Placing { template: Arc::from(TEMPLATE), size: None, fresh, random, tried: Vec::new() };
+        let asked = RoomAsked::Hold { who, is_probe };
+        let at = self.clients[&who].at;
+        self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
+    }
+
+    fn ask_rooms(
+        &mut self,
+        at: SessionRef,
+        who: Who,
+        asked: RoomAsked,
+        to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
+    ) -> Checked {
+        let session = Some((at, session_id(who)));
+        let caller = Caller { user_id: user_id(who), username: who.to_string().into(), session };
+        let request = self.ask(at.place, Asked::Rooms(asked));
+        self.step(at.place, |plane, now, out| plane.ask_rooms(now, to(caller, request), out))
+    }
+
+    pub(super) fn enter(&mut self, who: Who, room: RoomId) -> Checked {
+        let at = self.clients[&who].at;
+        if self.cluster.planes[&at.place].is_on(at.key, &room.stream()) {
+            return Ok(());
+        }
+        let tie = self.rooms.ties.entry((room, who)).or_default();
+        tie.may_hear = true;
+        let asked = RoomAsked::Enter { who, room, generation: tie.generation };
+        let Some(request) = self.ask(at.place, Asked::Rooms(asked)) else { return Ok(()) };
+        self.step(at.place, |plane, now, out| {
+            plane.come_to_room(now, at.key, room, Entry::default(), request, out);
+        })
+    }
+
+    fn watch(&mut self, who: Who) -> Checked {
+        let at = self.clients[&who].at;
+        let (period, watching) = self.rooms.watches.entry(who).or_default();
+        *period += 1;
+        *watching = Watching::default();
+        let period = *period;
+        let Some(request) = self.ask(at.place, Asked::Rooms(RoomAsked::Hear)) else { return Ok(()) };
+        self.step(at.place, |plane, now, out| plane.listen(now, at.key, view().stream(), Some(request), out))?;
+        let what = DirectoryAction::Subscribe(view());
+        let asked = RoomAsked::Watch { who, period };
+        self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
+    }
+
+    pub(super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
+        let answer = match (asked, reply) {
+            (RoomAsked::Hear, Reply::Presences(..)) => return Ok(()),
+            (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => return Ok(()),
+            (_, Reply::Rooms(Ok(answer))) => answer,
+            (_, Reply::Rooms(Err(_))) => return Ok(()),
+            (asked, reply) => {
+                return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
+            }
+        };
+        match (asked, answer) {
+            (RoomAsked::Hold { is_probe: true, .. }, Answer::Reserved(held)) => self.rooms.placed = Some(held.room.id),
+            (RoomAsked::Hold { who, .. }, Answer::Reserved(held)) => {
+                if self.clients[&who].is_open {
+                    self.rooms.entering.push((who, held.room.id));
+                }
+            }
+            (RoomAsked::Enter { who, room, generation }, Answer::Joined(joined)) => {
+                let tie = self.rooms.ties.entry((room, who)).or_default();
+                if tie.generation == generation {
+                    tie.mirror = Some(Mirror::new(&joined.state));
+                }
+            }
+            (RoomAsked::Watch { who, period }, Answer::Page(page)) => {
+                if let Some((current, watching)) = self.rooms.watches.get_mut(&who)
+                    && *current == period
+                {
+                    watching.answered(&page)?;
+                }
+            }
+            (RoomAsked::Find, Answer::Page(page)) => self.rooms.page = Some(page),
+            (asked, answer) => {
+                return Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") });
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody is told something of a room or the lobby.
+    pub(super) fn hear_tale(&mut self, who: Who, number: u32) -> Checked {
+        let Some(told) = self.encoder.tales.get(number).map(|told| told.clone()) else {
+            return Err(Violation { check: Check::Stray, detail: format!("session {who} hears an unknown tale") });
+        };
+        let is_end = matches!(&told.tale, Tale::Event(Event::Closed(_)));
+        let is_anew = matches!(&told.tale, Tale::Lobby(delta) if delta.anew);
+        if self.cluster.faults.silences(is_end, is_anew) {
+            return Ok(());
+        }
+        if let Tale::Lobby(delta) = &told.tale {
+            return match self.rooms.watches.get_mut(&who) {
+                Some((_, watching)) => watching.told(delta),
+                None => Ok(()),
+            };
+        }
+        let Some(room) = RoomId::of_stream(&told.stream) else { return Ok(()) };
+        let tie = self.rooms.ties.entry((room, who)).or_default();
+        ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in {room}, and hears {:?}", told.tale))?;
+        if is_end || matches!(&told.tale, Tale::Event(Event::Out(_))) {
+            tie.end();
+        }
+        match (&told.tale, &mut tie.mirror) {
+            (Tale::Event(event), Some(mirror)) => mirror.told(event),
+            (Tale::CameAndWent(joins, leaves), Some(mirror)) => mirror.came_and_went(joins, leaves),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// At rest: owners, places and members agree on who is in which seat of which room, and the listing is right.
+    pub(super) fn check_rooms(&mut self) -> Checked {
+        for room in self.rooms.known.clone() {
+            self.check_room(room)?;
+        }
+        let Some(who) = self.clients.iter().find(|(_, client)| client.is_open).map(|(who, _)| *who) else {
+            return Ok(());
+        };
+        let at = self.clients[&who].at;
+        let what = DirectoryAction::Find(Find::default());
+        self.ask_rooms(at, who, RoomAsked::Find, |caller, reply_to| {
+            ToOwner::Directory(Request { caller, reply_to, what })
+        })?;
+        self.settle()?;
+        let listed = self.rooms.page.take().map(|page| page.rooms).unwrap_or_default();
+        let rooms: usize = self.cluster.planes.values().map(|plane| plane.stats().rooms.rooms).sum();
+        ensure(Check::Lobby, listed.len() == rooms, || format!("{rooms} rooms, and listed are {listed:?}"))?;
+        self.check_watches(&listed)?;
+        let is_in = |who: Who| self.rooms.ties.iter().any(|((_, other), tie)| *other == who && tie.mirror.is_some());
+        let mut open = self.clients.iter().filter(|(_, client)| client.is_open).map(|(who, _)| *who);
+        match open.find(|who| !is_in(*who)) {
+            Some(who) => self.check_placing(who, &listed),
+            None => Ok(()),
+        }
+    }
+
+    fn check_room(&self, room: RoomId) -> Checked {
+        let stream = room.stream();
+        let owner = &self.cluster.planes[&self.cluster.owner(&stream)];
+        let there: Seats = owner.owned_presences(&stream).map(|here| (here.session_id, seat_of(here))).collect();
+        let open = self.clients.iter().filter(|(_, client)| client.is_open);
+        let hears = open.filter(|(_, client)| self.cluster.planes[&client.at.place].hears(client.at.key, &stream));
+        let hearing: BTreeMap<SessionId, Who> = hears.map(|(who, _)| (session_id(*who), *who)).collect();
+        ensure(Check::Presences, hearing.keys().eq(there.keys()), || {
+            format!("in {room} are {there:?}, and by their places {hearing:?}")
+        })?;
+        let of_it = self.rooms.ties.range((room, 0)..=(room, Who::MAX));
+        for ((_, who), tie) in of_it {
+            let seats =
+                |mirror: &Mirror| -> Seats { mirror.members.iter().map(|(id, seen)| (*id, seen.seat)).collect() };
+            let seen = tie.mirror.as_ref().map(seats);
+            let should = hearing.contains_key(&session_id(*who)).then_some(&there);
+            ensure(Check::Mirror, seen.as_ref() == should, || {
+                format!("session {who} takes {seen:?} to be in {room}, it is {should:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_watches(&self, listed: &[Arc<Summary>]) -> Checked {
+        let listed: BTreeMap<RoomId, &Arc<Summary>> = listed.iter().map(|room| (room.id, room)).collect();
+        let stream: StreamKey = view().stream();
+        for (who, (_, watching)) in &self.rooms.watches {
+            let at = self.clients[who].at;
+            let (true, Some(rooms)) = (self.cluster.planes[&at.place].hears(at.key, &stream), &watching.rooms) else {
+                continue;
+            };
+            let shown: BTreeMap<RoomId, &Arc<Summary>> = rooms.iter().map(|(id, room)| (*id, room)).collect();
+            ensure(Check::Lobby, shown == listed, || {
+                format!("session {who} sees {shown:?}, and there are {listed:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whoever is placed now comes to a room that another desk filled before, if there is one with seats left.
+    fn check_placing(&mut self, who: Who, listed: &[Arc<Summary>]) -> Checked {
+        let has_seats = |room: &&Arc<Summary>| self.rooms.tables.contains(&room.id) && room.open && room.free > 0;
+        let free: Vec<RoomId> = listed.iter().filter(has_seats).map(|room| room.id).collect();
+        if free.is_empty() {
+            return Ok(());
+        }
+        self.be_placed(who, true)?;
+        while self.happen()? {}
+        let placed = self.rooms.placed.take();
+        ensure(Check::Filling, placed.is_some_and(|room| free.contains(&room)), || {
+            format!("session {who} is placed in {placed:?}, and free are {free:?}")
+        })?;
+        self.settle()
+    }
+}

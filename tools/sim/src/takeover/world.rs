@@ -1,0 +1,272 @@
+//! What happens in a cluster, step by step.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use muster_domain::ids::Uuid;
+use muster_live::place::{Epoch, Partition};
+use muster_live::plane::{Down, Message, Output};
+use muster_live::rooms::{RoomsConfig, Templates};
+use muster_live::stream::mode;
+use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, StreamKey};
+
+use super::act::SESSIONS_MAX;
+use super::cluster::Cluster;
+use super::faults::{Fault, Faults};
+use super::parties::{PartyAsked, PartyTie};
+use super::rooms::{RoomAsked, Rooms, template};
+use crate::frames::{Encoder, StreamId, Version};
+use crate::model::{Messages, Order, Tie};
+use crate::scenario::{Who, pick};
+use crate::trace::Trace;
+use crate::violation::{Check, Checked, Violation, ensure};
+use crate::world::Outcome;
+
+/// Steps after which a world that is given nothing more must have come to rest.
+const REST_STEPS_MAX: u64 = 200_000;
+
+/// A session and its socket.
+pub(super) struct Client {
+    pub at: SessionRef,
+    pub encoding: Encoding,
+    pub is_open: bool,
+    pub ties: BTreeMap<StreamId, Tie>,
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
+    Listen { who: Who, stream: StreamId, epoch: u32 },
+    Party(PartyAsked),
+    Rooms(RoomAsked),
+}
+
+/// Something that may happen next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Deliver(Place, Place),
+    Tell(Place),
+    Slice(Place),
+    Close(Who),
+    /// The how manieth of those about to enter a room.
+    Enter(usize),
+}
+
+/// See the module.
+pub(super) struct World {
+    pub cluster: Cluster,
+    pub now: Millis,
+    pub rng: Rng,
+    pub streams: Vec<StreamKey>,
+    pub parties: Vec<StreamKey>,
+    pub encoder: Rc<Encoder>,
+    pub clients: BTreeMap<Who, Client>,
+    pub by_ref: BTreeMap<SessionRef, Who>,
+    /// What is asked and not answered yet.
+    pub asked: BTreeMap<(Place, u64), Asked>,
+    /// Whose appearance each is, and on which stream.
+    pub appearances: Vec<(Who, StreamId)>,
+    pub periods: u64,
+    pub messages: Messages,
+    /// Which owner's a session heard last on a stream, by its epoch.
+    pub heard_of: BTreeMap<(StreamId, Who), Option<Epoch>>,
+    pub orders: Vec<Order>,
+    pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
+    pub rooms: Rooms,
+    pub closing: Vec<Who>,
+    pub is_merged: bool,
+    /// What is heard in this step is how a place differs from what it knew: no other hears the same.
+    pub is_difference: bool,
+    pub steps: u64,
+    pub trace: Trace,
+}
+
+/// Runs a seed to its end or to the first violation.
+pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
+    let mut world = World::new(seed, fault, prints);
+    let violation = world.run().err();
+    if let Some(violation) = &violation {
+        world.trace.line(|| format!("VIOLATION {violation}"));
+    }
+    Outcome { hash: world.trace.hash(), steps: world.steps, violation }
+}
+
+fn config(rng: &mut Rng) -> PlaneConfig {
+    PlaneConfig {
+        merge_above: pick(rng, &[0, 2, 1_000, 1_000]),
+        merge_ms: pick(rng, &[1, 20]),
+        slice_deliveries: pick(rng, &[1, 2, 2_048]),
+        up_credits: pick(rng, &[1, 3, 64]),
+        down_credits: pick(rng, &[1, 4, 64]),
+        rooms: Arc::new(RoomsConfig {
+            templates: Templates::new([template()]),
+            reservation_ms: 60,
+            ..RoomsConfig::default()
+        }),
+        ..PlaneConfig::default()
+    }
+}
+
+impl World {
+    fn new(seed: u64, fault: Option<Fault>, prints: bool) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let stream = |number: u128, rng: &mut Rng| {
+            let subject = Uuid::from_u128((u128::from(rng.u64(..)) << 64) | number);
+            let mode = pick(rng, &[mode::STATUS, mode::MATCH_RELAYED, mode::CHANNEL]);
+            StreamKey::about(mode, subject)
+        };
+        let streams: Vec<StreamKey> = (0..rng.u128(1..=4)).map(|number| stream(number, &mut rng)).collect();
+        let party = |number: u128| StreamKey::about(mode::PARTY, Uuid::from_u128(u128::from(seed) << 64 | number));
+        let parties: Vec<StreamKey> = (0..2).map(party).collect();
+        let encoder = Rc::new(Encoder::new(&streams, &parties));
+        let config = config(&mut rng);
+        let is_merged = config.merge_above < SESSIONS_MAX;
+        let cluster = Cluster::new(rng.u16(1..=2), config, encoder.clone(), Faults::new(fault, seed));
+        Self {
+            cluster,
+            now: 1_000,
+            rng,
+            orders: streams.iter().map(|_| Order::default()).collect(),
+            streams,
+            parties,
+            encoder,
+            clients: BTreeMap::new(),
+            by_ref: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            appearances: Vec::new(),
+            periods: 0,
+            messages: Messages::default(),
+            heard_of: BTreeMap::new(),
+            party_ties: BTreeMap::new(),
+            rooms: Rooms::default(),
+            closing: Vec::new(),
+            is_merged,
+            is_difference: false,
+            steps: 0,
+            trace: Trace::new(prints),
+        }
+    }
+
+    fn run(&mut self) -> Checked {
+        self.settle()?;
+        for _ in 0..self.rng.usize(60..300) {
+            self.act()?;
+            for _ in 0..pick(&mut self.rng, &[0, 1, 3, 12]) {
+                self.happen()?;
+            }
+        }
+        self.end()
+    }
+
+    /// One step of a place, its effects carried out and checked.
+    pub(super) fn step<R>(
+        &mut self,
+        place: Place,
+        step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R,
+    ) -> Checked<R> {
+        self.steps += 1;
+        self.encoder.tales.now.set(self.now);
+        let mut out = Output::default();
+        let mark = (self.cluster.view_of(place) as u32) << 1 | u32::from(self.is_difference);
+        self.encoder.mark.set(Some(mark));
+        let Some(plane) = self.cluster.planes.get_mut(&place) else {
+            return Err(Violation { check: Check::Stray, detail: format!("there is no place {place:?}") });
+        };
+        let result = step(plane, self.now, &mut out);
+        for (request, reply) in out.replies {
+            self.answer(place, request, reply)?;
+        }
+        for (key, frame, _) in out.deliveries {
+            self.deliver(SessionRef { place, key }, &frame)?;
+        }
+        for (key, reason) in out.closes {
+            self.trace.line(|| format!("  {place:?} closes a session: {reason:?}"));
+            self.closing.extend(self.by_ref.get(&SessionRef { place, key }));
+        }
+        for (to, message) in out.sends {
+            self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
+            self.cluster.send(place, to, message);
+        }
+        Ok(result)
+    }
+
+    /// One thing that may happen, if there is any.
+    pub(super) fn happen(&mut self) -> Checked<bool> {
+        let mut next: Vec<Next> = self.cluster.deliverable().map(|(from, to)| Next::Deliver(from, to)).collect();
+        next.extend(self.cluster.behind().map(Next::Tell));
+        let busy = self.cluster.planes.iter().filter(|(_, plane)| plane.is_busy());
+        next.extend(busy.map(|(place, _)| Next::Slice(*place)));
+        next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        next.extend((0..self.rooms.entering.len()).map(Next::Enter));
+        if next.is_empty() {
+            return Ok(false);
+        }
+        match next[self.rng.usize(0..next.len())] {
+            Next::Deliver(from, to) => self.arrive(from, to)?,
+            Next::Tell(place) => self.tell(place)?,
+            Next::Slice(place) => {
+                self.step(place, |plane, _, out| plane.run_slice(out))?;
+            }
+            Next::Close(who) => {
+                self.closing.retain(|other| *other != who);
+                self.close(who)?;
+            }
+            Next::Enter(number) => {
+                let (who, room) = self.rooms.entering.swap_remove(number);
+                self.enter(who, room)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn arrive(&mut self, from: Place, to: Place) -> Checked {
+        let Some(message) = self.cluster.take(from, to) else { return Ok(()) };
+        self.trace.step(|| format!("  {to:?} takes {} of {from:?}", name(&message)), &[to.node().into()]);
+        self.is_difference = matches!(&message, Message::Down(Down::Roster { is_anew: true, .. }));
+        self.step(to, |plane, now, out| plane.receive(now, from, message, out))?;
+        self.is_difference = false;
+        Ok(())
+    }
+
+    /// A place is told of a view.
+    fn tell(&mut self, place: Place) -> Checked {
+        let Some(view) = self.cluster.next_view(&mut self.rng, place) else { return Ok(()) };
+        self.trace.step(|| format!("  {place:?} is told of {:?}", view.places()), &[place.node().into()]);
+        let all: Vec<Partition> = Partition::all().collect();
+        self.step(place, |plane, now, out| {
+            plane.reroute(now, view, out);
+            // What it offered when it knew the view before, and has still.
+            plane.keep(now, &all, out);
+        })
+    }
+
+    /// Time passes, and timers run.
+    pub(super) fn advance(&mut self, ms: Millis) -> Checked {
+        self.now += ms;
+        for place in self.cluster.planes.keys().copied().collect::<Vec<_>>() {
+            self.step(place, |plane, now, out| plane.turn(now, out))?;
+        }
+        Ok(())
+    }
+
+    /// Lets everything arrive that is on its way, and all timers run.
+    pub(super) fn settle(&mut self) -> Checked {
+        let deadline = self.steps + REST_STEPS_MAX;
+        loop {
+            while self.happen()? {
+                ensure(Check::Rest, self.steps < deadline, || "it goes on without end".to_owned())?;
+            }
+            let due = self.cluster.planes.values().filter_map(Plane::next_due).min();
+            let Some(due) = due else { return Ok(()) };
+            ensure(Check::Rest, self.steps < deadline, || "timers set timers without end".to_owned())?;
+            self.advance(due.saturating_sub(self.now).max(1))?;
+        }
+    }
+}
+
+pub(super) fn name(message: &Message) -> String {
+    format!("{message:?}").chars().take(200).collect()
+}

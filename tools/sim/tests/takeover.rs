@@ -1,0 +1,47 @@
+//! Nodes that die and join leave nothing wrong in fixed seeds, and every planted bug is found.
+
+use muster_sim::takeover::{Fault, run};
+use muster_sim::violation::Check;
+
+/// Seeds that run always.
+const SEEDS: u64 = 150;
+
+/// Seeds that are tried until a fault has an occasion that matters.
+const FAULT_SEEDS: u64 = 400;
+
+#[test]
+fn nothing_is_wrong_in_fixed_seeds() {
+    for seed in 0..SEEDS {
+        let outcome = run(seed, None, false);
+        assert_eq!(outcome.violation, None, "replay: cargo run -p muster-sim -- takeover --seed {seed}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_another() {
+    let outcomes = [1, 2, 1].map(|seed| run(seed, None, false));
+    assert_eq!(outcomes[0], outcomes[2]);
+    assert_ne!(outcomes[0].hash, outcomes[1].hash);
+}
+
+/// By what a fault may show.
+fn shows_as(fault: Fault) -> &'static [Check] {
+    match fault {
+        Fault::LoseStanding => &[Check::Presences, Check::Conclusions, Check::Lost, Check::Answers],
+        Fault::DoubleStanding => &[Check::Leaks, Check::Presences],
+        Fault::LoseFence => &[Check::Rest, Check::Answers],
+        Fault::LoseRoster | Fault::CutRoster => &[Check::Conclusions],
+        Fault::KeepClosed => &[Check::Conclusions, Check::Presences, Check::Mirror],
+        Fault::LoseFilling => &[Check::Filling],
+        Fault::KeepListed => &[Check::Lobby],
+    }
+}
+
+#[test]
+fn each_planted_bug_is_found_for_what_it_is() {
+    for fault in Fault::ALL {
+        let shown = (0..FAULT_SEEDS).find_map(|seed| Some((seed, run(seed, Some(fault), false).violation?)));
+        let (seed, violation) = shown.unwrap_or_else(|| panic!("{fault:?} was not found in {FAULT_SEEDS} seeds"));
+        assert!(shows_as(fault).contains(&violation.check), "{fault:?} showed in seed {seed} as {violation}");
+    }
+}
