@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use muster_testenv::{Nats as Server, NatsSettings};
 
 use super::ground::{Ground, HubGround, Line, NatsGround, in_process, within};
@@ -10,6 +11,7 @@ use super::player::{Player, batch};
 use crate::NodeNumber;
 use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
+use crate::membership::timing::ISLAND_AFTER_MS;
 use crate::node::{LINK_BYTES_MAX, NotTaken, Order};
 
 /// Batches from each node to each other one.
@@ -198,7 +200,10 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
         let mut taken = 0;
         loop {
             match one.node.outbound().try_send(slow.me, batch(taken, BYTES)) {
-                Ok(()) => taken += 1,
+                Ok(()) => {
+                    taken += 1;
+                    assert!((taken as usize * BYTES) < 32 * LINK_BYTES_MAX, "nothing holds it up");
+                }
                 // The node has to get to look at them. Then only the slow one makes it wait.
                 Err(NotTaken::Full(_)) => {
                     let room = one.node.outbound().room(slow.me);
@@ -221,6 +226,16 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
     assert!(slow.node.authority().is_online(), "it is slow, and no island");
     slow.receives(one.me, taken).await;
     within("room", one.node.outbound().room(slow.me)).await;
+}
+
+#[test]
+fn authority_ends_in_time_though_no_task_gets_to_run() {
+    in_process(async |ground: HubGround| {
+        let players = three(&ground).await;
+        // Polled once, it moves the clock, and nothing else runs before we look.
+        let _ = tokio::time::advance(Duration::from_millis(ISLAND_AFTER_MS)).now_or_never();
+        assert!(players.iter().all(|player| !player.node.authority().is_online()));
+    });
 }
 
 #[test]
