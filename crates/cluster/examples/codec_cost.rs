@@ -14,15 +14,16 @@ use muster_cluster::codec::{Decoder, Encoded, Encoder};
 use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_live::plane::{Audience, Down, Frames, Joined, LocalAudience, Message, Publish, Reply, Up};
 use muster_live::stream::mode;
-use muster_live::{Delivery, Place, Presence, SessionKey, SessionRef, StreamKey};
+use muster_live::{Delivery, Epoch, Place, Presence, SessionKey, SessionRef, StreamKey};
 use rustix::time::{ClockId, clock_gettime};
 
 /// As in the server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const ROUNDS: usize = 5;
-const BATCHES: u32 = 100_000;
+/// Many and short: the best is one during which nothing else ran on the core.
+const ROUNDS: usize = 300;
+const BATCHES: u32 = 1_000;
 
 fn main() {
     println!("{:<34} {:>9} {:>9} {:>9}", "a message in a batch", "bytes", "write ns", "read ns");
@@ -35,6 +36,49 @@ fn main() {
     report("fanout of one frame to 4 shards", 4, |_| fanout(&stream, &shared));
     report("answer with 10 presences", 1, |_| joined(10));
     report("answer with 1,000 presences", 1, |_| joined(1_000));
+    let chat = Chat::new();
+    report("chat, up to its owner", 1, |_| chat.publish());
+    report("chat, to all of a shard", 1, |_| chat.fanout(LocalAudience::All));
+    report("chat, to all of 4 shards", 4, |_| chat.fanout(LocalAudience::All));
+    for sessions in [1_u64, 10, 50] {
+        let keys = || (0..sessions).map(SessionKey::from_number).collect();
+        report(&format!("chat, to {sessions} of a shard"), 1, |_| chat.fanout(LocalAudience::Only(keys())));
+    }
+    report("chat, to each of 50 alone", 50, |index| chat.push(index));
+}
+
+/// A message of a channel in both encodings, as long as the server writes them for a text of 100 bytes.
+struct Chat {
+    stream: StreamKey,
+    frames: Frames,
+    payload: Arc<Encoded>,
+}
+
+impl Chat {
+    fn new() -> Self {
+        let [json, protobuf] = [vec![b'j'; 480], vec![b'p'; 290]].map(Bytes::from);
+        Self {
+            stream: StreamKey::new(mode::CHANNEL, Uuid::nil(), Uuid::nil(), "general"),
+            frames: Frames { json: Some(json.clone()), protobuf: Some(protobuf.clone()) },
+            payload: Arc::new(Encoded { json, protobuf }),
+        }
+    }
+
+    fn publish(&self) -> Message {
+        let (stream, payload) = (self.stream.clone(), self.payload.clone());
+        let (audience, delivery) = (Audience::All, Delivery::Reliable);
+        Message::Dated(Epoch(1_000), Up::Publish(Publish { stream, payload, audience, delivery, sender: None }))
+    }
+
+    fn fanout(&self, audience: LocalAudience) -> Message {
+        let (stream, frames, delivery) = (self.stream.clone(), self.frames.clone(), Delivery::Reliable);
+        Message::Down(Down::Fanout { stream, frames, audience, delivery })
+    }
+
+    fn push(&self, index: u8) -> Message {
+        let (session, payload) = (SessionKey::from_number(index.into()), self.payload.clone());
+        Message::Down(Down::Push { session, payload, delivery: Delivery::Reliable })
+    }
 }
 
 fn frame(index: u8) -> Bytes {
@@ -84,7 +128,7 @@ fn report(name: &str, at_once: u8, message: impl Fn(u8) -> Message) {
         encoder.take()
     };
     let bytes = Bytes::copy_from_slice(write().content());
-    let batches = (BATCHES / u32::from(at_once)).min(20_000_000 / bytes.len() as u32);
+    let batches = (BATCHES / u32::from(at_once)).min(500_000 / bytes.len() as u32).max(1);
     let each = |ns: f64| ns / f64::from(at_once);
     let written = best(batches, || drop(black_box(write())));
     let mut decoder = Decoder::new(5);

@@ -69,11 +69,11 @@ pub fn read(bytes: Bytes) -> Result<Batch, BatchError> {
     }
 }
 
-/// Reads one of a batch's messages. What it holds as bytes refers to `bytes`.
+/// Reads one of a batch's messages. It holds nothing of `bytes`.
 ///
 /// # Errors
 /// It is damaged.
-pub fn read_message(bytes: Bytes) -> Result<Message, Damage> {
+pub fn read_message(bytes: &[u8]) -> Result<Message, Damage> {
     Message::decode(bytes)
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let blobs = vec![Bytes::from_static(b"blob"), Bytes::from(vec![7; 200])];
         let batch = read(out.into()).unwrap();
         assert_eq!((batch.version, batch.readable_from, batch.blobs), (1, 1, blobs));
-        let messages: Vec<_> = batch.messages.into_iter().map(read_message).collect();
+        let messages: Vec<_> = batch.messages.iter().map(|message| read_message(message)).collect();
         assert_eq!(messages, [Ok(message(1)), Ok(message(2))]);
     }
 

@@ -12,6 +12,10 @@ use muster_wire::{batch, node};
 use super::form::{CodecError, Result, required, wrong};
 use crate::link::Batch;
 
+/// Bytes that a batch has room for from the beginning, at least and at most.
+const ROOM_MIN: usize = 256;
+const ROOM_MAX: usize = 64 * 1024;
+
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// A payload from another node, in both encodings.
@@ -49,11 +53,13 @@ impl Writer {
         self.batch.len()
     }
 
+    /// The next one begins with as much room as this one came to need.
     pub(super) fn take(&mut self) -> Batch {
         self.blobs = 0;
         self.frames.clear();
         self.payloads.clear();
-        std::mem::take(&mut self.batch)
+        let room = self.batch.len().clamp(ROOM_MIN, ROOM_MAX);
+        std::mem::replace(&mut self.batch, Batch::with_capacity(room))
     }
 
     pub(super) fn message(&mut self, message: &node::Message) {
@@ -118,20 +124,20 @@ impl Writer {
 /// The blobs of a batch that arrived.
 pub(super) struct Blobs {
     blobs: Vec<Bytes>,
-    batch_bytes: usize,
+    /// What was last made of some of them, since pushes of one payload follow each other.
+    last: Option<(node::Frames, Arc<Encoded>)>,
 }
 
 impl Blobs {
-    /// Of a batch of so many bytes.
-    pub(super) fn new(blobs: Vec<Bytes>, batch_bytes: usize) -> Self {
-        let mut arrived = Self { blobs, batch_bytes };
-        arrived.blobs = std::mem::take(&mut arrived.blobs).into_iter().map(|blob| arrived.detached(blob)).collect();
-        arrived
-    }
-
-    /// A part of the batch that does not keep alive more than twice its bytes: some wait long for a slow socket.
-    pub(super) fn detached(&self, part: Bytes) -> Bytes {
-        if part.len() >= self.batch_bytes / 2 { part } else { Bytes::copy_from_slice(&part) }
+    /// Of a batch of so many bytes. None of them keeps more than twice its own bytes alive: some wait long for a slow
+    /// socket.
+    pub(super) fn new(mut blobs: Vec<Bytes>, batch_bytes: usize) -> Self {
+        for blob in &mut blobs {
+            if blob.len() < batch_bytes / 2 {
+                *blob = Bytes::copy_from_slice(blob);
+            }
+        }
+        Self { blobs, last: None }
     }
 
     fn get(&self, number: u32, field: &'static str) -> Result<Option<Bytes>> {
@@ -145,12 +151,15 @@ impl Blobs {
         Ok(Frames { json: self.get(wire.json, "frames.json")?, protobuf: self.get(wire.protobuf, "frames.protobuf")? })
     }
 
-    pub(super) fn payload(&self, wire: Option<node::Frames>) -> Result<SharedPayload> {
+    pub(super) fn payload(&mut self, wire: Option<node::Frames>) -> Result<SharedPayload> {
         let wire = required(wire, "payload")?;
+        if let Some((_, payload)) = self.last.as_ref().filter(|(frames, _)| *frames == wire) {
+            return Ok(payload.clone());
+        }
         let get = |number, field| self.get(number, field)?.ok_or(CodecError::Missing(field));
-        Ok(Arc::new(Encoded {
-            json: get(wire.json, "payload.json")?,
-            protobuf: get(wire.protobuf, "payload.protobuf")?,
-        }))
+        let (json, protobuf) = (get(wire.json, "payload.json")?, get(wire.protobuf, "payload.protobuf")?);
+        let payload = Arc::new(Encoded { json, protobuf });
+        self.last = Some((wire, payload.clone()));
+        Ok(payload)
     }
 }

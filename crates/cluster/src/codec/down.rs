@@ -61,7 +61,7 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
     (None, what)
 }
 
-pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &Blobs) -> Result<Down> {
+pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &mut Blobs) -> Result<Down> {
     Ok(match what {
         What::Reply(reply) => Down::Reply(required(answers, "message.answers")?, reply::from_wire(*reply)?),
         What::Refused(refused) => Down::Refused {

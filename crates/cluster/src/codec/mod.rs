@@ -161,9 +161,9 @@ impl Decoder {
         let bytes = batch.len();
         let node::Batch { blobs, messages, .. } =
             batch::read(batch).inspect_err(|_| self.stats.batches_refused += 1)?;
-        let blobs = Blobs::new(blobs, bytes);
+        let mut blobs = Blobs::new(blobs, bytes);
         Ok(messages.into_iter().map(move |message| {
-            let incoming = self.incoming(from, message, &blobs);
+            let incoming = self.incoming(from, &message, &mut blobs);
             match &incoming.content {
                 Ok(_) => self.stats.read += 1,
                 Err(_) => self.stats.unread += 1,
@@ -177,7 +177,7 @@ impl Decoder {
         self.stats
     }
 
-    fn incoming(&self, from: NodeNumber, message: Bytes, blobs: &Blobs) -> Incoming {
+    fn incoming(&self, from: NodeNumber, message: &[u8], blobs: &mut Blobs) -> Incoming {
         let message = match batch::read_message(message) {
             Ok(message) => message,
             Err(error) => return Incoming::of_nobody(CodecError::Damaged(error)),
@@ -213,7 +213,7 @@ fn content(
     request: Option<RequestRef>,
     epoch: Option<Epoch>,
     answers: Option<u64>,
-    blobs: &Blobs,
+    blobs: &mut Blobs,
 ) -> Result<Message, CodecError> {
     match what {
         What::Credit(credit) => Ok(Message::Credit(LaneKind::from_wire(credit.lane)?, credit.count)),

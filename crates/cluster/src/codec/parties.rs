@@ -9,7 +9,6 @@ use muster_live::party::{Label, ListQuery, Listed, Member, Page, Person, Place, 
 use muster_live::{SessionRef, party};
 use muster_wire::node::{self, party_ask::What, party_reply};
 
-use super::blobs::Blobs;
 use super::form::{
     Form, Result, form_of_enum, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow, part, required,
     size, wrong,
@@ -54,7 +53,7 @@ pub(super) fn ask_to_wire(stream: &StreamKey, ask: &Request) -> node::PartyAsk {
     node::PartyAsk { stream: Some(stream.to_wire()), what: Some(what) }
 }
 
-pub(super) fn ask_from_wire(wire: node::PartyAsk, blobs: &Blobs) -> Result<(StreamKey, Request)> {
+pub(super) fn ask_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, Request)> {
     let by = |session| part::<SessionRef>(session, "party.by");
     let ask = match required(wire.what, "party.what")? {
         What::Create(create) => Request::Create {
@@ -73,9 +72,7 @@ pub(super) fn ask_from_wire(wire: node::PartyAsk, blobs: &Blobs) -> Result<(Stre
         What::Update(update) => {
             Request::Update { by: by(update.by)?, settings: part(update.settings, "party.settings")? }
         }
-        What::SendData(send) => {
-            Request::SendData { by: by(send.by)?, op_code: send.op_code, data: blobs.detached(send.data) }
-        }
+        What::SendData(send) => Request::SendData { by: by(send.by)?, op_code: send.op_code, data: send.data },
         What::Matchmake(session) => Request::Matchmake(SessionRef::from_wire(session)?),
         What::TicketIssued(issued) => {
             Request::TicketIssued { by: by(issued.by)?, ticket: issued.ticket.into(), membership: issued.membership }

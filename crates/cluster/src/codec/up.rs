@@ -51,7 +51,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     }
 }
 
-pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &Blobs) -> Result<Up> {
+pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blobs) -> Result<Up> {
     // Of a question that is nothing without an answer.
     let asked = || required(request, "message.request");
     Ok(match what {
@@ -73,7 +73,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &Blobs) 
         },
         What::Publish(publish) => Up::Publish(publish_from_wire(publish, blobs)?),
         What::Party(ask) => {
-            let (stream, ask) = parties::ask_from_wire(*ask, blobs)?;
+            let (stream, ask) = parties::ask_from_wire(*ask)?;
             Up::Party { request, stream, ask: Box::new(ask) }
         }
         What::Parties(query) => Up::Parties { request: asked()?, asked: party::ListQuery::from_wire(*query)? },
@@ -138,7 +138,7 @@ fn join_to_wire(join: &Join, writer: &mut Writer) -> node::Join {
     }
 }
 
-fn join_from_wire(wire: node::Join, request: Option<RequestRef>, blobs: &Blobs) -> Result<Join> {
+fn join_from_wire(wire: node::Join, request: Option<RequestRef>, blobs: &mut Blobs) -> Result<Join> {
     use node::ConditionKind::{Alone, Any, Occupied, Replace, Unspecified};
     let condition = match wire.condition() {
         Any => Condition::Any,
@@ -175,7 +175,7 @@ fn publish_to_wire(publish: &Publish, writer: &mut Writer) -> node::Publish {
     }
 }
 
-fn publish_from_wire(wire: node::Publish, blobs: &Blobs) -> Result<Publish> {
+fn publish_from_wire(wire: node::Publish, blobs: &mut Blobs) -> Result<Publish> {
     use node::AudienceKind::{All, AllBut, Only, Unspecified};
     let audience = match wire.audience() {
         All => Audience::All,

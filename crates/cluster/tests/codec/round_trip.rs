@@ -1,6 +1,7 @@
 //! What is written is read back, whatever it is.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_cluster::codec::{Decoder, Encoder, Incoming};
@@ -116,6 +117,12 @@ fn a_payload_for_several_sessions_stands_once() {
     let (single, hundred) = (encode(&all[..1]).len(), encode(&all).len());
     assert!(hundred < single + 99 * 30, "{single} bytes for one session, {hundred} for a hundred");
     check(&all);
+    let arrived = decoded(&encode(&all)).into_iter().map(|received| match received.content {
+        Ok(Message::Down(Down::Push { payload, .. })) => payload,
+        other => panic!("{other:?}"),
+    });
+    let arrived: Vec<SharedPayload> = arrived.collect();
+    assert!(arrived.iter().all(|payload| Arc::ptr_eq(payload, &arrived[0])), "it is one here too");
 }
 
 #[test]
