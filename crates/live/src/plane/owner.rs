@@ -230,7 +230,7 @@ impl Owning<'_> {
 
     /// Takes a presence off a stream, and that it heard by its join. There is nothing to do if it was refused, or if the
     /// owner has taken it off before and the session's shard did not know yet.
-    fn remove(&mut self, key: &StreamKey, session: SessionRef) -> Option<Here> {
+    pub(super) fn remove(&mut self, key: &StreamKey, session: SessionRef) -> Option<Here> {
         let stream = self.streams.map.get_mut(key)?;
         let here = stream.presences.remove(session)?;
         if let Some(encoding) = here.heard {

@@ -77,8 +77,14 @@ impl Owning<'_> {
                 .map(|presence| presence.session)
                 .filter(|session| gone.contains(&session.place))
                 .collect();
+            // While it is being rebuilt nobody is told of it yet; then each place is told the difference.
+            let is_silent = self.rebuilding.contains_key(&stream.partition());
             for session in left {
-                self.depart(&stream, session, None);
+                if is_silent {
+                    self.remove(&stream, session);
+                } else {
+                    self.depart(&stream, session, None);
+                }
             }
             self.drop_if_unused(&stream);
             self.drop_unheard(&stream);

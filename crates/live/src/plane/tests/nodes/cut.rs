@@ -84,3 +84,23 @@ fn who_was_refused_first_is_there_as_the_next_join_says() {
     let there: Vec<_> = cluster.planes[&first(1)].owned_presences(&stream).collect();
     assert_eq!(there[0].status.as_deref(), Some("second"));
 }
+
+#[test]
+fn who_dies_while_a_new_owner_still_hears_of_it_leaves_once() {
+    let mut cluster = Cluster::new(&[1, 1, 1], &PlaneConfig::default());
+    let stream = cluster.owned_by(3);
+    let [one, two, three] = [1, 2, 3].map(|node| cluster.open(first(node)));
+    for session in [one, two, three] {
+        cluster.join(session, &stream);
+    }
+    cluster.heard.clear();
+    cluster.crash(3);
+    cluster.give(stream.partition(), first(1));
+    cluster.tell(first(1));
+    cluster.tell(first(2));
+    cut_behind_first(&mut cluster, first(2), first(1));
+    assert_eq!(cluster.planes[&first(1)].owned_presences(&stream).count(), 2, "told of, and not complete");
+    cluster.crash(2);
+    cluster.tell_all();
+    assert_eq!(cluster.take_heard(one), ["-2 -3"]);
+}
