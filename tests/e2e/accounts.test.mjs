@@ -236,9 +236,10 @@ onEveryServer("accounts", (holder) => {
     });
 
     test("a logout without tokens ends all of them, and signing in again works at once", async () => {
-      const { client, session, deviceId } = await newPlayer(server());
+      const node = server().oneNode;
+      const { client, session, deviceId } = await newPlayer(node);
       const other = await client.authenticateDevice(deviceId);
-      const answer = await call(server(), "POST", "/v2/session/logout", { token: session.token, body: {} });
+      const answer = await call(node, "POST", "/v2/session/logout", { token: session.token, body: {} });
       assert.deepEqual([answer.status, answer.json], [200, {}], answer.text);
       await refused(client.getAccount(session), 401, 16);
       await refused(client.getAccount(other), 401, 16);

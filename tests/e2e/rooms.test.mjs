@@ -78,8 +78,9 @@ onEveryServer(
         await ask(one, "leave", { room: id });
         assert.deepEqual(cameAndWent(await two.next("streamPresence")), { came: [], went: [one.userId] });
         assert.deepEqual((await nextInRoom(two, id)).data, { type: "owner", owner: two.userId });
-        await two.disconnect();
+        await ask(two, "leave", { room: id });
         await refusedCall(ask(one, "join", { room: id }), 5);
+        await two.disconnect();
       });
 
       test(named("messages reach everybody, or those they are for"), async () => {

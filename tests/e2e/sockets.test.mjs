@@ -19,12 +19,13 @@ onEveryServer("sockets", (holder) => {
 
   describe("opening", () => {
     test("only with a token that holds", async () => {
-      const { client, session } = await newPlayer(holder.server);
+      const node = holder.server.oneNode;
+      const { client, session } = await newPlayer(node);
       for (const query of ["", "token=", "token=nonsense", `token=${session.refresh_token}`]) {
-        assert.equal(await refusal(holder.server, query), 401, query);
+        assert.equal(await refusal(node, query), 401, query);
       }
       await client.sessionLogout(session, session.token, session.refresh_token);
-      assert.equal(await refusal(holder.server, `token=${session.token}`), 401, "after a logout");
+      assert.equal(await refusal(node, `token=${session.token}`), 401, "after a logout");
     });
 
     test("only in a format that is spoken here", async () => {

@@ -14,6 +14,7 @@ use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::{Claims, SessionRules};
 use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
+use muster_live::StreamKey;
 
 use crate::hooks::Hooks;
 use crate::keys::Keys;
@@ -52,6 +53,9 @@ pub struct App {
     pub metrics: Arc<Metrics>,
 }
 
+/// Ids that are tried before one that another node owns is taken: with 32 nodes two in a thousand are.
+const OWN_ID_TRIES: usize = 200;
+
 impl App {
     /// A new random id.
     pub fn random_uuid(&self) -> Uuid {
@@ -59,12 +63,21 @@ impl App {
         self.entropy.fill(&mut bytes);
         uuid::Builder::from_random_bytes(bytes).into_uuid()
     }
+
+    /// A random id for something new that this node is to own, by the stream that it gets. What is made where its first
+    /// players are costs no way to another node. On a node that owns nothing it is any.
+    pub fn own_uuid(&self, stream: impl Fn(Uuid) -> StreamKey) -> Uuid {
+        let (node, routes) = self.live.look(|plane| (plane.place().node(), plane.routes().clone()));
+        let is_own = |id: &Uuid| routes.owner(stream(*id).partition()).node() == node;
+        let mut tries = (0..OWN_ID_TRIES).map(|_| self.random_uuid());
+        tries.find(is_own).unwrap_or_else(|| self.random_uuid())
+    }
 }
 
 /// How the live plane shows itself to clients, under configuration names.
 #[derive(Clone, Debug)]
 pub struct LiveRules {
-    /// `name`: the part of public ids behind the dot. It names the whole cluster, never a machine.
+    /// The part of public ids behind the dot: `name`, or `cluster.name` on a node of a cluster, where it is the same for all.
     pub node: Arc<str>,
     /// `session.single_socket`: a user's new socket closes the others.
     pub single_socket: bool,

@@ -181,15 +181,12 @@ impl Revocations {
         is_new
     }
 
-    /// Forgets what has expired, here and in the store; answers how many rows the store removed.
-    pub async fn prune(&self, store: &dyn RevocationStore, clock: &dyn Clock) -> Result<u64> {
+    /// Forgets what has expired.
+    pub fn prune(&self, clock: &dyn Clock) {
         let now = clock.now();
-        {
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.retain(|_, entry| entry.prune(now));
-            self.any.store(!state.is_empty(), Ordering::Release);
-        }
-        Ok(store.prune_revocations(now).await?)
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.retain(|_, entry| entry.prune(now));
+        self.any.store(!state.is_empty(), Ordering::Release);
     }
 
     fn holds(&self, row: &Revocation) -> bool {

@@ -4,13 +4,14 @@
 //! others once for many.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_api::live::Rim;
 use muster_live::plane::Message;
-use muster_live::{CloseReason, Delivery, Millis, Place, SessionKey, ShardIndex};
+use muster_live::{CloseReason, Delivery, Millis, NodeNumber, Place, Routes, SessionKey, ShardIndex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -26,22 +27,55 @@ pub struct Batch {
     pub messages: Vec<Message>,
 }
 
+/// What one shard sent to another node at once.
+pub struct FarBatch {
+    /// Who sent it.
+    pub from: Place,
+    /// To which node.
+    pub to: NodeNumber,
+    /// In order, each with the shard that it is for.
+    pub messages: Vec<(ShardIndex, Message)>,
+}
+
 /// The ends of the lanes that one shard holds.
 pub struct LaneEnds {
     /// Which shard.
-    pub me: ShardIndex,
-    /// To each shard, itself included, where it is not used.
+    pub me: Place,
+    /// Who owns what when the server starts.
+    pub routes: Routes,
+    /// To each shard of this node, itself included, where it is not used.
     pub senders: Vec<mpsc::UnboundedSender<Batch>>,
+    /// To other nodes, where there may be some.
+    pub far: Option<mpsc::UnboundedSender<FarBatch>>,
     /// From all others.
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
 
-/// The lanes between so many shards.
+/// The ways into a node's shards, for what comes from other nodes.
+pub type LaneSenders = Vec<mpsc::UnboundedSender<Batch>>;
+
+/// The lanes between so many shards of a node on its own.
+pub fn lanes(shards: ShardIndex) -> (Vec<LaneEnds>, LaneSenders) {
+    lanes_of(0, &Routes::alone(shards), shards, None)
+}
+
+/// The lanes between so many shards of a node, and to other nodes.
 #[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
-pub fn lanes(shards: usize) -> Vec<LaneEnds> {
+pub fn lanes_of(
+    node: NodeNumber,
+    routes: &Routes,
+    shards: ShardIndex,
+    far: Option<mpsc::UnboundedSender<FarBatch>>,
+) -> (Vec<LaneEnds>, LaneSenders) {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::unbounded_channel()).unzip();
-    let ends = receivers.into_iter().zip(0..);
-    ends.map(|(receiver, me)| LaneEnds { me, senders: senders.clone(), receiver }).collect()
+    let ends = receivers.into_iter().zip(0..).map(|(receiver, shard)| LaneEnds {
+        me: Place::new(node, shard),
+        routes: routes.clone(),
+        senders: senders.clone(),
+        far: far.clone(),
+        receiver,
+    });
+    (ends.collect(), senders.clone())
 }
 
 /// A session and its socket.
@@ -53,10 +87,13 @@ pub struct ShardRim {
     /// By the session's place.
     sockets: RefCell<Vec<Option<Attached>>>,
     shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
-    me: ShardIndex,
-    senders: Vec<mpsc::UnboundedSender<Batch>>,
-    /// What is to be sent, by shard.
+    me: Place,
+    senders: LaneSenders,
+    far: Option<mpsc::UnboundedSender<FarBatch>>,
+    /// What is to be sent, by shard of this node.
     collected: RefCell<Vec<Vec<Message>>>,
+    /// What is to be sent to other nodes.
+    collected_far: RefCell<BTreeMap<NodeNumber, Vec<(ShardIndex, Message)>>>,
     next_due: Cell<Option<Millis>>,
     is_busy: Cell<bool>,
     /// Told when the shard's loop has something to look at.
@@ -66,8 +103,9 @@ pub struct ShardRim {
 impl ShardRim {
     /// The rim of a shard that starts now.
     pub fn new(
-        me: ShardIndex,
-        senders: Vec<mpsc::UnboundedSender<Batch>>,
+        me: Place,
+        senders: LaneSenders,
+        far: Option<mpsc::UnboundedSender<FarBatch>>,
         shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     ) -> Self {
         let collected = RefCell::new(senders.iter().map(|_| Vec::new()).collect());
@@ -77,7 +115,9 @@ impl ShardRim {
             shared,
             me,
             senders,
+            far,
             collected,
+            collected_far: RefCell::default(),
             next_due: Cell::new(None),
             is_busy: Cell::new(false),
             changed: Notify::new(),
@@ -112,7 +152,12 @@ impl ShardRim {
         for (messages, sender) in self.collected.borrow_mut().iter_mut().zip(&self.senders) {
             if !messages.is_empty() {
                 // A shard that has ended hears nothing any more: the server is stopping.
-                let _ = sender.send(Batch { from: self.me.into(), messages: std::mem::take(messages) });
+                let _ = sender.send(Batch { from: self.me, messages: std::mem::take(messages) });
+            }
+        }
+        if let Some(far) = &self.far {
+            for (to, messages) in std::mem::take(&mut *self.collected_far.borrow_mut()) {
+                let _ = far.send(FarBatch { from: self.me, to, messages });
             }
         }
     }
@@ -161,6 +206,14 @@ impl Rim for ShardRim {
     }
 
     fn send(&self, to: Place, message: Message) {
+        if to.node() != self.me.node() {
+            let mut collected = self.collected_far.borrow_mut();
+            if collected.is_empty() {
+                self.changed.notify_one();
+            }
+            collected.entry(to.node()).or_default().push((to.shard(), message));
+            return;
+        }
         let messages = &mut self.collected.borrow_mut()[usize::from(to.shard())];
         if messages.is_empty() {
             self.changed.notify_one();

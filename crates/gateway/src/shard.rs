@@ -20,7 +20,7 @@ use muster_api::App;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ports::revocations::Revocation;
-use muster_live::{CloseReason, Plane, Routes, ShardIndex};
+use muster_live::{CloseReason, Plane, Routes};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -61,6 +61,8 @@ pub enum Command {
     Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
     Revoked(Revocation),
+    /// Other nodes, or who owns what, changed; `done` is told when this shard goes by it.
+    Routes(Routes, oneshot::Sender<()>),
     /// Close everything, then end; `done` is told how many connections outlived the time.
     Stop {
         /// How long connections have to end by themselves.
@@ -252,7 +254,7 @@ pub async fn start(
     metrics: Arc<GatewayMetrics>,
     factory: AppFactory,
 ) -> Result<(ShardHandle, thread::JoinHandle<()>), String> {
-    let index = ends.me;
+    let index = ends.me.shard();
     let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
     let (ready, started) = oneshot::channel();
     let load = Arc::new(AtomicUsize::new(0));
@@ -289,12 +291,11 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
     };
     LocalSet::new().block_on(&runtime, async move {
         let Start { config, metrics, factory, load, inbox, ends } = start;
-        let LaneEnds { me, senders, receiver } = ends;
+        let LaneEnds { me, routes, senders, far, receiver } = ends;
         let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
-        let shards = senders.len() as ShardIndex;
-        let rim = Rc::new(ShardRim::new(me, senders, sockets.clone()));
+        let rim = Rc::new(ShardRim::new(me, senders, far, sockets.clone()));
         let framer = Rc::new(Framer { node: config.node.clone() });
-        let plane = Plane::new(me.into(), Routes::alone(shards), config.plane.clone(), framer);
+        let plane = Plane::new(me, routes, config.plane.clone(), framer);
         let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,
             Err(reason) => {
@@ -347,6 +348,11 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     // They are told once.
                     let _ = shard.peers.set(peers);
                 }
+                Command::Routes(routes, done) => {
+                    live.step(|plane, now, out| plane.reroute(now, routes, out));
+                    // Whoever waited may have gone.
+                    let _ = done.send(());
+                }
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Stop { within, done } => {
                     let shard = shard.clone();
@@ -371,7 +377,11 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             }
             () = rim.changed() => {}
             _ = publishing.tick() => shard.metrics.publish_plane(live.place().shard(), live.stats()),
-            () = async { if let Some(stopping) = &mut stopping { stopping.await } }, if stopping.is_some() => return,
+            () = async { if let Some(stopping) = &mut stopping { stopping.await } }, if stopping.is_some() => {
+                // Other nodes hear that its sessions have gone.
+                rim.flush();
+                return;
+            }
             else => return,
         }
         rim.flush();

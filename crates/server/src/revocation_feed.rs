@@ -12,6 +12,7 @@ use muster_domain::revocations::Revocations;
 use muster_gateway::shard::{Command, ShardHandle};
 use tokio::sync::Notify;
 
+use crate::jobs::Jobs;
 use crate::system::System;
 
 /// How often what other servers of the same database revoked is read.
@@ -22,8 +23,11 @@ const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
 /// How far the wall clock may drift from the monotonic one between two removals and still be believed.
 const CLOCK_JUMP_MAX_SEC: i64 = 60;
 
+/// The job that removes expired revocations.
+const PRUNE_JOB: &str = "prune_revocations";
+
 /// Applies what other servers of the same database revoke, and forgets what has expired.
-pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
+pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
     let mut poll = tokio::time::interval(POLL_INTERVAL);
     let mut pruning = Pruning::begin(Instant::now(), System.now());
     let mut is_failing = false;
@@ -36,10 +40,13 @@ pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
             _ => {}
         }
         is_failing = outcome.is_err();
-        if pruning.is_due(Instant::now(), System.now())
-            && let Err(error) = revocations.prune(&*store, &System).await
-        {
-            tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
+        if pruning.is_due(Instant::now(), System.now()) {
+            revocations.prune(&System);
+            if let Some(term) = jobs.term(PRUNE_JOB)
+                && let Err(error) = store.prune_revocations(System.now(), term).await
+            {
+                tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
+            }
         }
     }
 }

@@ -10,36 +10,34 @@ use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
-use http::{HeaderName, HeaderValue};
 use muster_api::App;
-use muster_api::context::LiveRules;
 use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
-use muster_domain::chat::{DirectRequests, RequestLimits};
-use muster_domain::guessing::{GuessLimit, GuessingConfig, SharedGuessing};
+use muster_domain::chat::DirectRequests;
+use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
+use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
-use muster_domain::sessions::SessionRules;
 use muster_gateway::metrics::GatewayMetrics;
+use muster_gateway::rim::LaneEnds;
 use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
-use muster_gateway::ws::resume::ResumeLimits;
-use muster_gateway::ws::shared::SocketLimits;
-use muster_gateway::{GatewayConfig, HttpLimits, listener, rim, text_page, tls};
-use muster_live::matchmaker::MatchmakerConfig;
-use muster_live::rooms::{RoomsConfig, Templates};
-use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
+use muster_gateway::{GatewayConfig, listener, rim, text_page};
+use muster_live::{Routes, ShardIndex};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
 use crate::database::Database;
+use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
 use crate::revocation_feed::{self, Mailbox};
+use crate::settings::{gateway_config, guessing, live_rules, request_limits, session_rules};
 use crate::system::{RandomPool, System};
 use crate::telemetry::Telemetry;
 
@@ -69,6 +67,7 @@ pub struct Running {
     threads: Vec<JoinHandle<()>>,
     tasks: JoinSet<()>,
     drain: Duration,
+    cluster: Option<Cluster>,
 }
 
 /// What all shards share.
@@ -114,10 +113,20 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
     let gateway_metrics = Arc::new(GatewayMetrics::default());
-    let gateway = Arc::new(gateway_config(config, connections_max)?);
+    let gateway = Arc::new(gateway_config(config, connections_max).map_err(StartError)?);
     let shard_count = shard_count(config);
     let api_metrics: Vec<_> = (0..shard_count).map(|_| Arc::new(ApiMetrics::default())).collect();
-    let (shards, threads) = start_shards(&shared, &gateway, &gateway_metrics, &api_metrics).await?;
+    let mut cluster = join_cluster(config, &*store, shard_count).await?;
+    let lanes = match &cluster {
+        Some(cluster) => {
+            rim::lanes_of(cluster.number, &Routes::of_newcomer(), shard_count as ShardIndex, Some(cluster.far.clone()))
+        }
+        None => rim::lanes(shard_count as ShardIndex),
+    };
+    let (shards, threads) = start_shards(&shared, lanes.0, &gateway, &gateway_metrics, &api_metrics).await?;
+    if let Some(cluster) = &mut cluster {
+        cluster.attach(lanes.1, shards.clone()).await.map_err(StartError)?;
+    }
 
     let listener = listen(config).await?;
     let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
@@ -144,9 +153,10 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         }
     });
     tasks.spawn(mailbox.deliver(shards.clone()));
-    tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
+    let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
+    tasks.spawn_local(revocation_feed::follow(store, shared.revocations, jobs));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
-    Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain })
+    Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain, cluster })
 }
 
 impl Running {
@@ -154,6 +164,14 @@ impl Running {
     pub async fn failed(&self) {
         let ends = self.shards.iter().map(|shard| Box::pin(shard.ended()));
         select_all(ends).await;
+    }
+
+    /// Resolves with how this node stands when it is none of its cluster's any more. A server on its own never is.
+    pub async fn lost_cluster(&self) -> Standing {
+        match &self.cluster {
+            Some(cluster) => cluster.lost().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Stops: no new connections, sockets closed with their reason, requests under way finished, all within
@@ -170,6 +188,9 @@ impl Running {
         let mut left = 0;
         for answer in answers {
             left += answer.await.unwrap_or(0);
+        }
+        if let Some(cluster) = self.cluster {
+            cluster.leave().await;
         }
         for thread in self.threads {
             if thread.join().is_err() {
@@ -205,124 +226,6 @@ fn keys(config: &Config) -> Result<Keys, StartError> {
     Keys::new(texts).map_err(|error| StartError(error.to_string()))
 }
 
-/// How long sessions live, and whether a player has one at a time.
-pub fn session_rules(config: &Config) -> SessionRules {
-    SessionRules {
-        token_life_sec: seconds(config.session.token_expiry_sec),
-        refresh_life_sec: seconds(config.session.refresh_token_expiry_sec),
-        single_session: config.session.single_session,
-    }
-}
-
-fn guessing(config: &Config) -> GuessingConfig {
-    let failures = &config.failures;
-    GuessingConfig {
-        account: GuessLimit {
-            failures_max: failures.account_attempts,
-            window_sec: seconds(failures.account_window_sec),
-            lockout_first_sec: seconds(failures.account_lockout_first_sec),
-            lockout_max_sec: seconds(failures.account_lockout_max_sec),
-        },
-        address: GuessLimit {
-            failures_max: failures.address_attempts,
-            window_sec: seconds(failures.address_window_sec),
-            lockout_first_sec: seconds(failures.address_lockout_first_sec),
-            lockout_max_sec: seconds(failures.address_lockout_max_sec),
-        },
-        entries_max: failures.max_tracked,
-    }
-}
-
-fn request_limits(config: &Config) -> RequestLimits {
-    let chat = &config.chat;
-    RequestLimits {
-        burst: chat.direct_request_burst,
-        refill_sec: seconds(chat.direct_request_refill_sec),
-        repeat_sec: seconds(chat.direct_request_repeat_sec),
-    }
-}
-
-fn seconds(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConfig, StartError> {
-    let socket = &config.socket;
-    let keep_alive = KeepAliveConfig {
-        ping_period_ms: socket.ping_period_ms,
-        pong_wait_ms: socket.pong_wait_ms,
-        ping_backoff_threshold: socket.ping_backoff_threshold,
-        write_wait_ms: socket.write_wait_ms,
-    };
-    let tls = match (&socket.ssl_certificate, &socket.ssl_private_key) {
-        (Some(certificate), Some(key)) => {
-            Some(tls::server_config(certificate, key).map_err(|error| StartError(error.to_string()))?)
-        }
-        _ => None,
-    };
-    Ok(GatewayConfig {
-        socket: SocketLimits {
-            message_bytes_max: socket.max_message_size_bytes,
-            backlog_bytes_max: socket.outgoing_queue_bytes,
-            close_ack_wait_ms: socket.close_ack_wait_ms,
-            keep_alive,
-        },
-        outbox: OutboxLimits { bytes_max: socket.outgoing_queue_bytes, frames_max: socket.outgoing_queue_size },
-        resume: ResumeLimits {
-            grace_ms: config.session.resume_grace_ms,
-            ring: RingLimits {
-                bytes_max: config.session.resume_buffer_bytes,
-                frames_max: config.session.resume_buffer_frames,
-            },
-            waiting_max: config.session.resume_max_waiting,
-        },
-        plane: PlaneConfig {
-            merge_above: config.live.presence_merge_size,
-            merge_ms: config.live.presence_merge_ms,
-            snapshot_max: config.live.presence_snapshot_size,
-            session_streams_max: config.live.session_streams_max,
-            single_match: config.session.single_match,
-            single_party: config.session.single_party,
-            matchmaker: matchmaker(config),
-            node: config.general.name.as_str().into(),
-            rooms: Arc::new(rooms_config(config)),
-            ..PlaneConfig::default()
-        },
-        node: config.general.name.as_str().into(),
-        http: HttpLimits {
-            body_bytes_max: socket.max_request_size_bytes,
-            decompressed_bytes_max: socket.decompressed_request_size_bytes,
-            read_timeout_ms: socket.read_timeout_ms,
-            write_timeout_ms: socket.write_timeout_ms,
-            idle_timeout_ms: socket.idle_timeout_ms,
-        },
-        connections_max,
-        proxy_count: socket.proxy_count,
-        refuse_forwarded: config.dev,
-        response_headers: response_headers(config)?,
-        tls,
-    })
-}
-
-fn rooms_config(config: &Config) -> RoomsConfig {
-    let rooms = &config.rooms;
-    RoomsConfig {
-        templates: Templates::new(rooms.templates.iter().map(|template| template.0.clone())),
-        reservation_ms: rooms.reservation_sec * 1_000,
-        rooms_max: rooms.max_rooms_per_shard,
-        rooms_per_creator_max: rooms.max_rooms_per_user,
-    }
-}
-
-fn response_headers(config: &Config) -> Result<Vec<(HeaderName, HeaderValue)>, StartError> {
-    let headers = config.socket.response_headers.iter().map(|(name, value)| {
-        let parsed = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::try_from(value.as_str()).ok());
-        parsed
-            .ok_or_else(|| StartError(format!("socket.response_headers: {name} is no HTTP header with a valid value")))
-    });
-    headers.collect()
-}
-
 fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
@@ -334,15 +237,25 @@ fn shard_count(config: &Config) -> usize {
     }
 }
 
+async fn join_cluster(config: &Config, store: &dyn Store, shards: usize) -> Result<Option<Cluster>, StartError> {
+    if !config.cluster.is_joined() {
+        return Ok(None);
+    }
+    let floor = store.latest_epoch().await.map_err(StartError::because("cannot read what owners of jobs wrote"))?;
+    let floor = u64::try_from(floor).unwrap_or_default();
+    Cluster::join(config, shards as ShardIndex, floor).await.map(Some).map_err(StartError)
+}
+
 async fn start_shards(
     shared: &Shared,
+    lanes: Vec<LaneEnds>,
     gateway: &Arc<GatewayConfig>,
     gateway_metrics: &Arc<GatewayMetrics>,
     api_metrics: &[Arc<ApiMetrics>],
 ) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
     let mut handles = Vec::new();
     let mut threads = Vec::new();
-    for (ends, metrics) in rim::lanes(api_metrics.len()).into_iter().zip(api_metrics) {
+    for (ends, metrics) in lanes.into_iter().zip(api_metrics) {
         let factory = app_factory(shared.clone(), metrics.clone());
         let started = shard::start(ends, gateway.clone(), gateway_metrics.clone(), factory).await;
         let (handle, thread) = started.map_err(StartError)?;
@@ -379,21 +292,6 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
             }))
         })
     })
-}
-
-fn live_rules(config: &Config) -> LiveRules {
-    let session = &config.session;
-    LiveRules { node: config.general.name.as_str().into(), single_socket: session.single_socket }
-}
-
-fn matchmaker(config: &Config) -> MatchmakerConfig {
-    let keys = &config.matchmaker;
-    MatchmakerConfig {
-        interval_ms: if keys.interval_ms > 0 { keys.interval_ms } else { keys.interval_sec * 1_000 },
-        max_intervals: keys.max_intervals,
-        max_tickets: keys.max_tickets,
-        total_tickets_max: keys.total_tickets_max,
-    }
 }
 
 async fn listen(config: &Config) -> Result<TcpListener, StartError> {

@@ -2,12 +2,20 @@
 
 import { after, before, describe } from "node:test";
 
+import { Cluster } from "./cluster.mjs";
 import { Server } from "./server.mjs";
 
-/** Every kind of server that must behave the same. */
-export const SERVERS = ["sqlite", "postgres"].flatMap((database) =>
-  [1, 4].map((shards) => ({ database, shards, name: `${database}, ${shards} shard${shards > 1 ? "s" : ""}` })),
-);
+/** Every kind of server that must behave the same. Of several nodes each client gets the next one. */
+export const SERVERS = [
+  { database: "sqlite", shards: 1, name: "sqlite, 1 shard" },
+  { database: "sqlite", shards: 4, name: "sqlite, 4 shards" },
+  { database: "postgres", shards: 1, name: "postgres, 1 shard" },
+  { database: "postgres", shards: 4, name: "postgres, 4 shards" },
+  { database: "postgres", shards: 2, nodes: 3, name: "postgres, 3 nodes of 2 shards" },
+];
+
+/** Starts a server of this kind. */
+export const startServer = (kind, flags = {}) => (kind.nodes ? Cluster : Server).start({ ...kind, flags });
 
 /** Every format a socket can speak. */
 export const FORMATS = ["json", "protobuf"];
@@ -21,7 +29,7 @@ export function onEveryServer(subject, declare, flags = {}) {
     describe(`${subject} (${kind.name})`, () => {
       const holder = { server: null };
       before(async () => {
-        holder.server = await Server.start({ ...kind, flags });
+        holder.server = await startServer(kind, flags);
       });
       after(() => holder.server?.dispose());
       declare(holder);

@@ -67,7 +67,7 @@ export class Server {
       child.once("error", (error) => resolve(String(error)));
       child.once("exit", (code, signal) => resolve(signal ?? code));
     }).finally(() => running.delete(child));
-    await this.#ready();
+    await this.ready();
   }
 
   /** Runs another command of the program on this server's data, and answers what it printed. */
@@ -80,8 +80,8 @@ export class Server {
     return Object.entries(this.flags).flatMap(flagsOf);
   }
 
-  /** There is no event to wait for across processes, so this asks until it is told. */
-  async #ready() {
+  /** Resolves when it serves. There is no event to wait for across processes, so this asks until it is told. */
+  async ready() {
     let ended = null;
     this.#ended.then((how) => (ended = how));
     const limit = Date.now() + START_LIMIT_MS;
@@ -96,6 +96,11 @@ export class Server {
       await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
     }
     throw new Error(`the server was not ready within ${START_LIMIT_MS} ms:\n${this.log}`);
+  }
+
+  /** Where what was said to a server is known to it at once. */
+  get oneNode() {
+    return this;
   }
 
   get url() {
@@ -131,6 +136,8 @@ export class Server {
   async dispose() {
     try {
       if (running.has(this.#child)) {
+        // One that a test has stopped would not hear the other signal.
+        this.#child.kill("SIGCONT");
         await this.stop();
       }
     } finally {
@@ -156,7 +163,7 @@ async function freePort() {
 }
 
 /** A new, empty database on the server that the whole run shares, and goes with that. */
-async function createDatabase(unique) {
+export async function createDatabase(unique) {
   const address = process.env.MUSTER_TEST_POSTGRES;
   if (!address) {
     throw new Error("MUSTER_TEST_POSTGRES names no server; `cargo xtask test --e2e` starts one and runs these tests");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use muster_testenv::{Postgres, Programs, URL_VARIABLE};
+use muster_testenv::{Nats, NatsSettings, Postgres, Programs, URL_VARIABLE};
 use serde_json::Value;
 
 use crate::summary::{Outcome, Summary};
@@ -16,6 +16,9 @@ use crate::{repository, run};
 
 /// Names the server program for the end-to-end tests.
 const BINARY_VARIABLE: &str = "MUSTER_BIN";
+
+/// Names the NATS server of the end-to-end tests of clusters.
+const NATS_VARIABLE: &str = "MUSTER_TEST_NATS";
 
 /// A file of end-to-end tests that takes longer hangs: it is stopped and has failed.
 const FILE_LIMIT_MS: u32 = 600_000;
@@ -53,9 +56,9 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
     // Without a server its tests would each start one of their own, and fail for the same reason.
     let Some(server) = server else { return };
 
+    summary.part("nats", || Ok(Outcome::Passed(muster_testenv::nats_server()?.display().to_string())));
     if parts != Parts::EndToEnd {
         summary.part("strace", strace);
-        summary.part("nats", || Ok(Outcome::Passed(muster_testenv::nats_server()?.display().to_string())));
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
         summary.count_tests(counted.passed, counted.failed);
@@ -120,12 +123,14 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
     install_packages(&folder)?;
     build_helper()?;
     let binary = build_server()?;
+    let nats = Nats::start(NatsSettings::default())?;
     // The client leaves timers behind that would keep a test process for half a minute: hence the forced exit.
     let mut node = Command::new("node");
     node.args(["--test", "--test-reporter=spec", "--test-force-exit", &format!("--test-timeout={FILE_LIMIT_MS}")])
         .args(if files.is_empty() { test_files(&folder)? } else { files.to_vec() })
         .current_dir(&folder)
         .env(BINARY_VARIABLE, binary)
+        .env(NATS_VARIABLE, nats.url())
         .env("PATH", path_with(server.programs_folder())?)
         .env(URL_VARIABLE, server.url());
     let succeeded = run::watch(&mut node, |line| counted.read_node(line))?;

@@ -32,7 +32,7 @@ pub(crate) fn relayed(id: Uuid) -> StreamKey {
 
 pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: &MatchCreate) -> Handled {
     let id = if request.name.is_empty() {
-        session.app.random_uuid()
+        session.app.own_uuid(relayed)
     } else {
         // The same name is the same match, wherever it is said.
         Uuid::new_v5(&Uuid::NAMESPACE_DNS, request.name.as_bytes())

@@ -174,7 +174,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
 
 /// Tells everybody of a match the way in, which is a relayed match that does not exist until one of them joins.
 pub fn tell_matched(app: &App, matched: &Matched) {
-    let token = matches::token(app, app.random_uuid());
+    let token = matches::token(app, app.own_uuid(matches::relayed));
     let mut users = Vec::new();
     for ticket in &matched.tickets {
         for member in &ticket.members {

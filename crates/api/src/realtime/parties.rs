@@ -53,7 +53,7 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCre
         Ok(label) => Settings { open, hidden, label },
         Err(refused) => return refusal(cid, refused).into(),
     };
-    let stream = party_stream(session.app.random_uuid());
+    let stream = party_stream(session.app.own_uuid(party_stream));
     let created_at = session.app.clock.now();
     let session = session.clone();
     Handled::later(async move {

@@ -52,7 +52,8 @@ pub(super) async fn join(app: &App, asker: &Asker, request: shape::Join) -> Resu
 
 pub(super) async fn place(app: &App, asker: &Asker, request: shape::Place) -> Result<String> {
     let template = request.template.as_deref().unwrap_or(muster_live::rooms::DEFAULT_TEMPLATE).into();
-    let (fresh, random) = (RoomId(app.random_uuid()), random(app));
+    let fresh = RoomId(app.own_uuid(|id| RoomId(id).stream()));
+    let random = random(app);
     check_takes_seat(app, asker, request.reserve)?;
     let place = muster_live::rooms::Place { template, size: request.size, fresh, random, tried: Vec::new() };
     let answer = ask(app, asker.player()?, place, ToOwner::Place).await?;

@@ -237,7 +237,7 @@ fn may_pass(error: &CreateStreamErrorKind) -> bool {
 fn advise(error: &CreateStreamErrorKind, replicas: usize) -> String {
     match error {
         CreateStreamErrorKind::JetStream(said) if replicas > 1 => {
-            format!("{said}; cluster.nats.replicas is {replicas}, which takes as many servers in one NATS cluster")
+            format!("{said}; cluster.nats_replicas is {replicas}, which takes as many servers in one NATS cluster")
         }
         other => other.to_string(),
     }

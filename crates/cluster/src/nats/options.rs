@@ -12,15 +12,15 @@ pub const REPLICAS: [usize; 3] = [1, 3, 5];
 /// How to reach NATS, and what to be there.
 #[derive(Clone)]
 pub struct NatsOptions {
-    /// `cluster.nats.urls`: servers of one NATS cluster, as `nats://host:port` or `tls://host:port`.
+    /// `cluster.nats`: servers of one NATS cluster, as `nats://host:port` or `tls://host:port`.
     pub urls: Vec<String>,
     /// How to log in.
     pub login: NatsLogin,
-    /// `cluster.nats.ca_file`: certificates to trust instead of the system's. With it nothing goes without TLS.
+    /// `cluster.nats_ca_file`: certificates to trust instead of the system's. With it nothing goes without TLS.
     pub ca_file: Option<PathBuf>,
     /// `cluster.name`: keeps clusters apart that share servers. ASCII letters, digits, `-` and `_`.
     pub cluster: String,
-    /// `cluster.nats.replicas`: how many servers keep what JetStream holds: 1, 3 or 5.
+    /// `cluster.nats_replicas`: how many servers keep what JetStream holds: 1, 3 or 5.
     pub replicas: usize,
     /// How long a request to the server may take.
     pub request_wait: Duration,
@@ -32,16 +32,16 @@ pub enum NatsLogin {
     /// The server asks for nothing.
     #[default]
     None,
-    /// `cluster.nats.user` and `cluster.nats.password`.
+    /// `cluster.nats_user` and `cluster.nats_password`.
     Password {
         /// The user's name.
         user: String,
         /// Its password.
         password: String,
     },
-    /// `cluster.nats.token`.
+    /// `cluster.nats_token`.
     Token(String),
-    /// `cluster.nats.credentials_file`: a user's token and key, as `nsc` writes them.
+    /// `cluster.nats_credentials_file`: a user's token and key, as `nsc` writes them.
     CredentialsFile(PathBuf),
 }
 
@@ -92,7 +92,7 @@ pub enum NatsError {
     #[error("{0}")]
     Setting(String),
     /// Nobody answers.
-    #[error("no NATS server answers at {urls}: start one there, or correct cluster.nats.urls ({reason})")]
+    #[error("no NATS server answers at {urls}: start one there, or correct cluster.nats ({reason})")]
     Unreachable {
         /// Where we looked.
         urls: String,
@@ -101,7 +101,7 @@ pub enum NatsError {
     },
     /// The server does not let us in.
     #[error(
-        "the NATS server at {urls} refuses the login: correct cluster.nats.user and password, token or \
+        "the NATS server at {urls} refuses the login: correct cluster.nats_user and nats_password, nats_token or \
          credentials_file ({reason})"
     )]
     LoginRefused {
@@ -112,7 +112,7 @@ pub enum NatsError {
     },
     /// There is no TLS between us.
     #[error(
-        "no TLS with the NATS server at {urls}: correct cluster.nats.ca_file or the server's certificate ({reason})"
+        "no TLS with the NATS server at {urls}: correct cluster.nats_ca_file or the server's certificate ({reason})"
     )]
     Tls {
         /// Where.
@@ -122,7 +122,7 @@ pub enum NatsError {
     },
     /// An older server lacks what we need.
     #[error(
-        "the NATS server is version {0}, and Muster needs 2.12 or newer: install that, or name another server in cluster.nats.urls"
+        "the NATS server is version {0}, and Muster needs 2.12 or newer: install that, or name another server in cluster.nats"
     )]
     TooOld(String),
     /// The server passes messages on and keeps nothing.
@@ -144,12 +144,12 @@ impl NatsOptions {
     /// The addresses, all of them valid.
     pub(super) fn addresses(&self) -> Result<Vec<ServerAddr>, NatsError> {
         if self.urls.is_empty() {
-            return Err(NatsError::Setting("cluster.nats.urls is empty: name at least one NATS server".to_owned()));
+            return Err(NatsError::Setting("cluster.nats is empty: name at least one NATS server".to_owned()));
         }
         let parse = |url: &String| {
             url.parse::<ServerAddr>().map_err(|error| {
                 let place = place(url);
-                NatsError::Setting(format!("cluster.nats.urls: `{place}` is not like nats://host:port: {error}"))
+                NatsError::Setting(format!("cluster.nats: `{place}` is not like nats://host:port: {error}"))
             })
         };
         self.urls.iter().map(parse).collect()
@@ -163,7 +163,7 @@ impl NatsOptions {
             return Err(NatsError::Setting(text));
         }
         if !REPLICAS.contains(&self.replicas) {
-            let text = format!("cluster.nats.replicas: {} is not 1, 3 or 5", self.replicas);
+            let text = format!("cluster.nats_replicas: {} is not 1, 3 or 5", self.replicas);
             return Err(NatsError::Setting(text));
         }
         Ok(())
@@ -172,7 +172,7 @@ impl NatsOptions {
     /// Options of the client for login and TLS.
     pub(super) async fn authenticate(&self, mut options: ConnectOptions) -> Result<ConnectOptions, NatsError> {
         if let Some(file) = &self.ca_file {
-            let unreadable = |error| NatsError::Setting(format!("cluster.nats.ca_file: {}: {error}", file.display()));
+            let unreadable = |error| NatsError::Setting(format!("cluster.nats_ca_file: {}: {error}", file.display()));
             std::fs::metadata(file).map_err(unreadable)?;
             options = options.add_root_certificates(file.clone()).require_tls(true);
         }
@@ -181,7 +181,7 @@ impl NatsOptions {
             NatsLogin::Password { user, password } => Ok(options.user_and_password(user.clone(), password.clone())),
             NatsLogin::Token(token) => Ok(options.token(token.clone())),
             NatsLogin::CredentialsFile(file) => options.credentials_file(file).await.map_err(|error| {
-                NatsError::Setting(format!("cluster.nats.credentials_file: {}: {error}", file.display()))
+                NatsError::Setting(format!("cluster.nats_credentials_file: {}: {error}", file.display()))
             }),
         }
     }

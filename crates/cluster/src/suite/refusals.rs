@@ -30,14 +30,14 @@ fn at(url: &str) -> NatsOptions {
 #[test]
 fn settings_are_checked() {
     let local = NatsOptions::default();
-    check(&NatsOptions { urls: Vec::new(), ..local.clone() }, "cluster.nats.urls is empty");
-    check(&at("nats://a b:1"), "cluster.nats.urls: `nats://a b:1`");
+    check(&NatsOptions { urls: Vec::new(), ..local.clone() }, "cluster.nats is empty");
+    check(&at("nats://a b:1"), "cluster.nats: `nats://a b:1`");
     check(&NatsOptions { cluster: "a.b".to_owned(), ..local.clone() }, "cluster.name: `a.b`");
-    check(&NatsOptions { replicas: 2, ..local.clone() }, "cluster.nats.replicas: 2");
+    check(&NatsOptions { replicas: 2, ..local.clone() }, "cluster.nats_replicas: 2");
     let nowhere = PathBuf::from("/nowhere/file");
-    check(&NatsOptions { ca_file: Some(nowhere.clone()), ..local.clone() }, "cluster.nats.ca_file: /nowhere/file");
+    check(&NatsOptions { ca_file: Some(nowhere.clone()), ..local.clone() }, "cluster.nats_ca_file: /nowhere/file");
     let login = NatsLogin::CredentialsFile(nowhere);
-    check(&NatsOptions { login, ..local }, "cluster.nats.credentials_file: /nowhere/file");
+    check(&NatsOptions { login, ..local }, "cluster.nats_credentials_file: /nowhere/file");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_server_without_jetstream_is_refused() {
 fn one_server_keeps_no_three_replicas() {
     let server = Server::shared().expect("a server");
     let options = NatsOptions { replicas: 3, cluster: "replicas".to_owned(), ..at(server.url()) };
-    check(&options, "cluster.nats.replicas is 3");
+    check(&options, "cluster.nats_replicas is 3");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_login_is_asked_for() {
     let more = "authorization { user: muster, password: right }\n".to_owned();
     let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
     let login = |password: &str| NatsLogin::Password { user: "muster".to_owned(), password: password.to_owned() };
-    check(&at(server.url()), "correct cluster.nats.user and password");
+    check(&at(server.url()), "correct cluster.nats_user and password");
     check(&NatsOptions { login: login("wrong"), ..at(server.url()) }, "refuses the login");
     connect(&NatsOptions { login: login("right"), ..at(server.url()) }).expect("a connection");
 
@@ -116,7 +116,7 @@ fn certificates_are_checked() {
     std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
     let more = format!("tls {{ cert_file: \"{}\", key_file: \"{}\" }}\n", certificate.display(), key.display());
     let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
-    check(&at(server.url()), "correct cluster.nats.ca_file");
+    check(&at(server.url()), "correct cluster.nats_ca_file");
     connect(&NatsOptions { ca_file: Some(certificate), ..at(server.url()) }).expect("a connection");
     drop(server);
     std::fs::remove_dir_all(folder).expect("removed");

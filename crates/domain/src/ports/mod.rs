@@ -10,6 +10,7 @@ pub mod passwords;
 pub mod revocations;
 pub mod storage;
 pub mod store;
+pub mod terms;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -54,6 +54,8 @@ pub enum Rejection {
     LastIdentifier,
     /// The identifier is not linked to this account.
     NotLinked,
+    /// A later owner of the job has written.
+    Superseded,
 }
 
 /// Whether the database answers.
@@ -70,4 +72,7 @@ pub struct DatabaseStatus {
 pub trait Store: AccountStore + StorageStore + RevocationStore + ChatStore + NotificationStore {
     /// A cheap round trip that fails when the database cannot serve reads and writes.
     fn ping(&self) -> PortFuture<'_, DatabaseStatus>;
+
+    /// The latest epoch under which an owner of a job has written; 0 without any.
+    fn latest_epoch(&self) -> PortFuture<'_, i64>;
 }

@@ -13,11 +13,11 @@ use tokio::task::LocalSet;
 use uuid::Uuid;
 
 use super::{Outcome, configuration, print, runtime};
+use crate::settings::session_rules;
 use crate::cli::AccountAction;
 use crate::config::{Config, Setting};
 use crate::database::{self, Database};
 use crate::system::System;
-use crate::wiring;
 
 /// Runs the action. On PostgreSQL a running server notices within a second; an SQLite database belongs to its server,
 /// so that everything but `export` needs it stopped.
@@ -42,7 +42,7 @@ async fn end(config: &Config, user_id: UserId, action: AccountAction) -> Outcome
     let store = open(config).await?;
     // What this process learns of revocations goes nowhere: running servers read them from the database.
     let revocations = Revocations::new(Box::new(|_| {}));
-    let sessions = wiring::session_rules(config);
+    let sessions = session_rules(config);
     let ending = Ending { sessions: &sessions, revocations: &revocations, clock: &System };
     if action == AccountAction::Delete {
         ending.delete(&*store, user_id, true).await.map_err(|error| error.to_string())?;

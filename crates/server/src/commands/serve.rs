@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
 use super::{Outcome, runtime};
+use crate::cluster::Standing;
 use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
 use crate::logging;
 use crate::wiring::{self, Running};
@@ -28,29 +29,60 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
     let config = &loaded.config;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
-    // A database that is silent may keep the start waiting for ever.
-    let running = tokio::select! {
-        started = wiring::start(config, lost_log_lines) => started.map_err(|error| error.to_string())?,
-        _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
-        _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
-    };
-    announce(loaded, &running);
-    let status = tokio::select! {
-        _ = terminate.recv() => ExitCode::SUCCESS,
-        _ = interrupt.recv() => ExitCode::SUCCESS,
-        () = running.failed() => {
-            tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
-            ExitCode::FAILURE
+    loop {
+        // A database that is silent may keep the start waiting for ever.
+        let running = tokio::select! {
+            started = wiring::start(config, lost_log_lines.clone()) => started.map_err(|error| error.to_string())?,
+            _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+            _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
+        };
+        announce(loaded, &running);
+        let end = tokio::select! {
+            _ = terminate.recv() => End::Told,
+            _ = interrupt.recv() => End::Told,
+            () = running.failed() => {
+                tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
+                End::Failed
+            }
+            standing = running.lost_cluster() => match standing {
+                Standing::VotedOut => {
+                    tracing::error!("the cluster took this node for dead: it closes its sockets and joins anew");
+                    End::VotedOut
+                }
+                standing => {
+                    tracing::error!(?standing, "there is no way to the cluster any more: the server stops, so that whoever started it starts it anew");
+                    End::Failed
+                }
+            },
+        };
+        tracing::info!("stopping; a second signal ends at once");
+        let stop = running.stop();
+        tokio::select! {
+            left = stop => tracing::info!(connections_cut = left, "stopped"),
+            _ = terminate.recv() => return Ok(end.status()),
+            _ = interrupt.recv() => return Ok(end.status()),
         }
-    };
-    tracing::info!("stopping; a second signal ends at once");
-    let stop = running.stop();
-    tokio::select! {
-        left = stop => tracing::info!(connections_cut = left, "stopped"),
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        if end != End::VotedOut {
+            return Ok(end.status());
+        }
     }
-    Ok(status)
+}
+
+/// Why a server stops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// By a signal.
+    Told,
+    /// A part of it has ended.
+    Failed,
+    /// Its cluster took it for dead.
+    VotedOut,
+}
+
+impl End {
+    fn status(self) -> ExitCode {
+        if self == Self::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
 }
 
 fn announce(loaded: &Loaded, running: &Running) {

@@ -29,6 +29,7 @@ pub use address::{DatabaseAddress, PostgresAddress};
 pub use groups::{
     account::{Account, Failures},
     chat::Chat,
+    cluster::Cluster,
     database::Database,
     general::General,
     live::Live,
@@ -99,6 +100,8 @@ pub struct Config {
     pub failures: Failures,
     /// `chat.*`
     pub chat: Chat,
+    /// `cluster.*`
+    pub cluster: Cluster,
 }
 
 /// Something to tell at start-up that does not stop it: a key that is not honoured, or a warning.
@@ -194,6 +197,7 @@ fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
         account: Account::read(&mut reader),
         failures: Failures::read(&mut reader),
         chat: Chat::read(&mut reader),
+        cluster: Cluster::read(&mut reader),
     };
     (config, reader.problems)
 }

@@ -1,7 +1,8 @@
 //! What no single key can tell: contradictions between keys, published secrets, and what to warn of.
 
 use super::{
-    Config, LogFormat, Mode, Notice, Problem, Status,
+    Config, DatabaseAddress, LogFormat, Mode, Notice, Problem, Status,
+    groups::cluster::{CLUSTER_NAME_MAX, ROLES},
     setting::{Setting, Settings},
 };
 use crate::keys::{GENERATED, is_well_known};
@@ -81,6 +82,27 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
     fault(
         is_on(settings, "session.single_party") && !is_on(settings, "session.single_socket"),
         "`session.single_party` needs `session.single_socket`: set both or none",
+    );
+    let cluster = &config.cluster;
+    fault(
+        cluster.is_joined() && !matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_))),
+        "`cluster.nats` is set and the database is a file of this machine: all nodes need one PostgreSQL, set `database.address` to it",
+    );
+    fault(
+        !cluster.has_plain_name(),
+        &format!(
+            "`cluster.name` must have 1 to {CLUSTER_NAME_MAX} letters (a to z), digits, `-` and `_`: {:?} has others",
+            cluster.name
+        ),
+    );
+    let strangers: Vec<&str> = cluster.roles.iter().map(String::as_str).filter(|role| !ROLES.contains(role)).collect();
+    fault(
+        !strangers.is_empty(),
+        &format!("`cluster.roles` knows {}, and not {}", ROLES.join(", "), strangers.join(", ")),
+    );
+    fault(
+        !cluster.nats_token.is_empty() && !cluster.nats_user.is_empty(),
+        "`cluster.nats_token` and `cluster.nats_user` are two ways to log in at NATS: set one",
     );
     faults.into_iter().map(Problem::Contradiction).collect()
 }

@@ -117,6 +117,13 @@ impl Store for PostgresStore {
             Ok(DatabaseStatus { engine: "postgres", adopted: self.adopted })
         })
     }
+
+    fn latest_epoch(&self) -> PortFuture<'_, i64> {
+        Box::pin(async move {
+            let sql = "SELECT coalesce(max(epoch), 0) FROM muster_term";
+            Ok(self.query_one(sql, &[], |row| row.try_get(0)).await?.unwrap_or(0))
+        })
+    }
 }
 
 /// The driver's configuration for `url`.

@@ -2,6 +2,8 @@
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
+use muster_domain::ports::store::{Rejection, StoreError};
+use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use tokio_postgres::Row;
@@ -19,6 +21,14 @@ pub(super) const INSERT: &str = "INSERT INTO muster_revocation \
      $7::bool[], $8::bool[])";
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets, banned FROM muster_revocation WHERE sequence > $1 OR revoked_at > $2 ORDER BY sequence";
+
+const PRUNE: &str = "WITH gone AS (DELETE FROM muster_revocation WHERE expires_at < $1 RETURNING 1) \
+     SELECT true, (SELECT count(*) FROM gone)";
+/// The term's row is locked until the end, so that of two owners the later one has the last word.
+const PRUNE_FENCED: &str = "WITH term AS (INSERT INTO muster_term (job, epoch) VALUES ($2, $3) \
+     ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch RETURNING 1), \
+     gone AS (DELETE FROM muster_revocation WHERE expires_at < $1 AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
+     SELECT EXISTS (SELECT 1 FROM term), (SELECT count(*) FROM gone)";
 
 /// The columns of rows to insert.
 #[derive(Default)]
@@ -52,12 +62,17 @@ impl RevocationStore for PostgresStore {
         })
     }
 
-    fn prune_revocations(&self, now: Timestamp) -> PortFuture<'_, u64> {
+    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
         Box::pin(async move {
-            let sql = "WITH gone AS (DELETE FROM muster_revocation WHERE expires_at < $1 RETURNING 1) \
-                       SELECT count(*) FROM gone";
-            let removed = self.query_one(sql, &[&Moment(now)], |row| row.try_get::<_, i64>(0)).await?;
-            Ok(removed.and_then(|removed| u64::try_from(removed).ok()).unwrap_or(0))
+            let counts = |row: &Row| Ok((row.try_get::<_, bool>(0)?, row.try_get::<_, i64>(1)?));
+            let pruned = match term {
+                Some(term) => self.query_one(PRUNE_FENCED, &[&Moment(now), &term.job, &term.epoch], counts).await?,
+                None => self.query_one(PRUNE, &[&Moment(now)], counts).await?,
+            };
+            match pruned {
+                Some((true, removed)) => Ok(u64::try_from(removed).unwrap_or(0)),
+                _ => Err(StoreError::Rejected(Rejection::Superseded)),
+            }
         })
     }
 }

@@ -26,6 +26,7 @@ const MIGRATIONS: &[Migration] = &[
         name: "revocation of a ban",
         sql: include_str!("../../migrations/postgres/0002_revocation_banned.sql"),
     },
+    Migration { version: 3, name: "terms", sql: include_str!("../../migrations/postgres/0003_terms.sql") },
 ];
 
 /// Where the steps taken are noted, and whether the tables around ours were another server's.

@@ -234,6 +234,13 @@ impl Store for SqliteStore {
             Ok(DatabaseStatus { engine: "sqlite", adopted: false })
         })
     }
+
+    fn latest_epoch(&self) -> PortFuture<'_, i64> {
+        Box::pin(self.read(|connection| {
+            let sql = "SELECT coalesce(max(epoch), 0) FROM muster_term";
+            Ok(sql::one(connection, sql, (), |row| row.get(0))?.unwrap_or(0))
+        }))
+    }
 }
 
 impl Inner {

@@ -2,6 +2,8 @@
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
+use muster_domain::ports::store::{Rejection, StoreError};
+use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use rusqlite::{Connection, Row};
@@ -15,6 +17,8 @@ use crate::revocations::{reason, reason_columns};
 const INSERT: &str = "INSERT INTO muster_revocation \
      (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets, banned) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+const TERM: &str = "INSERT INTO muster_term (job, epoch) VALUES (?1, ?2) \
+     ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch";
 /// Two searches by two indexes rather than one over the whole table; a row that both find comes once.
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets, banned FROM muster_revocation WHERE sequence > ?1 \
@@ -38,8 +42,13 @@ impl RevocationStore for SqliteStore {
         }))
     }
 
-    fn prune_revocations(&self, now: Timestamp) -> PortFuture<'_, u64> {
+    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
+            if let Some(term) = term
+                && execute(connection, TERM, (term.job, term.epoch))? == 0
+            {
+                return Err(StoreError::Rejected(Rejection::Superseded));
+            }
             let sql = "DELETE FROM muster_revocation WHERE expires_at < ?1";
             execute(connection, sql, [now.0]).map(|removed| removed as u64)
         }))

@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
         name: "revocation of a ban",
         sql: include_str!("../../migrations/sqlite/0003_revocation_banned.sql"),
     },
+    Migration { version: 4, name: "terms", sql: include_str!("../../migrations/sqlite/0004_terms.sql") },
 ];
 
 /// The newest schema this program knows.

@@ -167,7 +167,7 @@ fn an_adopted_database_stays_the_original_s() {
         assert_values(&client).await;
         // The original deletes its players without asking ours, and ours can go without a trace.
         client.batch_execute("DELETE FROM users WHERE username <> ''").await.unwrap();
-        client.batch_execute("DROP TABLE muster_migration, muster_revocation").await.unwrap();
+        client.batch_execute("DROP TABLE muster_migration, muster_revocation, muster_term").await.unwrap();
         assert_original(&client).await;
     });
 }
@@ -181,11 +181,12 @@ fn a_later_step_is_not_told_as_an_adoption() {
         let address = crate::Address::Postgres(database.url().to_owned());
         assert!(crate::migrate(&address).await.unwrap().starts_with("adopted the database in place"));
         // As the first version left it, with a logout and a newer sign-in.
-        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DELETE FROM muster_migration WHERE version = 2; \
+        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term; \
+                    DELETE FROM muster_migration WHERE version > 1; \
                     INSERT INTO muster_revocation (subject, all_tokens, revoked_at, expires_at, close_sockets) \
                     SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes FROM unnest('{t,f}'::bool[]) AS closes";
         client.batch_execute(undo).await.unwrap();
-        assert_eq!(crate::migrate(&address).await.unwrap(), "applied 1 migration(s), the last is number 2");
+        assert_eq!(crate::migrate(&address).await.unwrap(), "applied 2 migration(s), the last is number 3");
         let opened = PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await;
         let rows = opened.unwrap().revocations_after(0, NOW).await.unwrap();
         let reasons: Vec<_> = rows.iter().map(|row| row.revocation.reason).collect();

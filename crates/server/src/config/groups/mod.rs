@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod chat;
+pub mod cluster;
 pub mod console;
 pub mod database;
 pub mod general;
@@ -42,6 +43,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Accounts", keys: &[account::Account::KEYS, account::Failures::KEYS] },
     Group { title: "Chat", keys: &[chat::Chat::KEYS] },
     Group { title: "Live plane", keys: &[live::Live::KEYS, tracker::OTHERS] },
+    Group { title: "Cluster", keys: &[cluster::Cluster::KEYS] },
     Group { title: "Logs", keys: &[logger::Logger::KEYS, logger::OTHERS] },
     Group { title: "Metrics", keys: &[metrics::Metrics::KEYS, metrics::OTHERS] },
     Group { title: "Game code", keys: &[runtime::Runtime::KEYS, runtime::OTHERS] },

@@ -1,0 +1,291 @@
+//! This server as a node of a cluster: it joins before it serves, tells its shards of each view, and carries what they and
+//! other nodes' shards tell each other.
+//!
+//! All of it runs on a thread of its own, so that a shard with much to do delays no lease, and no lease a shard.
+
+mod freight;
+mod routes;
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use muster_cluster::NodeNumber;
+use muster_cluster::link::LinkConfig;
+use muster_cluster::membership::{NodeConfig, Roles, View};
+use muster_cluster::nats::{Nats, NatsLogin, NatsOptions};
+use muster_cluster::node::{Authority, Clock, Node, NodeEvent, NodeOptions, Order};
+use muster_gateway::rim::{FarBatch, LaneSenders};
+use muster_gateway::shard::{Command, ShardHandle};
+use muster_live::place::Epoch;
+use muster_live::{Millis, ShardIndex};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::LocalSet;
+
+use crate::config::{Cluster as ClusterConfig, Config};
+use crate::jobs::Jobs;
+use freight::Freight;
+
+/// How long joining may take; others may be busy with a view of their own.
+const JOIN_WAIT: Duration = Duration::from_secs(60);
+/// How long leaving may take: longer than the node itself waits for what it sent to arrive.
+const LEAVE_WAIT: Duration = Duration::from_secs(5);
+/// How long a request to NATS may take.
+const REQUEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How this node stands to its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is one of its nodes.
+    Member,
+    /// It was taken for dead: what it owned is others' now.
+    VotedOut,
+    /// There is no way to the others any more.
+    Ended,
+}
+
+/// A node that has joined.
+pub struct Cluster {
+    /// Its number.
+    pub number: NodeNumber,
+    /// To other nodes.
+    pub far: mpsc::UnboundedSender<FarBatch>,
+    authority: Authority,
+    view: watch::Receiver<Arc<View>>,
+    standing: watch::Receiver<Standing>,
+    attach: Option<oneshot::Sender<Attached>>,
+    orders: mpsc::Sender<Order>,
+    thread: JoinHandle<()>,
+}
+
+/// The shards, once they run.
+struct Attached {
+    lanes: LaneSenders,
+    shards: Arc<[ShardHandle]>,
+    done: oneshot::Sender<()>,
+}
+
+/// What the thread tells when the node has joined.
+struct Joined {
+    number: NodeNumber,
+    authority: Authority,
+    orders: mpsc::Sender<Order>,
+}
+
+/// What the thread works with.
+struct Ends {
+    far: mpsc::UnboundedReceiver<FarBatch>,
+    attach: oneshot::Receiver<Attached>,
+    view: watch::Sender<Arc<View>>,
+    standing: watch::Sender<Standing>,
+    joined: oneshot::Sender<Result<Joined, String>>,
+}
+
+impl Cluster {
+    /// Joins the cluster that the configuration names, or founds it. `epoch_floor` is above all epochs that its database
+    /// has seen.
+    ///
+    /// # Errors
+    /// Why it cannot, and what to do.
+    #[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
+    pub async fn join(config: &Config, shards: ShardIndex, epoch_floor: u64) -> Result<Self, String> {
+        let options = nats_options(&config.cluster);
+        let node = node_options(config, shards, epoch_floor);
+        let (far, far_out) = mpsc::unbounded_channel();
+        let (attach, attached) = oneshot::channel();
+        let (view_in, view) = watch::channel(Arc::new(View::empty(Epoch::default())));
+        let (standing_in, standing) = watch::channel(Standing::Member);
+        let (joined_in, joined) = oneshot::channel();
+        let ends = Ends { far: far_out, attach: attached, view: view_in, standing: standing_in, joined: joined_in };
+        let thread = thread::Builder::new()
+            .name("cluster".to_owned())
+            .spawn(move || run(&options, node, ends))
+            .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
+        let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
+        let Joined { number, authority, orders } = joined;
+        Ok(Self { number, far, authority, view, standing, attach: Some(attach), orders, thread })
+    }
+
+    /// Brings the shards together with the other nodes. When it resolves they go by the cluster's view.
+    ///
+    /// # Errors
+    /// When a shard or the thread has ended.
+    pub async fn attach(&mut self, lanes: LaneSenders, shards: Arc<[ShardHandle]>) -> Result<(), String> {
+        let (done, is_done) = oneshot::channel();
+        let ended = || "the cluster was lost while the server started: see the log above".to_owned();
+        let attach = self.attach.take().ok_or_else(ended)?;
+        attach.send(Attached { lanes, shards, done }).map_err(|_| ended())?;
+        is_done.await.map_err(|_| ended())
+    }
+
+    /// Which jobs this node does.
+    pub fn jobs(&self) -> Jobs {
+        let (authority, view, number) = (self.authority.clone(), self.view.clone(), self.number);
+        Jobs::of_node(Arc::new(move |job| {
+            let view = view.borrow().clone();
+            (authority.is_online() && view.job_runner(job) == Some(number)).then_some(view.epoch.0)
+        }))
+    }
+
+    /// Resolves with how it ended when this node is none of the cluster's any more.
+    pub async fn lost(&self) -> Standing {
+        let mut standing = self.standing.clone();
+        match standing.wait_for(|standing| *standing != Standing::Member).await {
+            Ok(standing) => *standing,
+            Err(_) => Standing::Ended,
+        }
+    }
+
+    /// Leaves the cluster: others own at once what this node did. For a node whose players have gone.
+    pub async fn leave(self) {
+        if *self.standing.borrow() == Standing::Member && self.orders.send(Order::Leave).await.is_ok() {
+            let _ = tokio::time::timeout(LEAVE_WAIT, self.lost()).await;
+        }
+        // The thread ends when nobody can send through it any more.
+        drop((self.far, self.orders));
+        if tokio::task::spawn_blocking(move || self.thread.join()).await.is_ok_and(|ended| ended.is_err()) {
+            tracing::error!("the thread of the cluster ended by a panic");
+        }
+    }
+}
+
+fn nats_options(config: &ClusterConfig) -> NatsOptions {
+    let login = if let Some(file) = &config.nats_credentials_file {
+        NatsLogin::CredentialsFile(file.clone())
+    } else if !config.nats_token.is_empty() {
+        NatsLogin::Token(config.nats_token.expose().to_owned())
+    } else if !config.nats_user.is_empty() {
+        NatsLogin::Password { user: config.nats_user.clone(), password: config.nats_password.expose().to_owned() }
+    } else {
+        NatsLogin::None
+    };
+    NatsOptions {
+        urls: config.nats.clone(),
+        login,
+        ca_file: config.nats_ca_file.clone(),
+        cluster: config.name.clone(),
+        replicas: config.nats_replicas.count(),
+        request_wait: REQUEST_WAIT,
+    }
+}
+
+fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOptions {
+    let cluster = &config.cluster;
+    let roles =
+        Roles { gateway: cluster.has_role("gateway"), live: cluster.has_role("live"), jobs: cluster.has_role("jobs") };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as Millis;
+    NodeOptions {
+        node: NodeConfig {
+            name: config.general.name.as_str().into(),
+            shards,
+            weight: cluster.weight,
+            roles,
+            wire_version: muster_wire::batch::VERSION,
+            epoch_floor: now.max(epoch_floor),
+        },
+        links: LinkConfig::default(),
+        clock: Clock::of_system(),
+    }
+}
+
+fn run(options: &NatsOptions, node: NodeOptions, ends: Ends) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let _ = ends.joined.send(Err(format!("cannot start a runtime for the cluster: {error}")));
+            return;
+        }
+    };
+    LocalSet::new().block_on(&runtime, async move {
+        let nats = match Nats::connect(options).await {
+            Ok(nats) => Arc::new(nats),
+            Err(error) => {
+                let _ = ends.joined.send(Err(error.to_string()));
+                return;
+            }
+        };
+        serve(nats, node, ends).await;
+    });
+}
+
+async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
+    let Ends { mut far, attach, view, standing, joined } = ends;
+    let (node, mut events) = Node::start(nats, options);
+    let number = match tokio::time::timeout(JOIN_WAIT, until_online(&mut events, &view)).await {
+        Ok(Some(number)) => number,
+        outcome => {
+            let why = if outcome.is_err() { "nobody lets it in" } else { "the connection to NATS ended" };
+            let _ = joined.send(Err(format!("this node could not join the cluster: {why}; see the log of the others")));
+            return;
+        }
+    };
+    let told = Joined { number, authority: node.authority().clone(), orders: node.orders().clone() };
+    // Others may tell this node something from now on; it waits until there are shards.
+    if joined.send(Ok(told)).is_err() {
+        return;
+    }
+    let Ok(Attached { lanes, shards, done }) = attach.await else { return };
+    let mut freight = Freight::new(number, node.outbound().clone(), lanes);
+    let first = view.borrow().clone();
+    tell(&shards, &first).await;
+    let _ = done.send(());
+    loop {
+        tokio::select! {
+            event = events.recv() => match event {
+                Some(NodeEvent::View { new, .. }) => {
+                    freight.forget_all_but(&new);
+                    tell(&shards, &new).await;
+                    view.send_replace(new);
+                }
+                Some(NodeEvent::Batch { from, bytes }) => freight.take_in(from, bytes),
+                Some(NodeEvent::Island) => tracing::warn!("no connection to the cluster: this node is an island until it is back, and claims nothing new"),
+                Some(NodeEvent::Online) => tracing::info!("connected to the cluster again"),
+                Some(NodeEvent::Drained) => tracing::info!("everything that this node owned is another's now"),
+                Some(NodeEvent::Joined(_)) => {}
+                Some(NodeEvent::VotedOut) => {
+                    standing.send_replace(Standing::VotedOut);
+                    return;
+                }
+                Some(NodeEvent::Left) | None => {
+                    standing.send_replace(Standing::Ended);
+                    return;
+                }
+            },
+            batch = far.recv() => match batch {
+                Some(batch) => freight.send_out(batch),
+                None => return,
+            },
+        }
+    }
+}
+
+/// Waits until the node may act, and answers its number.
+async fn until_online(events: &mut mpsc::Receiver<NodeEvent>, view: &watch::Sender<Arc<View>>) -> Option<NodeNumber> {
+    let mut number = None;
+    loop {
+        match events.recv().await? {
+            NodeEvent::View { new, .. } => {
+                view.send_replace(new);
+            }
+            NodeEvent::Joined(address) => number = Some(address.number),
+            NodeEvent::Online if number.is_some() => return number,
+            _ => {}
+        }
+    }
+}
+
+/// Has all shards go by a view.
+async fn tell(shards: &[ShardHandle], view: &View) {
+    let routes = routes::of_view(view);
+    let mut told = Vec::new();
+    for shard in shards {
+        let (done, is_done) = oneshot::channel();
+        if shard.send(Command::Routes(routes.clone(), done)).await.is_ok() {
+            told.push(is_done);
+        }
+    }
+    // So that no batch of a later moment comes before it. A shard that has ended tells nothing.
+    for is_done in told {
+        let _ = is_done.await;
+    }
+}

@@ -1,0 +1,81 @@
+//! Several servers as one.
+
+use std::path::PathBuf;
+
+use super::super::{
+    key::{Kind, Origin, honoured, number},
+    read::choice,
+    secret::Secret,
+};
+
+choice! {
+    /// How many servers of NATS keep what the cluster must not lose.
+    pub enum Replicas {
+        /// For trials.
+        One = "1",
+        /// One of them may be lost.
+        Three = "3",
+        /// Two of them may be lost.
+        Five = "5",
+    }
+}
+
+impl Replicas {
+    /// As a number.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Three => 3,
+            Self::Five => 5,
+        }
+    }
+}
+
+/// What a node may be for.
+pub const ROLES: [&str; 3] = ["gateway", "live", "jobs"];
+/// Characters of a cluster's name.
+pub const CLUSTER_NAME_MAX: usize = 32;
+
+impl Cluster {
+    /// Whether this server is a node of a cluster.
+    pub fn is_joined(&self) -> bool {
+        !self.nats.is_empty()
+    }
+
+    /// Whether the node has a role.
+    pub fn has_role(&self, role: &str) -> bool {
+        self.roles.is_empty() || self.roles.iter().any(|of_node| of_node == role)
+    }
+
+    /// Whether the name can stand in subjects of NATS and names of its buckets.
+    pub(crate) fn has_plain_name(&self) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        (1..=CLUSTER_NAME_MAX).contains(&self.name.len()) && self.name.bytes().all(is_plain)
+    }
+}
+
+honoured! {
+    /// Several servers as one.
+    pub struct Cluster in "cluster." {
+        /// Servers of one NATS cluster (2.12 or newer, with JetStream), as `nats://host:port` or `tls://host:port`. With it this server is a node of a cluster; all nodes need the same database, and that is PostgreSQL.
+        nats: Vec<String> = "", Kind::List, Origin::Ours;
+        /// Keeps clusters apart that share servers of NATS, and ends the ids of parties: ASCII letters, digits, `-` and `_`. The same on all nodes.
+        name: String = "muster", Kind::Text, Origin::Ours;
+        /// What the node does: `gateway` (players connect to it), `live` (it owns streams, parties, rooms and tickets), `jobs` (it does what is due from time to time). Without any it does all.
+        roles: Vec<String> = "", Kind::List, Origin::Ours;
+        /// The node's share of what is owned, against the other nodes' shares.
+        weight: u32 = "100", number(1, 10_000), Origin::Ours;
+        /// User name at NATS.
+        nats_user: String = "", Kind::Text, Origin::Ours;
+        /// Password at NATS.
+        nats_password: Secret = "", Kind::Secret, Origin::Ours;
+        /// Token for NATS, where it asks for one instead of a user.
+        nats_token: Secret = "", Kind::Secret, Origin::Ours;
+        /// File with a user's token and key, as `nsc` writes it.
+        nats_credentials_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
+        /// File with the certificates to trust at NATS instead of the system's. With it nothing goes without TLS.
+        nats_ca_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
+        /// How many servers of NATS keep what the cluster must not lose.
+        nats_replicas: Replicas = "1", Replicas::KIND, Origin::Ours;
+    }
+}

@@ -1,0 +1,154 @@
+//! What each part of the server is told of the configuration, in the part's own terms.
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+use muster_api::context::LiveRules;
+use muster_domain::chat::RequestLimits;
+use muster_domain::guessing::{GuessLimit, GuessingConfig};
+use muster_domain::sessions::SessionRules;
+use muster_gateway::ws::resume::ResumeLimits;
+use muster_gateway::ws::shared::SocketLimits;
+use muster_gateway::{GatewayConfig, HttpLimits, tls};
+use muster_live::matchmaker::MatchmakerConfig;
+use muster_live::rooms::{RoomsConfig, Templates};
+use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
+
+use crate::config::Config;
+
+/// How long sessions live, and whether a player has one at a time.
+pub fn session_rules(config: &Config) -> SessionRules {
+    SessionRules {
+        token_life_sec: seconds(config.session.token_expiry_sec),
+        refresh_life_sec: seconds(config.session.refresh_token_expiry_sec),
+        single_session: config.session.single_session,
+    }
+}
+
+pub(crate) fn guessing(config: &Config) -> GuessingConfig {
+    let failures = &config.failures;
+    GuessingConfig {
+        account: GuessLimit {
+            failures_max: failures.account_attempts,
+            window_sec: seconds(failures.account_window_sec),
+            lockout_first_sec: seconds(failures.account_lockout_first_sec),
+            lockout_max_sec: seconds(failures.account_lockout_max_sec),
+        },
+        address: GuessLimit {
+            failures_max: failures.address_attempts,
+            window_sec: seconds(failures.address_window_sec),
+            lockout_first_sec: seconds(failures.address_lockout_first_sec),
+            lockout_max_sec: seconds(failures.address_lockout_max_sec),
+        },
+        entries_max: failures.max_tracked,
+    }
+}
+
+pub(crate) fn request_limits(config: &Config) -> RequestLimits {
+    let chat = &config.chat;
+    RequestLimits {
+        burst: chat.direct_request_burst,
+        refill_sec: seconds(chat.direct_request_refill_sec),
+        repeat_sec: seconds(chat.direct_request_repeat_sec),
+    }
+}
+
+pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<GatewayConfig, String> {
+    let socket = &config.socket;
+    let keep_alive = KeepAliveConfig {
+        ping_period_ms: socket.ping_period_ms,
+        pong_wait_ms: socket.pong_wait_ms,
+        ping_backoff_threshold: socket.ping_backoff_threshold,
+        write_wait_ms: socket.write_wait_ms,
+    };
+    let tls = match (&socket.ssl_certificate, &socket.ssl_private_key) {
+        (Some(certificate), Some(key)) => {
+            Some(tls::server_config(certificate, key).map_err(|error| error.to_string())?)
+        }
+        _ => None,
+    };
+    Ok(GatewayConfig {
+        socket: SocketLimits {
+            message_bytes_max: socket.max_message_size_bytes,
+            backlog_bytes_max: socket.outgoing_queue_bytes,
+            close_ack_wait_ms: socket.close_ack_wait_ms,
+            keep_alive,
+        },
+        outbox: OutboxLimits { bytes_max: socket.outgoing_queue_bytes, frames_max: socket.outgoing_queue_size },
+        resume: ResumeLimits {
+            grace_ms: config.session.resume_grace_ms,
+            ring: RingLimits {
+                bytes_max: config.session.resume_buffer_bytes,
+                frames_max: config.session.resume_buffer_frames,
+            },
+            waiting_max: config.session.resume_max_waiting,
+        },
+        plane: PlaneConfig {
+            merge_above: config.live.presence_merge_size,
+            merge_ms: config.live.presence_merge_ms,
+            snapshot_max: config.live.presence_snapshot_size,
+            session_streams_max: config.live.session_streams_max,
+            single_match: config.session.single_match,
+            single_party: config.session.single_party,
+            matchmaker: matchmaker(config),
+            node: public_node(config).into(),
+            rooms: Arc::new(rooms_config(config)),
+            ..PlaneConfig::default()
+        },
+        node: public_node(config).into(),
+        http: HttpLimits {
+            body_bytes_max: socket.max_request_size_bytes,
+            decompressed_bytes_max: socket.decompressed_request_size_bytes,
+            read_timeout_ms: socket.read_timeout_ms,
+            write_timeout_ms: socket.write_timeout_ms,
+            idle_timeout_ms: socket.idle_timeout_ms,
+        },
+        connections_max,
+        proxy_count: socket.proxy_count,
+        refuse_forwarded: config.dev,
+        response_headers: response_headers(config)?,
+        tls,
+    })
+}
+
+fn rooms_config(config: &Config) -> RoomsConfig {
+    let rooms = &config.rooms;
+    RoomsConfig {
+        templates: Templates::new(rooms.templates.iter().map(|template| template.0.clone())),
+        reservation_ms: rooms.reservation_sec * 1_000,
+        rooms_max: rooms.max_rooms_per_shard,
+        rooms_per_creator_max: rooms.max_rooms_per_user,
+    }
+}
+
+fn response_headers(config: &Config) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
+    let headers = config.socket.response_headers.iter().map(|(name, value)| {
+        let parsed = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::try_from(value.as_str()).ok());
+        parsed.ok_or_else(|| format!("socket.response_headers: {name} is no HTTP header with a valid value"))
+    });
+    headers.collect()
+}
+
+pub(crate) fn live_rules(config: &Config) -> LiveRules {
+    let session = &config.session;
+    LiveRules { node: public_node(config).into(), single_socket: session.single_socket }
+}
+
+/// What public ids end in: the same on all nodes of a cluster, since any of them may be asked.
+fn public_node(config: &Config) -> &str {
+    if config.cluster.is_joined() { &config.cluster.name } else { &config.general.name }
+}
+
+fn matchmaker(config: &Config) -> MatchmakerConfig {
+    let keys = &config.matchmaker;
+    MatchmakerConfig {
+        interval_ms: if keys.interval_ms > 0 { keys.interval_ms } else { keys.interval_sec * 1_000 },
+        max_intervals: keys.max_intervals,
+        max_tickets: keys.max_tickets,
+        total_tickets_max: keys.total_tickets_max,
+    }
+}
+
+fn seconds(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

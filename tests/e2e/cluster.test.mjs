@@ -1,0 +1,105 @@
+// Several nodes as one, and what players see when one of them goes.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { clientOf, newId, refused } from "./support/client.mjs";
+import { Cluster } from "./support/cluster.mjs";
+import { cameAndWent, Player } from "./support/player.mjs";
+
+const ROOM = 1;
+/** Before any lease runs out: whoever crashes is missed sooner. */
+const CRASH_LIMIT_MS = 5_000;
+/** A lease, and the time to vote. */
+const SILENCE_LIMIT_MS = 12_000;
+
+/** One player on each node, in one chat room, who have seen all come. */
+async function inOneRoom(nodes) {
+  const players = [];
+  const name = `room-${newId()}`;
+  let channel;
+  for (const [index, node] of nodes.entries()) {
+    players.push(await Player.connect(node, index % 2 ? "protobuf" : "json"));
+    channel = await players[index].socket.joinChat(name, ROOM, true, false);
+    for (const player of players) {
+      assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [players[index].userId], went: [] });
+    }
+  }
+  return { players, channel, name };
+}
+
+/** Says something, and checks that all hear it next. */
+async function hear(speaker, listeners, channel, text) {
+  await speaker.socket.writeChatMessage(channel.id, { text });
+  for (const listener of listeners) {
+    assert.deepEqual((await listener.next("channelMessage")).content, { text });
+  }
+}
+
+describe("a cluster of three nodes", () => {
+  const start = async (t) => {
+    const cluster = await Cluster.start({ nodes: 3, shards: 2 });
+    t.after(() => cluster.dispose());
+    return cluster;
+  };
+
+  for (const index of [0, 1, 2]) {
+    test(`players of node ${index}, which crashes, leave once and soon`, async (t) => {
+      const { nodes } = await start(t);
+      const { players, channel } = await inOneRoom(nodes);
+      await hear(players[index], players, channel, "still here");
+      const began = Date.now();
+      await nodes[index].stop("SIGKILL");
+      const stay = players.filter((_, of) => of !== index);
+      for (const player of stay) {
+        assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [], went: [players[index].userId] });
+      }
+      assert.ok(Date.now() - began < CRASH_LIMIT_MS, `after ${Date.now() - began} ms`);
+      await hear(stay[0], stay, channel, "anybody?");
+      await hear(stay[1], stay, channel, "me");
+      assert.deepEqual(stay.map((player) => player.unread("channelPresence")), [[], []], "once");
+    });
+  }
+
+  test("who logs out on one node is out on the others", async (t) => {
+    const { nodes } = await start(t);
+    const player = await Player.connect(nodes[0], "json");
+    const elsewhere = await Player.connect(nodes[1], "protobuf", { session: player.session });
+    await player.client.sessionLogout(player.session, player.session.token, player.session.refresh_token);
+    await Promise.all([player.disconnected, elsewhere.disconnected]);
+    await refused(clientOf(nodes[1]).getAccount(player.session), 401, 16);
+  });
+
+  test("a node that stands still is left out, and joins again when it goes on", async (t) => {
+    const { nodes } = await start(t);
+    const { players, channel, name } = await inOneRoom(nodes);
+    const [ann, bob, cid] = players;
+    const began = Date.now();
+    process.kill(nodes[2].pid, "SIGSTOP");
+    for (const player of [ann, bob]) {
+      assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [], went: [cid.userId] });
+    }
+    assert.ok(Date.now() - began < SILENCE_LIMIT_MS, `after ${Date.now() - began} ms`);
+    process.kill(nodes[2].pid, "SIGCONT");
+    await cid.disconnected;
+    await nodes[2].ready();
+    const back = await Player.connect(nodes[2], "json", { session: cid.session });
+    await back.socket.joinChat(name, ROOM, true, false);
+    for (const player of [ann, bob, back]) {
+      assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [cid.userId], went: [] });
+    }
+    await hear(back, [ann, bob, back], channel, "back");
+    await hear(ann, [ann, bob, back], channel, "welcome");
+  });
+
+  test("a node that is told to stop says goodbye for its players", async (t) => {
+    const { nodes } = await start(t);
+    const { players, channel } = await inOneRoom(nodes);
+    await nodes[0].stop();
+    const [gone, ...stay] = players;
+    for (const player of stay) {
+      assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [], went: [gone.userId] });
+    }
+    await hear(stay[0], stay, channel, "anybody?");
+  });
+});
