@@ -4,10 +4,15 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { clientOf, newId, refused } from "./support/client.mjs";
+import { BusProxy } from "./support/bus-proxy.mjs";
 import { Cluster } from "./support/cluster.mjs";
-import { cameAndWent, Player } from "./support/player.mjs";
+import { cameAndWent, Player, refusedWith } from "./support/player.mjs";
 
 const ROOM = 1;
+const RUNTIME_EXCEPTION = 0;
+
+/** What match data says. */
+const text = ({ data }) => new TextDecoder().decode(data);
 /** Before any lease runs out: whoever crashes is missed sooner. */
 const CRASH_LIMIT_MS = 5_000;
 /** A lease, and the time to vote. */
@@ -90,6 +95,32 @@ describe("a cluster of three nodes", () => {
     }
     await hear(back, [ann, bob, back], channel, "back");
     await hear(ann, [ann, bob, back], channel, "welcome");
+  });
+
+  test("nodes that lose the bus go on where they own, refuse what is new, and find each other again", async (t) => {
+    const bus = await BusProxy.start(process.env.MUSTER_TEST_NATS);
+    t.after(() => bus.stop());
+    const cluster = await Cluster.start({ nodes: 2, shards: 2, nats: bus.url });
+    t.after(() => cluster.dispose());
+    const [first, second] = cluster.nodes;
+    const [ann, bob] = [await Player.connect(first, "json"), await Player.connect(first, "protobuf")];
+    const cid = await Player.connect(second, "json");
+    const { match_id: id } = await ann.socket.createMatch();
+    for (const player of [bob, cid]) {
+      await player.socket.joinMatch(id);
+    }
+    bus.cut();
+    await Promise.all(cluster.nodes.map((node) => node.logged("is an island")));
+    for (const player of [ann, cid]) {
+      const refused = await refusedWith(player.socket.createParty(true, 4), RUNTIME_EXCEPTION);
+      assert.match(refused.message, /lost its cluster for now/);
+      await refusedWith(player.socket.addMatchmaker("*", 2, 2), RUNTIME_EXCEPTION);
+    }
+    await ann.socket.sendMatchState(id, 1, "among ourselves");
+    assert.equal(text(await bob.next("matchData")), "among ourselves");
+    bus.mend();
+    await Promise.all(cluster.nodes.map((node) => node.logged("connected to the cluster again")));
+    assert.equal((await cid.socket.createParty(true, 4)).presences.length, 1);
   });
 
   test("a node that is told to stop says goodbye for its players", async (t) => {

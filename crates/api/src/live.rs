@@ -120,6 +120,18 @@ impl Live {
         self.look(Plane::place)
     }
 
+    /// Whether something new may be made here: a room, a party, a match, a ticket.
+    ///
+    /// # Errors
+    /// Not on a node that has lost its cluster, for now.
+    pub fn claim(&self) -> Result<(), Error> {
+        if !self.look(Plane::is_island) {
+            return Ok(());
+        }
+        let message = "This server has lost its cluster for now, and makes nothing new. Please try again in a moment.";
+        Err(Error::new(ErrorKind::Unavailable, message))
+    }
+
     /// Looks at the plane without changing it.
     pub fn look<R>(&self, look: impl FnOnce(&Plane) -> R) -> R {
         look(&self.plane.borrow())

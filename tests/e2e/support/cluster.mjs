@@ -9,8 +9,7 @@ export class Cluster {
   #next = 0;
 
   /** @param {object} options as for a server, with how many `nodes` */
-  static async start({ nodes, shards, flags = {} }) {
-    const nats = process.env.MUSTER_TEST_NATS;
+  static async start({ nodes, shards, flags = {}, nats = process.env.MUSTER_TEST_NATS }) {
     if (!nats) {
       throw new Error("MUSTER_TEST_NATS names no server; `cargo xtask test --e2e` starts one and runs these tests");
     }

@@ -112,6 +112,18 @@ export class Server {
     return this.#log;
   }
 
+  /** Resolves when the server has printed this since it was started last. */
+  async logged(words) {
+    while (!this.#log.includes(words)) {
+      if (!running.has(this.#child)) {
+        throw new Error(`the server ended without saying "${words}":\n${this.#log}`);
+      }
+      const { stdout, stderr } = this.#child;
+      const printed = [stdout, stderr].map((stream) => new Promise((resolve) => stream.once("data", resolve)));
+      await Promise.race([...printed, this.#ended]);
+    }
+  }
+
   get pid() {
     return this.#child.pid;
   }

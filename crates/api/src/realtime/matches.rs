@@ -31,6 +31,9 @@ pub(crate) fn relayed(id: Uuid) -> StreamKey {
 }
 
 pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: &MatchCreate) -> Handled {
+    if let Err(error) = session.app.live.claim() {
+        return super::refuse_domain(cid, &error).into();
+    }
     let id = if request.name.is_empty() {
         session.app.own_uuid(relayed)
     } else {

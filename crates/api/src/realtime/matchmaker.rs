@@ -66,6 +66,9 @@ impl Wanted {
 ///
 /// Errors: what the pool refuses.
 pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply> {
+    if matches!(ask, PoolAsk::Add(_)) {
+        app.live.claim()?;
+    }
     let reply = app.live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
     match reply {
         Some(Reply::Pool(reply)) => reply,

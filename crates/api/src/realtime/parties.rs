@@ -53,6 +53,9 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCre
         Ok(label) => Settings { open, hidden, label },
         Err(refused) => return refusal(cid, refused).into(),
     };
+    if let Err(error) = session.app.live.claim() {
+        return super::refuse_domain(cid, &error).into();
+    }
     let stream = party_stream(session.app.own_uuid(party_stream));
     let created_at = session.app.clock.now();
     let session = session.clone();

@@ -11,6 +11,7 @@ use crate::context::App;
 use crate::functions::{Asker, write};
 
 pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> Result<String> {
+    app.live.claim()?;
     let room = room_id_for(app, asker.player()?.user_id);
     let reserve = request.reserve;
     check_takes_seat(app, asker, reserve)?;
@@ -51,6 +52,7 @@ pub(super) async fn join(app: &App, asker: &Asker, request: shape::Join) -> Resu
 }
 
 pub(super) async fn place(app: &App, asker: &Asker, request: shape::Place) -> Result<String> {
+    app.live.claim()?;
     let template = request.template.as_deref().unwrap_or(muster_live::rooms::DEFAULT_TEMPLATE).into();
     let fresh = RoomId(app.own_uuid(|id| RoomId(id).stream()));
     let random = random(app);

@@ -73,6 +73,7 @@ pub struct Plane {
     /// Messages that were for another owner.
     misdirected: u64,
     next_request: u64,
+    is_island: bool,
 }
 
 impl Plane {
@@ -95,6 +96,7 @@ impl Plane {
             rebuilding: BTreeMap::new(),
             misdirected: 0,
             next_request: 0,
+            is_island: false,
         }
     }
 
@@ -265,6 +267,17 @@ impl Plane {
         self.send_up(now, self.local.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
+    /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a refusal
+    /// that says to ask again, and the matchmaker here matches nobody.
+    pub fn set_island(&mut self, is_island: bool) {
+        self.is_island = is_island;
+    }
+
+    /// Whether nothing is to be claimed here: rooms, parties, matches, tickets.
+    pub fn is_island(&self) -> bool {
+        self.is_island
+    }
+
     /// Closes a session of this shard, behind what it was sent and a last message.
     pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Output) {
         self.local.receive(Down::Close { session: key, payload, reason }, out);
@@ -380,6 +393,13 @@ impl Plane {
     fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Output) {
         if let Some(asked) = &mut self.local.asked {
             asked.note(to, &up);
+        }
+        if self.is_island
+            && to.node() != self.local.me.node()
+            && let Some(request) = up.request()
+        {
+            self.local.give_up_one(request.id, out);
+            return;
         }
         if to == self.local.me {
             self.receive_up(now, to, up, out);

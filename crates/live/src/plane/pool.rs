@@ -177,6 +177,11 @@ impl Plane {
         if self.pool.matchmaker.is_empty() {
             return;
         }
+        if self.is_island() {
+            self.pool.is_timed = true;
+            self.wheel.set(now + self.config.matchmaker.interval_ms, Timer::Match);
+            return;
+        }
         self.pool.matchmaker.begin_pass(now);
         self.pool.is_passing = true;
         self.pool.is_timed = true;

@@ -238,8 +238,14 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                     view.send_replace(new);
                 }
                 Some(NodeEvent::Batch { from, bytes }) => freight.take_in(from, bytes),
-                Some(NodeEvent::Island) => tracing::warn!("no connection to the cluster: this node is an island until it is back, and claims nothing new"),
-                Some(NodeEvent::Online) => tracing::info!("connected to the cluster again"),
+                Some(NodeEvent::Island) => {
+                    tracing::warn!("no way to the cluster: this node is an island until it is back, and claims nothing new");
+                    isolate(&shards, true).await;
+                }
+                Some(NodeEvent::Online) => {
+                    tracing::info!("connected to the cluster again");
+                    isolate(&shards, false).await;
+                }
                 Some(NodeEvent::Drained) => tracing::info!("everything that this node owned is another's now"),
                 Some(NodeEvent::Joined(_)) => {}
                 Some(NodeEvent::VotedOut) => {
@@ -271,6 +277,14 @@ async fn until_online(events: &mut mpsc::Receiver<NodeEvent>, view: &watch::Send
             NodeEvent::Online if number.is_some() => return number,
             _ => {}
         }
+    }
+}
+
+/// Tells all shards whether there is a way to the other nodes.
+async fn isolate(shards: &[ShardHandle], is_island: bool) {
+    for shard in shards {
+        // One that has ended asks nobody anything.
+        let _ = shard.send(Command::Island(is_island)).await;
     }
 }
 

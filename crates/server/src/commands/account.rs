@@ -13,10 +13,10 @@ use tokio::task::LocalSet;
 use uuid::Uuid;
 
 use super::{Outcome, configuration, print, runtime};
-use crate::settings::session_rules;
 use crate::cli::AccountAction;
 use crate::config::{Config, Setting};
 use crate::database::{self, Database};
+use crate::settings::session_rules;
 use crate::system::System;
 
 /// Runs the action. On PostgreSQL a running server notices within a second; an SQLite database belongs to its server,

@@ -3,6 +3,7 @@
 mod crash;
 mod cut;
 mod epochs;
+mod island;
 mod offers;
 mod owners;
 mod rooms;
