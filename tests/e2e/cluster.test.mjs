@@ -41,6 +41,12 @@ async function hear(speaker, listeners, channel, text) {
   }
 }
 
+/** The metrics of a node, by name without the prefix. */
+async function metrics(node) {
+  const page = await (await fetch(`http://127.0.0.1:${node.flags["metrics.prometheus_port"]}/`)).text();
+  return (name) => Number(page.match(new RegExp(`^\\w*${name}(?:{[^}]*})? (\\S+)$`, "m"))?.[1]);
+}
+
 describe("a cluster of three nodes", () => {
   const start = async (t) => {
     const cluster = await Cluster.start({ nodes: 3, shards: 2 });
@@ -65,6 +71,19 @@ describe("a cluster of three nodes", () => {
       assert.deepEqual(stay.map((player) => player.unread("channelPresence")), [[], []], "once");
     });
   }
+
+  test("each node tells who is there and what it owns", async (t) => {
+    const { nodes } = await start(t);
+    const { players, channel } = await inOneRoom(nodes);
+    await hear(players[1], players, channel, "across");
+    const pages = await Promise.all(nodes.map((node) => metrics(node)));
+    const all = (name) => pages.map((page) => page(name));
+    assert.deepEqual(all("cluster_nodes"), [3, 3, 3]);
+    assert.deepEqual(all("cluster_online"), [1, 1, 1]);
+    assert.equal(all("cluster_partitions").reduce((sum, owned) => sum + owned), 1024);
+    assert.equal(new Set(all("cluster_node_number")).size, 3);
+    assert.deepEqual(all("cluster_links"), [2, 2, 2]);
+  });
 
   test("who logs out on one node is out on the others", async (t) => {
     const { nodes } = await start(t);

@@ -144,6 +144,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: shared.guessing.clone(),
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
+        cluster: cluster.as_ref().map(|cluster| cluster.telemetry().clone()),
     };
     let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
     let accepting = listener::accept(listener, connections_max, shards.clone(), gateway_metrics);

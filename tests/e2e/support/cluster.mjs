@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 
-import { createDatabase, Server } from "./server.mjs";
+import { createDatabase, freePort, Server } from "./server.mjs";
 
 /** Nodes of a cluster: one database, one NATS. Whoever asks for a port gets the next node's. */
 export class Cluster {
@@ -21,7 +21,10 @@ export class Cluster {
       ...flags,
     };
     const cluster = new Cluster();
-    const start = (index) => Server.start({ shards, flags: { name: `node-${index}`, ...shared } });
+    const start = async (index) => {
+      const own = { name: `node-${index}`, "metrics.prometheus_port": await freePort() };
+      return Server.start({ shards, flags: { ...own, ...shared } });
+    };
     const started = await Promise.allSettled(Array.from({ length: nodes }, (_, index) => start(index)));
     cluster.nodes = started.filter((node) => node.status === "fulfilled").map((node) => node.value);
     const failed = started.find((node) => node.status === "rejected");

@@ -166,7 +166,7 @@ function program() {
 }
 
 /** A port that nobody listens on. Held only while it is asked for; the server binds it a moment later. */
-async function freePort() {
+export async function freePort() {
   const listener = createServer();
   await new Promise((resolve, reject) => listener.once("error", reject).listen(0, "127.0.0.1", resolve));
   const { port } = listener.address();

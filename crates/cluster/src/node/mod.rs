@@ -172,7 +172,7 @@ impl Node {
     }
 
     /// What was counted so far.
-    pub fn metrics(&self) -> &NodeMetrics {
+    pub fn metrics(&self) -> &Arc<NodeMetrics> {
         &self.metrics
     }
 }

@@ -14,7 +14,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{NodeConfig, Roles, View};
 use muster_cluster::nats::{Nats, NatsLogin, NatsOptions};
-use muster_cluster::node::{Authority, Clock, Node, NodeEvent, NodeOptions, Order};
+use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, Order};
 use muster_gateway::rim::{FarBatch, LaneSenders};
 use muster_gateway::shard::{Command, ShardHandle};
 use muster_live::place::Epoch;
@@ -24,6 +24,7 @@ use tokio::task::LocalSet;
 
 use crate::config::{Cluster as ClusterConfig, Config};
 use crate::jobs::Jobs;
+use crate::telemetry::cluster::ClusterTelemetry;
 use freight::Freight;
 
 /// How long joining may take; others may be busy with a view of their own.
@@ -50,8 +51,7 @@ pub struct Cluster {
     pub number: NodeNumber,
     /// To other nodes.
     pub far: mpsc::UnboundedSender<FarBatch>,
-    authority: Authority,
-    view: watch::Receiver<Arc<View>>,
+    telemetry: ClusterTelemetry,
     standing: watch::Receiver<Standing>,
     attach: Option<oneshot::Sender<Attached>>,
     orders: mpsc::Sender<Order>,
@@ -67,8 +67,7 @@ struct Attached {
 
 /// What the thread tells when the node has joined.
 struct Joined {
-    number: NodeNumber,
-    authority: Authority,
+    telemetry: ClusterTelemetry,
     orders: mpsc::Sender<Order>,
 }
 
@@ -93,17 +92,17 @@ impl Cluster {
         let node = node_options(config, shards, epoch_floor);
         let (far, far_out) = mpsc::unbounded_channel();
         let (attach, attached) = oneshot::channel();
-        let (view_in, view) = watch::channel(Arc::new(View::empty(Epoch::default())));
+        let view = watch::Sender::new(Arc::new(View::empty(Epoch::default())));
         let (standing_in, standing) = watch::channel(Standing::Member);
         let (joined_in, joined) = oneshot::channel();
-        let ends = Ends { far: far_out, attach: attached, view: view_in, standing: standing_in, joined: joined_in };
+        let ends = Ends { far: far_out, attach: attached, view, standing: standing_in, joined: joined_in };
         let thread = thread::Builder::new()
             .name("cluster".to_owned())
             .spawn(move || run(&options, node, ends))
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
-        let Joined { number, authority, orders } = joined;
-        Ok(Self { number, far, authority, view, standing, attach: Some(attach), orders, thread })
+        let Joined { telemetry, orders } = joined;
+        Ok(Self { number: telemetry.number, far, telemetry, standing, attach: Some(attach), orders, thread })
     }
 
     /// Brings the shards together with the other nodes. When it resolves they go by the cluster's view.
@@ -118,9 +117,14 @@ impl Cluster {
         is_done.await.map_err(|_| ended())
     }
 
+    /// What there is to see of it.
+    pub fn telemetry(&self) -> &ClusterTelemetry {
+        &self.telemetry
+    }
+
     /// Which jobs this node does.
     pub fn jobs(&self) -> Jobs {
-        let (authority, view, number) = (self.authority.clone(), self.view.clone(), self.number);
+        let ClusterTelemetry { number, authority, view, .. } = self.telemetry.clone();
         Jobs::of_node(Arc::new(move |job| {
             let view = view.borrow().clone();
             (authority.is_online() && view.job_runner(job) == Some(number)).then_some(view.epoch.0)
@@ -210,7 +214,7 @@ fn run(options: &NatsOptions, node: NodeOptions, ends: Ends) {
 
 async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
     let Ends { mut far, attach, view, standing, joined } = ends;
-    let (node, mut events) = Node::start(nats, options);
+    let (node, mut events) = Node::start(nats.clone(), options);
     let number = match tokio::time::timeout(JOIN_WAIT, until_online(&mut events, &view)).await {
         Ok(Some(number)) => number,
         outcome => {
@@ -219,7 +223,14 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
             return;
         }
     };
-    let told = Joined { number, authority: node.authority().clone(), orders: node.orders().clone() };
+    let telemetry = ClusterTelemetry {
+        number,
+        authority: node.authority().clone(),
+        view: view.subscribe(),
+        node: node.metrics().clone(),
+        nats,
+    };
+    let told = Joined { telemetry, orders: node.orders().clone() };
     // Others may tell this node something from now on; it waits until there are shards.
     if joined.send(Ok(told)).is_err() {
         return;

@@ -1,5 +1,6 @@
 //! Metrics of every part, gathered under the original's names where it has them and our own beside.
 
+pub mod cluster;
 pub mod exposition;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use muster_store::StoreMetrics;
 use muster_wire::operations::OPERATIONS;
 use muster_wire::realtime_variants::VARIANTS;
 
+use self::cluster::ClusterTelemetry;
 use self::exposition::Exposition;
 use crate::passwords::PasswordMetrics;
 
@@ -49,6 +51,8 @@ pub struct Telemetry {
     pub guessing: Arc<SharedGuessing>,
     /// Void tokens.
     pub revocations: Arc<Revocations>,
+    /// On a node of a cluster.
+    pub cluster: Option<ClusterTelemetry>,
 }
 
 impl Telemetry {
@@ -64,6 +68,9 @@ impl Telemetry {
         self.render_resumption(&mut page);
         self.render_planes(&mut page);
         self.render_accounts(&mut page);
+        if let Some(cluster) = &self.cluster {
+            cluster.render(&mut page);
+        }
         for (name, value) in self.store.snapshot() {
             page.gauge(&format!("db_{name}"), "Of the database; see the reference.", value as f64);
         }

@@ -1,0 +1,79 @@
+//! Metrics of a node of a cluster.
+
+use std::sync::Arc;
+
+use muster_cluster::NodeNumber;
+use muster_cluster::membership::View;
+use muster_cluster::nats::Nats;
+use muster_cluster::node::{Authority, NodeMetrics};
+use muster_live::Place;
+use tokio::sync::watch;
+
+use super::exposition::Exposition;
+use super::read;
+
+/// What there is to see of a node.
+#[derive(Clone)]
+pub struct ClusterTelemetry {
+    /// Its number.
+    pub number: NodeNumber,
+    /// Whether it is an island.
+    pub authority: Authority,
+    /// Who is there and who owns what.
+    pub view: watch::Receiver<Arc<View>>,
+    /// Of its links and its standing.
+    pub node: Arc<NodeMetrics>,
+    /// Its connection.
+    pub nats: Arc<Nats>,
+}
+
+impl ClusterTelemetry {
+    pub(super) fn render(&self, page: &mut Exposition) {
+        let view = self.view.borrow().clone();
+        let owned = view.holdings().filter(|(_, holding)| holding.owner.map(Place::node) == Some(self.number)).count();
+        page.gauge("cluster_nodes", "Nodes of the cluster.", view.nodes().len() as f64);
+        page.gauge("cluster_node_number", "This node's number.", f64::from(self.number));
+        page.gauge("cluster_epoch", "Of what changed last in the cluster.", view.epoch.0 as f64);
+        page.gauge("cluster_partitions", "Partitions that this node owns, of 1,024.", owned as f64);
+        let is_online = self.authority.is_online();
+        page.gauge("cluster_online", "0 while the node is an island.", f64::from(u8::from(is_online)));
+        page.counter("cluster_island_count", "Times that it became an island.", read(&self.node.islands));
+        page.counter("cluster_voted_out_count", "Times that it was voted out.", read(&self.node.voted_out));
+        self.render_links(page);
+        let nats = self.nats.metrics();
+        page.counter("cluster_nats_lost_count", "Connections to NATS that were lost.", read(&nats.losses));
+        let refused = read(&nats.frames_refused);
+        page.counter("cluster_nats_frames_refused_count", "Frames refused: too many wait to be written.", refused);
+        let overflows = read(&nats.inbox_overflows);
+        page.counter(
+            "cluster_nats_overflow_count",
+            "Times that frames were lost: too many wait to be read.",
+            overflows,
+        );
+    }
+
+    fn render_links(&self, page: &mut Exposition) {
+        let node = &self.node;
+        let links = *node.links.borrow();
+        page.gauge("cluster_links", "Links with other nodes.", links.links as f64);
+        page.gauge("cluster_links_congested", "Those that take nothing more for now.", links.congested as f64);
+        page.gauge("cluster_link_bytes", "Bytes sent and not acknowledged.", links.sum.unacknowledged_bytes as f64);
+        page.gauge("cluster_link_waiting_bytes", "Bytes that wait for the window.", links.sum.waiting_bytes as f64);
+        let frames = [
+            ("sent", links.sum.sent),
+            ("resent", links.sum.resent),
+            ("report", links.sum.reports),
+            ("received", links.sum.received),
+            ("duplicate", links.sum.duplicates),
+            ("gap", links.sum.gaps),
+            ("refused", links.sum.refused),
+            ("stranger", links.strangers),
+            ("unsent", read(&node.frames_unsent)),
+        ];
+        page.counters("cluster_frame_count", "Frames of links, by what became of them.", "kind", frames);
+        let batches = [("waited", read(&node.outbound_full)), ("lost", read(&node.batches_lost))];
+        page.counters("cluster_batch_count", "Batches that links did not take at once, by what became of them.", "kind", batches);
+        let full = read(&node.events_full);
+        page.counter("cluster_events_full_count", "Times that nothing was read: the shards are behind.", full);
+    }
+}
