@@ -29,7 +29,7 @@ while read -r word; do
     esac
     echo done
 done
-exec >&-
+exec >/dev/null 2>&1
 signal KILL
 wait "$pid"
 rm -rf "$2"
