@@ -101,8 +101,8 @@ pub enum NatsError {
     },
     /// The server does not let us in.
     #[error(
-        "the NATS server at {urls} refuses the login: correct cluster.nats_user and nats_password, nats_token or \
-         credentials_file ({reason})"
+        "the NATS server at {urls} refuses the login: correct cluster.nats_user and cluster.nats_password, \
+         cluster.nats_token or cluster.nats_credentials_file ({reason})"
     )]
     LoginRefused {
         /// Where.

@@ -96,7 +96,7 @@ fn a_login_is_asked_for() {
     let more = "authorization { user: muster, password: right }\n".to_owned();
     let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
     let login = |password: &str| NatsLogin::Password { user: "muster".to_owned(), password: password.to_owned() };
-    check(&at(server.url()), "correct cluster.nats_user and password");
+    check(&at(server.url()), "correct cluster.nats_user and cluster.nats_password");
     check(&NatsOptions { login: login("wrong"), ..at(server.url()) }, "refuses the login");
     connect(&NatsOptions { login: login("right"), ..at(server.url()) }).expect("a connection");
 

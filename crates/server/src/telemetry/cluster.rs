@@ -72,7 +72,12 @@ impl ClusterTelemetry {
         ];
         page.counters("cluster_frame_count", "Frames of links, by what became of them.", "kind", frames);
         let batches = [("waited", read(&node.outbound_full)), ("lost", read(&node.batches_lost))];
-        page.counters("cluster_batch_count", "Batches that links did not take at once, by what became of them.", "kind", batches);
+        page.counters(
+            "cluster_batch_count",
+            "Batches that links did not take at once, by what became of them.",
+            "kind",
+            batches,
+        );
         let full = read(&node.events_full);
         page.counter("cluster_events_full_count", "Times that nothing was read: the shards are behind.", full);
     }
