@@ -49,8 +49,8 @@ pub enum Event {
     /// The bus knows that this node listens under its address, see [`Action::Joined`]. Until then it is an island, since
     /// others may find that nobody listens.
     Listening,
-    /// The connection to the bus is up or down, and was lost so often. To be told at once: a node that does not hear of
-    /// it within 100 ms may be voted out before it is an island.
+    /// The connection to the bus is up or down, and was lost so often. To be told at once, and before anything else that
+    /// waits: a node that does not hear of it within 100 ms may be voted out before it is an island.
     Connection {
         /// Whether there is one now.
         is_up: bool,
@@ -67,7 +67,7 @@ pub enum Event {
     },
     /// Everything is to be given away.
     Drain,
-    /// The node is to leave. It owns nothing from now on.
+    /// The node is to leave. It owns nothing from now on; [`Action::Left`] comes when the registry took it.
     Leave,
     /// A node that was voted out has put away what it owned, and comes again as this incarnation.
     Rejoin {

@@ -15,6 +15,7 @@ mod confidence;
 mod lease;
 mod others;
 mod proposal;
+mod stats;
 #[cfg(test)]
 mod tests;
 pub mod timing;
@@ -33,12 +34,16 @@ use muster_live::place::{Epoch, Partition, Place};
 use muster_live::{Millis, ShardIndex};
 use others::Others;
 use proposal::Proposals;
+pub use stats::MembershipStats;
 use timing::GRACE_MS;
 pub use view::{Holding, Move, Node, Roles, View};
 
 use crate::NodeNumber;
 use crate::bus::Probe;
-use crate::registry::{self, Written};
+use crate::registry::{self, RegistryError, Written};
+
+/// Bytes of a node's name. A longer one is cut.
+pub const NODE_NAME_BYTES_MAX: usize = 64;
 
 /// The key of the view.
 pub const VIEW_KEY: &str = "view";
@@ -46,7 +51,7 @@ pub const VIEW_KEY: &str = "view";
 /// What a node is to be in the cluster.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// For people.
+    /// For people; at most [`NODE_NAME_BYTES_MAX`] of it.
     pub name: Arc<str>,
     /// How many it has, at least one.
     pub shards: ShardIndex,
@@ -104,6 +109,7 @@ pub struct Membership {
     epoch_seen: Epoch,
     /// No view so far had numbers from this one on: it may be told of one whose numbers begin anew.
     number_floor: NodeNumber,
+    stats: MembershipStats,
 }
 
 impl Membership {
@@ -130,6 +136,7 @@ impl Membership {
             handed_over: BTreeMap::new(),
             epoch_seen: Epoch::default(),
             number_floor: 0,
+            stats: MembershipStats::default(),
         }
     }
 
@@ -173,6 +180,11 @@ impl Membership {
     /// The view as it was told last.
     pub fn view(&self) -> &Arc<View> {
         &self.view
+    }
+
+    /// What was counted since the process started.
+    pub fn stats(&self) -> MembershipStats {
+        self.stats
     }
 
     /// This node's number, as long as it is in the view.
@@ -266,12 +278,16 @@ impl Membership {
                 }
             }
             Some(None) => self.trouble(now),
-            None => self.proposals.written(now, request, outcome),
+            None => {
+                let is_lost = self.proposals.written(now, request, outcome) && *outcome == Err(RegistryError::Conflict);
+                self.stats.races_lost += u64::from(is_lost);
+            }
         }
     }
 
     /// A renewal did not succeed.
     fn trouble(&mut self, now: Millis) {
+        self.stats.renewals_failed += 1;
         self.is_troubled = true;
         self.grace(now);
     }

@@ -10,7 +10,7 @@ use super::action::{Action, RequestRef};
 use super::assign::assign;
 use super::timing::{ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS};
 use super::view::{Holding, Node, View};
-use super::{Membership, Standing, VIEW_KEY};
+use super::{Membership, NODE_NAME_BYTES_MAX, Standing, VIEW_KEY};
 use crate::NodeNumber;
 use crate::registry::{RegistryError, Revision, Written};
 
@@ -59,13 +59,15 @@ impl Proposals {
     }
 
     /// A write was answered. If the view is another now, the watch tells; until then nothing goes on top of the old one.
-    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) {
-        let Some((_, base, _)) = self.under_way.take_if(|(under_way, ..)| *under_way == request) else { return };
+    /// Answers whether it was the proposal under way.
+    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> bool {
+        let Some((_, base, _)) = self.under_way.take_if(|(under_way, ..)| *under_way == request) else { return false };
         let rest_ms = match outcome {
             Ok(_) | Err(RegistryError::Conflict | RegistryError::Refused(_)) => ANSWER_WITHIN_MS,
             Err(RegistryError::Unavailable(_) | RegistryError::Unknown(_)) => RETRY_MS,
         };
         self.rest = Some((base, now + rest_ms));
+        true
     }
 
     /// Whether something may be proposed on top of this view now.
@@ -92,6 +94,7 @@ impl Membership {
         let Some(next) = next else { return };
         let (request, key, value) = (self.requests.next(), VIEW_KEY.to_owned(), next.to_bytes());
         self.proposals.under_way = Some((request, self.view.revision, now));
+        self.stats.proposals += 1;
         out.push(match self.view.revision {
             Revision(0) => Action::Create { request, key, value, time_to_live_ms: None },
             expected => Action::Update { request, key, value, expected, time_to_live_ms: None },
@@ -113,14 +116,16 @@ impl Membership {
         }
         // What this node knows of its own and others' former numbers must not come to mean another.
         next.next_number = next.next_number.max(self.number_floor);
+        let name = &self.config.name;
         let node = Node {
             number: 0,
-            name: self.config.name.clone(),
+            name: name[..name.floor_char_boundary(NODE_NAME_BYTES_MAX)].into(),
             incarnation: self.incarnation,
             shards: self.config.shards,
             weight: self.config.weight,
             roles: self.config.roles,
-            is_draining: false,
+            // It may have been voted out meanwhile.
+            is_draining: self.wants_drain,
             wire_version: self.config.wire_version,
         };
         next.add(node).then(|| shared_out(next))
@@ -162,6 +167,7 @@ impl Membership {
         let mut next = self.successor();
         self.settle_own(me, &mut next);
         gone.iter().for_each(|number| next.remove(*number));
+        self.stats.removals_proposed += gone.len() as u64;
         let is_shared_out = !assign(&mut next);
         if is_shared_out && !has_own && gone.is_empty() {
             (self.proposals.settled, self.proposals.turn_at) = (Some(self.view.revision), None);

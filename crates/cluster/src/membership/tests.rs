@@ -1,7 +1,7 @@
 //! Sharing out, views as bytes, and a node's first steps. What happens among several nodes is simulated in `tools/sim`.
 
 use bytes::Bytes;
-use muster_live::place::{PARTITIONS, Partition, Place};
+use muster_live::place::{NODES_MAX, PARTITIONS, Partition, Place};
 
 use super::*;
 use crate::registry::{Entry, Revision};
@@ -155,6 +155,50 @@ fn a_job_runs_where_its_partition_is_or_else_on_one_node_for_jobs() {
     assert_eq!(view_of(&split[..1]).job_runner("job-1"), None);
 }
 
+#[test]
+fn damaged_views_are_refused_or_read_as_some_view() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut view = view_of(&[node(1, 1), node(4, 3)]);
+    view.node_mut(4).unwrap().is_draining = true;
+    view = view.successor(Epoch(0));
+    assign(&mut view);
+    let bytes = view.to_bytes();
+    let mut read = 0;
+    for _ in 0..500 {
+        let mut damaged = bytes.to_vec();
+        for _ in 0..rng.usize(1..4) {
+            let at = rng.usize(..damaged.len());
+            damaged[at] = rng.u8(..);
+        }
+        damaged.truncate(if rng.bool() { damaged.len() } else { rng.usize(..=damaged.len()) });
+        let Ok(once) = View::from_bytes(&damaged, Revision(1)) else { continue };
+        read += 1;
+        assert_eq!(View::from_bytes(&once.to_bytes(), Revision(1)), Ok(once.clone()));
+        let mut next = once.successor(Epoch(0));
+        next.remove(1);
+        assign(&mut next);
+    }
+    assert!(read > 50, "{read} of 500 were read");
+}
+
+#[test]
+fn when_numbers_end_nobody_is_added() {
+    let mut view = View::empty(Epoch(1));
+    view.next_number = NODES_MAX - 1;
+    assert!(view.add(node(0, 1)));
+    assert!(!view.add(node(0, 1)));
+    assert_eq!(view.nodes().len(), 1);
+}
+
+#[test]
+fn a_long_name_is_cut_between_characters() {
+    let mut alone = Alone::new(7);
+    alone.membership.config.name = "ü".repeat(40).into();
+    alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+    alone.run(0, 1_000);
+    assert_eq!(*alone.membership.view().nodes()[0].name, *"ü".repeat(32));
+}
+
 /// A registry of one node, and what its membership wants next.
 struct Alone {
     membership: Membership,
@@ -225,6 +269,7 @@ fn a_node_alone_joins_and_owns_everything_until_it_cannot_renew() {
     assert!(membership.view().epoch > Epoch(1_000), "epochs go on where a former cluster's ended");
     assert!(Partition::all().all(|partition| membership.owns(10_000, partition).is_some()));
     assert_eq!(membership.runs(10_000, "cleaning"), Some(membership.view().epoch));
+    assert!(membership.stats().proposals > 0 && membership.stats().races_lost == 0);
     assert!(membership.owns(16_000, Partition::of_name("any")).is_none(), "nothing renewed it");
     assert_eq!(membership.runs(16_000, "cleaning"), None);
 }

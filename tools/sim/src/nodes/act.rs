@@ -54,11 +54,11 @@ impl World {
             }
             21 => {
                 self.with(id, "drains", |process, _| process.is_draining = true);
-                return self.step(id, Event::Drain);
+                self.later(0, Happening::Tell(id, Event::Drain));
             }
             22 => {
                 self.note(&format!("process {id} leaves"));
-                return self.step(id, Event::Leave);
+                self.later(0, Happening::Tell(id, Event::Leave));
             }
             _ => {}
         }

@@ -18,7 +18,7 @@ impl World {
         }
     }
 
-    fn tell_watch(&mut self, id: usize, event: registry::Event) {
+    fn tell_watch(&mut self, id: usize, mut event: registry::Event) {
         let delay = if self.rng.u32(0..20) == 0 { self.rng.u64(0..500) } else { self.rng.u64(0..10) };
         let Some(process) = self.processes.get_mut(&id) else { return };
         if !process.is_watching || process.is_deaf {
@@ -28,6 +28,7 @@ impl World {
             process.is_deaf = true;
             return;
         }
+        self.faults.tell(process.membership.number(), &mut event);
         process.told_until = process.told_until.max(self.now + delay);
         let (after_ms, connection) = (process.told_until - self.now, process.connection);
         self.later(after_ms, Happening::TellOn(id, connection, Event::Registry(event)));

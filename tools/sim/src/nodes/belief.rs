@@ -8,6 +8,9 @@ use super::process::Process;
 use super::world::World;
 use super::{Check, Checked, ensure};
 
+/// Some jobs.
+const JOBS: [&str; 3] = ["cleaning", "leaderboards", "tournaments"];
+
 /// The partitions that a process believes to own, in order.
 fn owned(process: &Process, now: u64) -> Vec<Partition> {
     let local = process.clock.local(now);
@@ -36,6 +39,19 @@ impl World {
         Ok(())
     }
 
+    /// Nobody else runs a job under the same epoch.
+    pub(super) fn check_jobs(&mut self, id: usize) -> Checked {
+        let Some(process) = self.processes.get(&id).filter(|process| !process.is_asleep(self.now)) else {
+            return Ok(());
+        };
+        let local = process.clock.local(self.now);
+        for job in JOBS {
+            let Some(epoch) = process.membership.runs(local, job) else { continue };
+            self.history.runs(id, job, epoch)?;
+        }
+        Ok(())
+    }
+
     /// Everything is well for long enough.
     pub(super) fn check_rest(&self) -> Checked {
         let Some(first) = self.processes.values().next() else { return Ok(()) };
@@ -45,6 +61,7 @@ impl World {
             let local = process.clock.local(self.now);
             let is_same = process.membership.view().revision == view.revision;
             let is_in = view.incarnation(process.incarnation).is_some();
+            rest(!process.is_draining, &|| format!("process {id} does not get rid of everything"))?;
             rest(is_same && is_in && process.membership.is_online(local), &|| {
                 format!(
                     "process {id}: the same view {is_same}, in it {is_in}, online {}",
@@ -59,6 +76,12 @@ impl World {
         for (partition, holding) in view.holdings() {
             let is_fine = holding.owner.is_some_and(|owner| takes(owner.node()));
             rest(is_fine || !has_any, &|| format!("{partition:?} has {holding:?}"))?;
+        }
+        for job in JOBS {
+            let runs = |process: &&Process| process.membership.runs(process.clock.local(self.now), job).is_some();
+            let runners = self.processes.values().filter(runs).count();
+            let has_any = view.nodes().iter().any(|node| node.roles.jobs);
+            rest(runners == usize::from(has_any), &|| format!("{job} is run by {runners}"))?;
         }
         self.check_balance()
     }

@@ -48,6 +48,10 @@ impl World {
             Action::Joined(address) => {
                 if let Some(process) = self.processes.get_mut(&id) {
                     process.listens = Some(address);
+                    let last = process.last_number.replace(address.number);
+                    ensure(Check::Numbers, last < process.last_number, || {
+                        format!("process {id} is given {} after {last:?}", address.number)
+                    })?;
                 }
                 let after_ms = self.rng.u64(0..50);
                 self.later(after_ms, Happening::Tell(id, Event::Listening));
@@ -62,7 +66,7 @@ impl World {
             }
             Action::Drained => {
                 let after_ms = self.rng.u64(0..3_000);
-                self.later(after_ms, Happening::Leave(id));
+                self.later(after_ms, Happening::Tell(id, Event::Leave));
             }
             Action::Left => {
                 self.processes.remove(&id);

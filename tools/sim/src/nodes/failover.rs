@@ -12,12 +12,8 @@ pub fn failover(seed: u64, nodes: usize, crashes: usize, is_noticed: bool) -> Op
     let mut world = World::new(seed, None, false);
     world.is_well = true;
     let mut rng = Rng::with_seed(seed);
-    while world.processes.len() < nodes {
-        world.start();
-    }
-    for process in world.processes.values_mut() {
-        process.roles = Roles::ALL;
-    }
+    world.processes.clear();
+    (0..nodes).for_each(|_| world.start_as(Roles::ALL));
     world.advance(REST_MS).ok()?;
     let ids: Vec<usize> = rng.choose_multiple(world.processes.keys().copied(), crashes);
     for id in ids {

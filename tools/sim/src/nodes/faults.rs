@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use fastrand::Rng;
+use muster_cluster::NodeNumber;
 use muster_cluster::membership::VIEW_KEY;
+use muster_cluster::registry::Event;
 use muster_live::Millis;
 use muster_wire::membership::View;
 
@@ -37,11 +39,13 @@ pub enum Fault {
     KeepPartitions,
     /// A view says that a node has fewer shards than it has.
     HideShards,
+    /// A watch tells a node that it alone is for jobs.
+    HideJobs,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::IgnoreExpected,
         Self::StealPartition,
         Self::LowerEpochs,
@@ -55,6 +59,7 @@ impl Fault {
         Self::DeafWatch,
         Self::KeepPartitions,
         Self::HideShards,
+        Self::HideJobs,
     ];
 }
 
@@ -97,6 +102,19 @@ impl Faults {
         let Some(mut view) = write.value.as_deref().and_then(|value| View::from_bytes(value).ok()) else { return };
         if let Some(changed) = self.view(&mut view) {
             write.value = Some(changed);
+        }
+    }
+
+    /// Changes what the watch of a node with this number tells.
+    pub fn tell(&mut self, number: Option<NodeNumber>, event: &mut Event) {
+        let (Some(me), Event::Set(entry)) = (number, event) else { return };
+        if !self.has(Fault::HideJobs) || entry.key != VIEW_KEY {
+            return;
+        }
+        let Ok(mut view) = View::from_bytes(&entry.value) else { return };
+        if view.nodes.len() > 1 && self.strikes(Fault::HideJobs) {
+            view.nodes.iter_mut().for_each(|node| node.jobs = node.number == me);
+            entry.value = view.to_bytes();
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_cluster::NodeNumber;
-use muster_cluster::membership::{Holding, MOVES_AT_ONCE_MAX, View};
+use muster_cluster::membership::{Holding, MOVES_AT_ONCE_MAX, Node, View};
 use muster_live::place::{Epoch, Partition, Place};
 
 use super::{Check, Checked, ensure};
@@ -15,14 +15,27 @@ pub struct History {
     owners: BTreeMap<(Partition, Epoch), Option<Place>>,
     numbers: BTreeMap<NodeNumber, u128>,
     handed_over: BTreeSet<(Partition, Epoch)>,
+    /// Processes that run jobs.
+    runners: BTreeMap<(&'static str, Epoch), usize>,
     /// How many there were.
     pub views: u64,
+}
+
+/// Whether a node may be given partitions.
+fn takes(node: &Node) -> bool {
+    node.roles.live && !node.is_draining
 }
 
 impl History {
     /// A node's plane handed over a partition.
     pub fn handed_over(&mut self, partition: Partition, epoch: Epoch) {
         self.handed_over.insert((partition, epoch));
+    }
+
+    /// A process runs a job.
+    pub fn runs(&mut self, process: usize, job: &'static str, epoch: Epoch) -> Checked {
+        let first = *self.runners.entry((job, epoch)).or_insert(process);
+        ensure(Check::Jobs, first == process, || format!("processes {first} and {process} run {job} in {epoch:?}"))
     }
 
     /// The registry forgot everything: numbers begin anew, epochs do not.
@@ -46,6 +59,11 @@ impl History {
             for ((partition, before), (_, after)) in last.holdings().zip(view.holdings()) {
                 if before != after {
                     self.holding(partition, before, after)?;
+                    let begun = after.moving.filter(|_| after.moving != before.moving);
+                    let to = begun.map(|moving| view.node(moving.to.node()));
+                    ensure(Check::Moves, to.is_none_or(|to| to.is_some_and(takes)), || {
+                        format!("{partition:?} moves to {to:?}")
+                    })?;
                 }
             }
         } else {

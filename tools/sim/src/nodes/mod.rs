@@ -32,8 +32,10 @@ pub enum Check {
     Numbers,
     /// Nobody takes over from a living owner what that did not hand over.
     HandOver,
-    /// No more partitions move at once than may.
+    /// No more partitions move at once than may, and to nodes only that are to have some.
     Moves,
+    /// Nobody runs a job under another's epoch.
+    Jobs,
     /// Two nodes never believe at once that they own the same: who is voted out is an island before.
     Belief,
     /// Nobody is voted out because the bus or the registry restarted.
@@ -46,12 +48,13 @@ pub enum Check {
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Owner,
         Self::Epochs,
         Self::Numbers,
         Self::HandOver,
         Self::Moves,
+        Self::Jobs,
         Self::Belief,
         Self::Steadfast,
         Self::Rest,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use muster_cluster::NodeNumber;
 use muster_cluster::bus::Address;
 use muster_cluster::membership::{Membership, NodeConfig, Roles};
 use muster_live::place::{Epoch, Partition};
@@ -54,6 +55,8 @@ pub struct Process {
     pub(super) lateness_ms: Millis,
     pub(super) keeps_partitions: bool,
     pub(super) handing_over: BTreeSet<(Partition, Epoch)>,
+    /// The last number that it was given.
+    pub(super) last_number: Option<NodeNumber>,
     /// What it believed to own when that was checked last.
     pub(super) believes: Vec<Partition>,
 }
@@ -68,13 +71,17 @@ impl Process {
 impl World {
     /// A process starts.
     pub(super) fn start(&mut self) {
+        let roles = Roles { gateway: true, live: self.rng.u32(0..5) > 0, jobs: self.rng.u32(0..3) > 0 };
+        self.start_as(roles);
+    }
+
+    /// A process starts as a node for this.
+    pub(super) fn start_as(&mut self, roles: Roles) {
         let id = self.next_process;
         self.next_process += 1;
         let shards = *self.rng.choice(&[1, 2, 8]).unwrap_or(&1);
         let weight = self.rng.u32(1..=4);
-        let live = self.rng.u32(0..5) > 0;
-        let roles = Roles { gateway: true, live, jobs: live };
-        let slow = if self.faults.has(Fault::SlowClock) && id == 1 { 300 } else { 0 };
+        let slow = if self.faults.has(Fault::SlowClock) && id == 1 { 600 } else { 0 };
         let clock = Clock { offset: self.rng.u64(0..1_000_000), per_mille: self.rng.u64(990..=1_010) - slow };
         let config = NodeConfig {
             name: format!("node-{id}").into(),
@@ -105,6 +112,7 @@ impl World {
             lateness_ms: self.rng.u64(0..20),
             keeps_partitions: self.faults.has(Fault::KeepPartitions) && id == 0,
             handing_over: BTreeSet::new(),
+            last_number: None,
             believes: Vec::new(),
         };
         self.trace.line(|| format!("{}: process {id} starts, {shards} shards, {roles:?}", self.now));

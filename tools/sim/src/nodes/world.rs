@@ -40,8 +40,6 @@ pub(super) enum Happening {
     Rejoin(usize),
     /// A process starts.
     Start,
-    /// A process that drained leaves.
-    Leave(usize),
 }
 
 /// See the module.
@@ -188,7 +186,6 @@ impl World {
                 }
             }
             Happening::Start => self.start(),
-            Happening::Leave(id) => return self.step(id, Event::Leave),
         }
         Ok(())
     }
@@ -237,6 +234,10 @@ impl World {
         for action in actions {
             self.carry_out(id, action)?;
         }
-        if may_own_other { self.check_belief(id) } else { Ok(()) }
+        if may_own_other {
+            self.check_jobs(id)?;
+            self.check_belief(id)?;
+        }
+        Ok(())
     }
 }
