@@ -4,7 +4,6 @@
 //! All of it runs on a thread of its own, so that a shard with much to do delays no lease, and no lease a shard.
 
 mod freight;
-mod routes;
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -301,7 +300,7 @@ async fn isolate(shards: &[ShardHandle], is_island: bool) {
 
 /// Has all shards go by a view.
 async fn tell(shards: &[ShardHandle], view: &View) {
-    let routes = routes::of_view(view);
+    let routes = view.routes();
     let mut told = Vec::new();
     for shard in shards {
         let (done, is_done) = oneshot::channel();
