@@ -219,6 +219,14 @@ impl Live {
         self.step(|plane, now, out| plane.leave(now, session, stream, out))
     }
 
+    /// As [`Self::leave`]; resolves once the owner knows, so that whoever is told of it may count on it.
+    pub async fn leave_for_good(&self, session: SessionKey, stream: StreamKey) -> bool {
+        let was_there = self.leave(session, stream.clone());
+        // The owner answers behind what it was told before.
+        self.count(&[stream]).await;
+        was_there
+    }
+
     /// Sends something to those who hear a stream.
     pub fn publish(&self, publish: Publish) {
         self.step(|plane, now, out| plane.publish(now, publish, out));

@@ -63,8 +63,8 @@ pub enum Command {
     Revoked(Revocation),
     /// Other nodes, or who owns what, changed; `done` is told when this shard goes by it.
     Routes(Routes, oneshot::Sender<()>),
-    /// Whether there is no way to the other nodes for now.
-    Island(bool),
+    /// Whether there is no way to the other nodes for now; `done` is told when this shard goes by it.
+    Island(bool, oneshot::Sender<()>),
     /// Close everything, then end; `done` is told how many connections outlived the time.
     Stop {
         /// How long connections have to end by themselves.
@@ -355,7 +355,10 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     // Whoever waited may have gone.
                     let _ = done.send(());
                 }
-                Command::Island(is_island) => live.step(|plane, _, _| plane.set_island(is_island)),
+                Command::Island(is_island, done) => {
+                    live.step(|plane, _, _| plane.set_island(is_island));
+                    let _ = done.send(());
+                }
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Stop { within, done } => {
                     let shard = shard.clone();

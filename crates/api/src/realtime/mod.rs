@@ -248,14 +248,11 @@ fn end(app: &App, sessions: &[SessionKey], reason: RevocationReason) {
     app.live.step(|plane, _, out| sessions.iter().for_each(|key| plane.end(*key, told.clone(), closed, out)));
 }
 
-/// Takes a session from a stream. Answered once the owner knows: whoever is told of it may count on it.
+/// Takes a session from a stream.
 fn leave(session: &Rc<SocketSession>, cid: String, stream: StreamKey) -> Handled {
     let session = session.clone();
     Handled::later(async move {
-        let live = &session.app.live;
-        live.leave(session.key, stream.clone());
-        // The owner answers behind what it was told before.
-        live.count(&[stream]).await;
+        session.app.live.leave_for_good(session.key, stream).await;
         Answer::Reply(Envelope::acknowledgement(cid))
     })
 }

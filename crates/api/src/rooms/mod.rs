@@ -81,7 +81,7 @@ async fn ask_room(app: &App, asker: &Asker, room: RoomId, action: RoomAction) ->
 async fn leave(app: &App, asker: &Asker, request: shape::Leave) -> Result<String> {
     let room = request.room.0;
     if let Asker::Session(session) = asker {
-        if !app.live.leave(session.key(), room.stream()) {
+        if !app.live.leave_for_good(session.key(), room.stream()).await {
             return Err(Error::new(ErrorKind::FailedPrecondition, "You are not in this room."));
         }
         return nothing();

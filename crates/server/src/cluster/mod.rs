@@ -237,24 +237,24 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
     let Ok(Attached { lanes, shards, done }) = attach.await else { return };
     let mut freight = Freight::new(number, node.outbound().clone(), lanes);
     let first = view.borrow().clone();
-    tell(&shards, &first).await;
+    tell(&shards, |done| Command::Routes(first.routes(), done)).await;
     let _ = done.send(());
     loop {
         tokio::select! {
             event = events.recv() => match event {
                 Some(NodeEvent::View { new, .. }) => {
                     freight.forget_all_but(&new);
-                    tell(&shards, &new).await;
+                    tell(&shards, |done| Command::Routes(new.routes(), done)).await;
                     view.send_replace(new);
                 }
                 Some(NodeEvent::Batch { from, bytes }) => freight.take_in(from, bytes),
                 Some(NodeEvent::Island) => {
+                    tell(&shards, |done| Command::Island(true, done)).await;
                     tracing::warn!("no way to the cluster: this node is an island until it is back, and claims nothing new");
-                    isolate(&shards, true).await;
                 }
                 Some(NodeEvent::Online) => {
+                    tell(&shards, |done| Command::Island(false, done)).await;
                     tracing::info!("connected to the cluster again");
-                    isolate(&shards, false).await;
                 }
                 Some(NodeEvent::Drained) => tracing::info!("everything that this node owned is another's now"),
                 Some(NodeEvent::Joined(_)) => {}
@@ -290,25 +290,16 @@ async fn until_online(events: &mut mpsc::Receiver<NodeEvent>, view: &watch::Send
     }
 }
 
-/// Tells all shards whether there is a way to the other nodes.
-async fn isolate(shards: &[ShardHandle], is_island: bool) {
-    for shard in shards {
-        // One that has ended asks nobody anything.
-        let _ = shard.send(Command::Island(is_island)).await;
-    }
-}
-
-/// Has all shards go by a view.
-async fn tell(shards: &[ShardHandle], view: &View) {
-    let routes = view.routes();
+/// Tells all shards something, and waits until they go by it, so that nothing of a later moment comes before it.
+async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
     let mut told = Vec::new();
     for shard in shards {
         let (done, is_done) = oneshot::channel();
-        if shard.send(Command::Routes(routes.clone(), done)).await.is_ok() {
+        if shard.send(command(done)).await.is_ok() {
             told.push(is_done);
         }
     }
-    // So that no batch of a later moment comes before it. A shard that has ended tells nothing.
+    // A shard that has ended tells nothing.
     for is_done in told {
         let _ = is_done.await;
     }
