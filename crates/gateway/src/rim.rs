@@ -44,7 +44,7 @@ pub struct LaneEnds {
     /// Who owns what when the server starts.
     pub routes: Routes,
     /// To each shard of this node, itself included, where it is not used.
-    pub senders: Vec<mpsc::UnboundedSender<Batch>>,
+    pub senders: LaneSenders,
     /// To other nodes, where there may be some.
     pub far: Option<mpsc::UnboundedSender<FarBatch>>,
     /// From all others.

@@ -118,9 +118,12 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let api_metrics: Vec<_> = (0..shard_count).map(|_| Arc::new(ApiMetrics::default())).collect();
     let mut cluster = join_cluster(config, &*store, shard_count).await?;
     let lanes = match &cluster {
-        Some(cluster) => {
-            rim::lanes_of(cluster.number, &Routes::of_newcomer(), shard_count as ShardIndex, Some(cluster.far.clone()))
-        }
+        Some(cluster) => rim::lanes_of(
+            cluster.telemetry().number,
+            &Routes::of_newcomer(),
+            shard_count as ShardIndex,
+            Some(cluster.far.clone()),
+        ),
         None => rim::lanes(shard_count as ShardIndex),
     };
     let (shards, threads) = start_shards(&shared, lanes.0, &gateway, &gateway_metrics, &api_metrics).await?;

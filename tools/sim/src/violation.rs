@@ -81,23 +81,23 @@ impl Check {
 
 /// A promise that was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct Violation<C = Check> {
     /// Which promise.
-    pub check: Check,
+    pub check: C,
     /// What happened.
     pub detail: String,
 }
 
-impl fmt::Display for Violation {
+impl<C: fmt::Debug> fmt::Display for Violation<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}: {}", self.check, self.detail)
     }
 }
 
 /// What checked work comes to.
-pub type Checked<T = ()> = Result<T, Violation>;
+pub type Checked<T = (), C = Check> = Result<T, Violation<C>>;
 
 /// A violation unless the condition holds. The sentence is only made when it is needed.
-pub fn ensure(check: Check, holds: bool, detail: impl FnOnce() -> String) -> Checked {
+pub fn ensure<C>(check: C, holds: bool, detail: impl FnOnce() -> String) -> Checked<(), C> {
     if holds { Ok(()) } else { Err(Violation { check, detail: detail() }) }
 }

@@ -19,27 +19,9 @@ const MUTATIONS: u64 = 20_000;
 const BYTES_PER_INPUT_BYTE_MAX: usize = 1_024;
 const BYTES_BASE_MAX: usize = 16 * 1_024;
 
-/// Changes, removes, repeats or inserts a few bytes.
 fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
     const TELLING: &[u8] = b"\x00\x01\x02\x08\x0a\x10\x12\x1a\x22\x2a\x7f\x80\xff{/*";
-    let mut output = input.to_vec();
-    for _ in 0..=random.below(3) {
-        let at = random.below(output.len() + 1);
-        let end = (at + random.below(16)).min(output.len());
-        match random.below(6) {
-            0 => output.truncate(at),
-            1 => drop(output.drain(at..end)),
-            2 => output.insert(at, random.pick(TELLING)),
-            3 => {
-                let copy = output[at..end].to_vec();
-                output.splice(at..at, copy);
-            }
-            4 if at < output.len() => output[at] = random.pick(TELLING),
-            _ if at < output.len() => output[at] ^= 1 << random.below(8),
-            _ => {}
-        }
-    }
-    output
+    random.mutate(input, TELLING, 16)
 }
 
 /// Reads a batch within bounds. What could be read can be written, and then has one stable form.

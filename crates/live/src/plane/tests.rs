@@ -14,6 +14,7 @@ use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 
 use super::*;
 use crate::close::CloseReason;
+use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 use crate::outbox::Delivery;
 use crate::party;
 use crate::place::ShardIndex;
@@ -90,13 +91,7 @@ impl World {
 
     fn open(&mut self, shard: ShardIndex) -> SessionRef {
         self.sessions += 1;
-        let info = SessionInfo {
-            session_id: SessionId(Uuid::from_u128(self.sessions)),
-            user_id: UserId(Uuid::from_u128(1_000 + self.sessions)),
-            token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
-            issued_at_sec: 1,
-        };
-        let name = self.sessions.to_string().into();
+        let (info, name) = player(self.sessions);
         SessionRef { place: shard.into(), key: self.planes[usize::from(shard)].open(info, name, Encoding::Json) }
     }
 
@@ -173,6 +168,35 @@ impl World {
             assert_eq!((stats.streams, stats.presences, stats.heard_streams, stats.held), (0, 0, 0, 0));
         }
     }
+}
+
+/// A player, by a number of its own, and its name.
+fn player(number: u128) -> (SessionInfo, Arc<str>) {
+    let info = SessionInfo {
+        session_id: SessionId(Uuid::from_u128(number)),
+        user_id: UserId(Uuid::from_u128(1_000 + number)),
+        token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
+        issued_at_sec: 1,
+    };
+    (info, number.to_string().into())
+}
+
+/// A ticket of a session alone, which fits any other of these.
+fn ticket_of(plane: &Plane, session: SessionKey, id: &str) -> Box<NewTicket<Presence>> {
+    let presence = plane.presence(session).unwrap();
+    Box::new(NewTicket {
+        id: TicketId(id.into()),
+        owner: Owner::Session(presence.session_id),
+        members: vec![Member { key: MemberKey::Session(presence.session_id), presence }],
+        min_count: 2,
+        max_count: 2,
+        count_multiple: 1,
+        query: "*".into(),
+        string_properties: BTreeMap::new(),
+        numeric_properties: BTreeMap::new(),
+        widening: Vec::new(),
+        created_at: Timestamp::from_seconds(1),
+    })
 }
 
 fn room(name: &str) -> StreamKey {

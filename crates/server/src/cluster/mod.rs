@@ -46,8 +46,6 @@ pub enum Standing {
 
 /// A node that has joined.
 pub struct Cluster {
-    /// Its number.
-    pub number: NodeNumber,
     /// To other nodes.
     pub far: mpsc::UnboundedSender<FarBatch>,
     telemetry: ClusterTelemetry,
@@ -101,7 +99,7 @@ impl Cluster {
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
         let Joined { telemetry, orders } = joined;
-        Ok(Self { number: telemetry.number, far, telemetry, standing, attach: Some(attach), orders, thread })
+        Ok(Self { far, telemetry, standing, attach: Some(attach), orders, thread })
     }
 
     /// Brings the shards together with the other nodes. When it resolves they go by the cluster's view.
@@ -236,15 +234,16 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
     }
     let Ok(Attached { lanes, shards, done }) = attach.await else { return };
     let mut freight = Freight::new(number, node.outbound().clone(), lanes);
-    let first = view.borrow().clone();
-    tell(&shards, |done| Command::Routes(first.routes(), done)).await;
+    let first = view.borrow().routes();
+    tell(&shards, |done| Command::Routes(first.clone(), done)).await;
     let _ = done.send(());
     loop {
         tokio::select! {
             event = events.recv() => match event {
                 Some(NodeEvent::View { new, .. }) => {
                     freight.forget_all_but(&new);
-                    tell(&shards, |done| Command::Routes(new.routes(), done)).await;
+                    let routes = new.routes();
+                    tell(&shards, |done| Command::Routes(routes.clone(), done)).await;
                     view.send_replace(new);
                 }
                 Some(NodeEvent::Batch { from, bytes }) => freight.take_in(from, bytes),

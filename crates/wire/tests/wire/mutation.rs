@@ -19,27 +19,9 @@ const MUTATIONS_PER_DECODER: u64 = 5000;
 const BYTES_PER_INPUT_BYTE_MAX: usize = 512;
 const BYTES_BASE_MAX: usize = 4096;
 
-/// Changes, removes, repeats or inserts a few bytes, preferring those that mean something to a decoder.
 fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
     const TELLING: &[u8] = b"{}[]\",:\\u0-9.eE+ntf\0\x01\x08\x7f\x80\xc3\xed\xff%&=/";
-    let mut output = input.to_vec();
-    for _ in 0..=random.below(3) {
-        let at = random.below(output.len() + 1);
-        let end = (at + random.below(8)).min(output.len());
-        match random.below(6) {
-            0 => output.truncate(at),
-            1 => drop(output.drain(at..end)),
-            2 => output.insert(at, random.pick(TELLING)),
-            3 => {
-                let copy = output[at..end].to_vec();
-                output.splice(at..at, copy);
-            }
-            4 if at < output.len() => output[at] = random.pick(TELLING),
-            _ if at < output.len() => output[at] ^= 1 << random.below(8),
-            _ => {}
-        }
-    }
-    output
+    random.mutate(input, TELLING, 8)
 }
 
 fn bounded<T>(input: &[u8], decode: impl FnOnce() -> T) -> T {

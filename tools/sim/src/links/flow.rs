@@ -6,7 +6,8 @@ use muster_cluster::NodeNumber;
 use muster_cluster::link::{Batch, LinkConfig};
 use muster_wire::link::{FrameKind, Header};
 
-use super::{Check, Violation, ensure};
+use super::{Check, Checked};
+use crate::violation::ensure;
 
 /// See the module.
 #[derive(Default)]
@@ -49,7 +50,7 @@ impl Flow {
     }
 
     /// A batch was handed on.
-    pub fn receive(&mut self, from: NodeNumber, to: NodeNumber, batch: &[u8]) -> Result<(), Violation> {
+    pub fn receive(&mut self, from: NodeNumber, to: NodeNumber, batch: &[u8]) -> Checked {
         let expected = content(from, to, self.received, batch.len());
         ensure(Check::Order, batch == expected && self.received < self.sent, || {
             let name = batch.first_chunk().map(|name| u64::from_le_bytes(*name));
@@ -60,7 +61,7 @@ impl Flow {
     }
 
     /// A frame was published.
-    pub fn published(&mut self, header: &Header, bytes: usize, config: &LinkConfig) -> Result<(), Violation> {
+    pub fn published(&mut self, header: &Header, bytes: usize, config: &LinkConfig) -> Checked {
         ensure(Check::Limits, bytes <= config.frame_bytes_max, || format!("a frame of {bytes} bytes"))?;
         if header.kind == FrameKind::Report {
             return Ok(());

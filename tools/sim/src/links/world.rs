@@ -12,8 +12,9 @@ use muster_wire::link::Header;
 use super::bus::{Bus, Manners};
 use super::faults::{Fault, Faults};
 use super::flow::Flow;
-use super::{Check, Outcome, Violation, ensure};
+use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
+use crate::violation::ensure;
 
 /// Batches are put in for so long.
 const BUSY_MS: Millis = 8_000;
@@ -21,8 +22,6 @@ const BUSY_MS: Millis = 8_000;
 const REST_MS: Millis = 60_000;
 /// And then nothing is sent for so long.
 const IDLE_MS: Millis = 60_000;
-
-type Checked = Result<(), Violation>;
 
 struct Node {
     incarnation: u128,

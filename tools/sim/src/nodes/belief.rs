@@ -6,7 +6,8 @@ use muster_live::place::{PARTITIONS, Partition, Place};
 
 use super::process::Process;
 use super::world::World;
-use super::{Check, Checked, ensure};
+use super::{Check, Checked};
+use crate::violation::ensure;
 
 /// Some jobs.
 const JOBS: [&str; 3] = ["cleaning", "leaderboards", "tournaments"];

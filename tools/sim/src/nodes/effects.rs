@@ -8,7 +8,8 @@ use muster_live::place::{Epoch, Partition};
 use super::faults::Fault;
 use super::registry::Write;
 use super::world::{Happening, World};
-use super::{Check, Checked, Violation, ensure};
+use super::{Check, Checked, Violation};
+use crate::violation::ensure;
 
 /// A client of the registry gives up then.
 const GIVE_UP_MS: Millis = 1_000;

@@ -6,7 +6,8 @@ use muster_cluster::NodeNumber;
 use muster_cluster::membership::{Holding, MOVES_AT_ONCE_MAX, Node, View};
 use muster_live::place::{Epoch, Partition, Place};
 
-use super::{Check, Checked, ensure};
+use super::{Check, Checked};
+use crate::violation::ensure;
 
 /// See the module.
 #[derive(Default)]

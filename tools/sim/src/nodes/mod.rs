@@ -15,8 +15,6 @@ mod process;
 mod registry;
 mod world;
 
-use std::fmt;
-
 pub use failover::failover;
 pub use faults::Fault;
 pub use world::run;
@@ -63,19 +61,7 @@ impl Check {
 }
 
 /// A promise that was not kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Which promise.
-    pub check: Check,
-    /// What happened.
-    pub detail: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}: {}", self.check, self.detail)
-    }
-}
+pub type Violation = crate::violation::Violation<Check>;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,9 +78,4 @@ pub struct Outcome {
     pub hash: u64,
 }
 
-type Checked = Result<(), Violation>;
-
-/// A violation unless the condition holds.
-fn ensure(check: Check, holds: bool, detail: impl FnOnce() -> String) -> Checked {
-    if holds { Ok(()) } else { Err(Violation { check, detail: detail() }) }
-}
+type Checked = crate::violation::Checked<(), Check>;

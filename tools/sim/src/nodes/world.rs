@@ -13,8 +13,9 @@ use super::faults::{Fault, Faults};
 use super::history::History;
 use super::process::Process;
 use super::registry::{Registry, Write};
-use super::{Check, Checked, Outcome, ensure};
+use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
+use crate::violation::ensure;
 
 /// Things go wrong for so long.
 const BUSY_MS: Millis = 40_000;

@@ -57,13 +57,7 @@ impl Cluster {
 
     fn open(&mut self, place: Place) -> SessionRef {
         self.sessions += 1;
-        let info = SessionInfo {
-            session_id: SessionId(Uuid::from_u128(self.sessions)),
-            user_id: UserId(Uuid::from_u128(1_000 + self.sessions)),
-            token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
-            issued_at_sec: 1,
-        };
-        let name = self.sessions.to_string().into();
+        let (info, name) = player(self.sessions);
         let plane = self.planes.get_mut(&place).unwrap();
         SessionRef { place, key: plane.open(info, name, Encoding::Json) }
     }

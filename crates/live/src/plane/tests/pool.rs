@@ -1,25 +1,9 @@
 //! Tickets from any shard meet at the pool's owner.
 
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 
 fn ticket(world: &World, session: SessionRef, id: &str) -> Box<NewTicket<Presence>> {
-    let presence = world.planes[usize::from(session.place.shard())].presence(session.key).unwrap();
-    Box::new(NewTicket {
-        id: TicketId(id.into()),
-        owner: Owner::Session(presence.session_id),
-        members: vec![Member { key: MemberKey::Session(presence.session_id), presence }],
-        min_count: 2,
-        max_count: 2,
-        count_multiple: 1,
-        query: "*".into(),
-        string_properties: BTreeMap::new(),
-        numeric_properties: BTreeMap::new(),
-        widening: Vec::new(),
-        created_at: Timestamp::from_seconds(1),
-    })
+    ticket_of(&world.planes[usize::from(session.place.shard())], session.key, id)
 }
 
 fn add(world: &mut World, session: SessionRef, id: &str) -> Reply {

@@ -1,7 +1,6 @@
 //! A node dies: its sessions are gone everywhere, and nobody waits for it.
 
 use super::*;
-use crate::matchmaker::{Member, MemberKey, NewTicket, Owner as TicketOwner, TicketId};
 
 const UNAVAILABLE: Reply = Reply::Joined(Err(JoinRefusal::Unavailable));
 
@@ -142,21 +141,8 @@ fn a_party_and_the_pool_forget_players_of_a_dead_node() {
     });
     cluster.settle();
     let pool = cluster.planes[&first(1)].pool_owner();
-    let presence = cluster.planes[&leader.place].presence(leader.key).unwrap();
-    let ticket = NewTicket {
-        id: TicketId("ticket".into()),
-        owner: TicketOwner::Session(presence.session_id),
-        members: vec![Member { key: MemberKey::Session(presence.session_id), presence }],
-        min_count: 2,
-        max_count: 2,
-        count_multiple: 1,
-        query: "*".into(),
-        string_properties: BTreeMap::new(),
-        numeric_properties: BTreeMap::new(),
-        widening: Vec::new(),
-        created_at: Timestamp::from_seconds(1),
-    };
-    cluster.step(leader.place, |plane, now, out| plane.ask_pool(now, PoolAsk::Add(Box::new(ticket)), None, out));
+    let ticket = ticket_of(&cluster.planes[&leader.place], leader.key, "ticket");
+    cluster.step(leader.place, |plane, now, out| plane.ask_pool(now, PoolAsk::Add(ticket), None, out));
     cluster.settle();
     assert_eq!((pool.node(), cluster.planes[&pool].stats().tickets), (1, 1));
     cluster.heard.clear();

@@ -30,26 +30,12 @@ fn an_islands_players_go_on_where_it_owns_and_are_refused_where_it_does_not() {
 
 #[test]
 fn an_island_matches_nobody_until_it_is_back() {
-    use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
     let mut cluster = Cluster::new(&[1], &PlaneConfig::default());
     let place = first(1);
     for number in 0..2_u128 {
         let session = cluster.open(place);
-        let presence = cluster.planes[&place].presence(session.key).unwrap();
-        let ticket = NewTicket {
-            id: TicketId(number.to_string().into()),
-            owner: Owner::Session(presence.session_id),
-            members: vec![Member { key: MemberKey::Session(presence.session_id), presence }],
-            min_count: 2,
-            max_count: 2,
-            count_multiple: 1,
-            query: "*".into(),
-            string_properties: BTreeMap::new(),
-            numeric_properties: BTreeMap::new(),
-            widening: Vec::new(),
-            created_at: Timestamp::from_seconds(1),
-        };
-        cluster.step(place, |plane, now, out| plane.ask_pool(now, PoolAsk::Add(Box::new(ticket)), None, out));
+        let ticket = ticket_of(&cluster.planes[&place], session.key, &number.to_string());
+        cluster.step(place, |plane, now, out| plane.ask_pool(now, PoolAsk::Add(ticket), None, out));
     }
     isolate(&mut cluster, 1, true);
     let interval = PlaneConfig::default().matchmaker.interval_ms;
