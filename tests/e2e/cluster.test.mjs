@@ -3,49 +3,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { clientOf, newId, refused } from "./support/client.mjs";
-import { BusProxy } from "./support/bus-proxy.mjs";
+import { clientOf, refused } from "./support/client.mjs";
 import { Cluster } from "./support/cluster.mjs";
+import { Line } from "./support/line.mjs";
+import {
+  CRASH_LIMIT_MS, hear, inOneRoom, joinRoom, metrics, RUNTIME_EXCEPTION, SILENCE_LIMIT_MS,
+} from "./support/nodes.mjs";
 import { cameAndWent, Player, refusedWith } from "./support/player.mjs";
-
-const ROOM = 1;
-const RUNTIME_EXCEPTION = 0;
 
 /** What match data says. */
 const text = ({ data }) => new TextDecoder().decode(data);
-/** Before any lease runs out: whoever crashes is missed sooner. */
-const CRASH_LIMIT_MS = 5_000;
-/** A lease, and the time to vote. */
-const SILENCE_LIMIT_MS = 12_000;
-
-/** One player on each node, in one chat room, who have seen all come. */
-async function inOneRoom(nodes) {
-  const players = [];
-  const name = `room-${newId()}`;
-  let channel;
-  for (const [index, node] of nodes.entries()) {
-    players.push(await Player.connect(node, index % 2 ? "protobuf" : "json"));
-    channel = await players[index].socket.joinChat(name, ROOM, true, false);
-    for (const player of players) {
-      assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [players[index].userId], went: [] });
-    }
-  }
-  return { players, channel, name };
-}
-
-/** Says something, and checks that all hear it next. */
-async function hear(speaker, listeners, channel, text) {
-  await speaker.socket.writeChatMessage(channel.id, { text });
-  for (const listener of listeners) {
-    assert.deepEqual((await listener.next("channelMessage")).content, { text });
-  }
-}
-
-/** The metrics of a node, by name without the prefix. */
-async function metrics(node) {
-  const page = await (await fetch(`http://127.0.0.1:${node.flags["metrics.prometheus_port"]}/`)).text();
-  return (name) => Number(page.match(new RegExp(`^\\w*${name}(?:{[^}]*})? (\\S+)$`, "m"))?.[1]);
-}
 
 describe("a cluster of three nodes", () => {
   const start = async (t) => {
@@ -108,7 +75,7 @@ describe("a cluster of three nodes", () => {
     await cid.disconnected;
     await nodes[2].ready();
     const back = await Player.connect(nodes[2], "json", { session: cid.session });
-    await back.socket.joinChat(name, ROOM, true, false);
+    await joinRoom(back, name);
     for (const player of [ann, bob, back]) {
       assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [cid.userId], went: [] });
     }
@@ -117,7 +84,7 @@ describe("a cluster of three nodes", () => {
   });
 
   test("nodes that lose the bus go on where they own, refuse what is new, and find each other again", async (t) => {
-    const bus = await BusProxy.start(process.env.MUSTER_TEST_NATS);
+    const bus = await Line.start(process.env.MUSTER_TEST_NATS);
     t.after(() => bus.stop());
     const cluster = await Cluster.start({ nodes: 2, shards: 2, nats: bus.url });
     t.after(() => cluster.dispose());

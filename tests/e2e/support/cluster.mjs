@@ -8,21 +8,24 @@ import { createDatabase, freePort, Server } from "./server.mjs";
 export class Cluster {
   #next = 0;
 
-  /** @param {object} options as for a server, with how many `nodes` */
+  /** @param {object} options as for a server, with how many `nodes`, and `nats` for all or for each of them */
   static async start({ nodes, shards, flags = {}, nats = process.env.MUSTER_TEST_NATS }) {
     if (!nats) {
       throw new Error("MUSTER_TEST_NATS names no server; `cargo xtask test --e2e` starts one and runs these tests");
     }
     const unique = randomUUID().replaceAll("-", "").slice(0, 12);
     const shared = {
-      "database.address": await createDatabase(unique),
-      "cluster.nats": nats,
+      "database.address": flags["database.address"] ?? (await createDatabase(unique)),
       "cluster.name": `e2e-${unique}`,
       ...flags,
     };
     const cluster = new Cluster();
     const start = async (index) => {
-      const own = { name: `node-${index}`, "metrics.prometheus_port": await freePort() };
+      const own = {
+        name: `node-${index}`,
+        "metrics.prometheus_port": await freePort(),
+        "cluster.nats": [nats].flat().at(index) ?? nats,
+      };
       return Server.start({ shards, flags: { ...own, ...shared } });
     };
     const started = await Promise.allSettled(Array.from({ length: nodes }, (_, index) => start(index)));

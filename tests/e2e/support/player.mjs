@@ -105,6 +105,11 @@ export class Player {
     return this.#unread.filter((push) => push.kind === kind).map((push) => push.value);
   }
 
+  /** Ends the connection without a word, as a machine that is switched off. */
+  die() {
+    this.socket.adapter._socket.terminate();
+  }
+
   /** Closes the socket as a player who goes; resolves when it is closed. */
   disconnect() {
     const closed = new Promise((resolve) => (this.socket.ondisconnect = resolve));

@@ -1,0 +1,241 @@
+// What players see when parts of a cluster are lost: NATS for one node, the database for all, players on their way.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { call, clientOf, newId, refused } from "./support/client.mjs";
+import { Cluster } from "./support/cluster.mjs";
+import { Line } from "./support/line.mjs";
+import { hear, inOneRoom, joinRoom, metrics, RUNTIME_EXCEPTION, SILENCE_LIMIT_MS, until } from "./support/nodes.mjs";
+import { cameAndWent, Player, refusedWith } from "./support/player.mjs";
+import { ask, nextInRoom } from "./support/rooms.mjs";
+import { createDatabase, Server } from "./support/server.mjs";
+
+const NATS = process.env.MUSTER_TEST_NATS;
+/** Within which all servers know that a token is void. */
+const REVOCATION_LIMIT_MS = 1_000;
+
+/** A database of its own, behind a line. */
+const databaseLine = async () => Line.start(await createDatabase(newId().slice(0, 8)));
+
+describe("one node of three loses NATS", () => {
+  for (const [loss, words] of [["cut", "and is told so"], ["halt", "and is told nothing"]]) {
+    test(`${words}: it is left out, and comes back as another`, async (t) => {
+      const lines = await Promise.all([0, 1, 2].map(() => Line.start(NATS)));
+      t.after(() => Promise.all(lines.map((line) => line.stop())));
+      const cluster = await Cluster.start({ nodes: 3, shards: 2, nats: lines.map((line) => line.url) });
+      t.after(() => cluster.dispose());
+      const { nodes } = cluster;
+      const { players, channel, name } = await inOneRoom(nodes);
+      const [ann, bob, cid] = players;
+      const numberBefore = (await metrics(nodes[2]))("cluster_node_number");
+
+      const began = Date.now();
+      lines[2][loss]();
+      for (const player of [ann, bob]) {
+        assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [], went: [cid.userId] });
+      }
+      assert.ok(Date.now() - began < SILENCE_LIMIT_MS, `after ${Date.now() - began} ms`);
+      await hear(ann, [ann, bob], channel, "where is cid?");
+      await hear(bob, [ann, bob], channel, "gone");
+      const { match_id: match } = await ann.socket.createMatch();
+      await bob.socket.joinMatch(match);
+
+      await nodes[2].logged("this node is an island");
+      await refusedWith(cid.socket.createParty(true, 4), RUNTIME_EXCEPTION);
+      lines[2].mend();
+      await cid.disconnected;
+      await nodes[2].ready();
+      const back = await Player.connect(nodes[2], "json", { session: cid.session });
+      await joinRoom(back, name);
+      const all = [ann, bob, back];
+      for (const player of all) {
+        assert.deepEqual(cameAndWent(await player.next("channelPresence")), { came: [cid.userId], went: [] });
+      }
+      await hear(back, all, channel, "back");
+      await hear(ann, all, channel, "welcome");
+      assert.deepEqual([ann, bob].map((player) => player.unread("channelPresence")), [[], []], "each once");
+      assert.ok((await metrics(nodes[2]))("cluster_node_number") > numberBefore);
+    });
+  }
+});
+
+test("without the database nodes go on with what lives, refuse the rest, and return by themselves", async (t) => {
+  const line = await databaseLine();
+  t.after(() => line.stop());
+  const cluster = await Cluster.start({ nodes: 3, shards: 2, flags: { "database.address": line.url } });
+  t.after(() => cluster.dispose());
+  const { nodes } = cluster;
+  const { players, channel } = await inOneRoom(nodes, { isKept: false, online: true });
+  const [ann, bob, cid] = players;
+  const kept = await joinRoom(ann, `kept-${newId()}`);
+  // Everybody who is online is told that, too.
+  await ann.next("statusPresence");
+  await ann.socket.followUsers([bob.userId]);
+  const { match_id: match } = await bob.socket.createMatch();
+  await cid.socket.joinMatch(match);
+  const { room } = await ask(cid, "create", { capacity: 3 });
+  await ask(ann, "join", { room: room.id });
+
+  line.cut();
+  await Promise.all(players.map((player) => refused(player.client.getAccount(player.session), 503, 14)));
+  for (const [index, node] of nodes.entries()) {
+    const object = { collection: "a", key: "b", value: { c: 1 }, permission_read: 1, permission_write: 1 };
+    await refused(clientOf(node).writeStorageObjects(players[index].session, [object]), 503, 14);
+    await refused(clientOf(node).authenticateDevice(newId(), true), 503, 14);
+    assert.equal((await call(node, "GET", "/readycheck")).status, 503);
+    assert.equal((await call(node, "GET", "/healthcheck")).status, 200);
+  }
+  await refusedWith(ann.socket.writeChatMessage(kept.id, { text: "to be kept" }), RUNTIME_EXCEPTION);
+
+  for (const speaker of players) {
+    await hear(speaker, players, channel, `without a database, ${speaker.username}`);
+  }
+  await bob.socket.updateStatus("still here");
+  assert.equal((await ann.next("statusPresence")).joins[0].status, "still here");
+  await bob.socket.sendMatchState(match, 1, "go on");
+  assert.equal(new TextDecoder().decode((await cid.next("matchData")).data), "go on");
+  await ask(ann, "send", { room: room.id, data: "hello" });
+  assert.deepEqual((await nextInRoom(cid, room.id)).data, { type: "message", data: "hello" });
+  const { room: another } = await ask(bob, "create", { capacity: 2 });
+  await ask(ann, "join", { room: another.id });
+  await Promise.all([ann, cid].map((player) => player.socket.addMatchmaker("*", 2, 2)));
+  assert.equal((await ann.next("matched")).token, (await cid.next("matched")).token);
+
+  line.mend();
+  for (const node of nodes) {
+    await until("a node is ready again", async () => (await call(node, "GET", "/readycheck")).status === 200);
+  }
+  for (const [index, player] of players.entries()) {
+    assert.equal((await player.client.getAccount(player.session)).user.id, player.userId);
+    await Player.connect(nodes[index], "json");
+  }
+  await ann.socket.writeChatMessage(kept.id, { text: "kept" });
+  assert.deepEqual((await ann.next("channelMessage")).content, { text: "kept" });
+  await hear(cid, players, channel, "and so on");
+  await bob.client.sessionLogout(bob.session, bob.session.token, bob.session.refresh_token);
+  await until("a node reads what was revoked", () => isOut(nodes[2], bob.session));
+});
+
+/** Whether a server knows that a session is void. */
+const isOut = async ({ url }, { token }) =>
+  (await fetch(`${url}/v2/account`, { headers: { Authorization: `Bearer ${token}` } })).status === 401;
+
+describe("who logs out on one server is out on another within a second", () => {
+  const check = async ([one, two]) => {
+    const player = await Player.connect(one, "json");
+    const elsewhere = await Player.connect(two, "protobuf", { session: player.session });
+    await player.client.sessionLogout(player.session, player.session.token, player.session.refresh_token);
+    const elapsed = await until("the other server knows", () => isOut(two, player.session));
+    assert.ok(elapsed < REVOCATION_LIMIT_MS, `after ${elapsed} ms`);
+    await Promise.all([player.disconnected, elsewhere.disconnected]);
+  };
+
+  test("without NATS", async (t) => {
+    const flags = { "database.address": await createDatabase(newId().slice(0, 8)) };
+    const servers = [];
+    t.after(() => Promise.all(servers.map((server) => server.dispose())));
+    for (let count = 0; count < 2; count += 1) {
+      servers.push(await Server.start({ flags }));
+    }
+    await check(servers);
+    await check(servers.toReversed());
+  });
+
+  test("as nodes of a cluster", async (t) => {
+    const cluster = await Cluster.start({ nodes: 2, shards: 2 });
+    t.after(() => cluster.dispose());
+    await check(cluster.nodes);
+    await check(cluster.nodes.toReversed());
+  });
+});
+
+describe("a herd is placed over three nodes", () => {
+  const SIZE = 7;
+  const HELD_SEC = 5;
+  const FLAGS = { "rooms.templates": [`herd=size=${SIZE} path=herd owned=false`], "rooms.reservation_sec": HELD_SEC };
+  /** Sockets that are opened at once. */
+  const WAVE = 40;
+
+  /** So many players, shared out over the nodes. */
+  const gather = async (nodes, count) => {
+    const players = [];
+    while (players.length < count) {
+      const wave = Array.from({ length: Math.min(WAVE, count - players.length) }, (_, index) =>
+        Player.connect(nodes[index % nodes.length], index % 2 ? "protobuf" : "json"),
+      );
+      players.push(...(await Promise.all(wave)));
+    }
+    return players;
+  };
+
+  /** All ask at once. */
+  const placeAll = (players, more = {}) =>
+    Promise.all(players.map((player) => ask(player, "place", { template: "herd", ...more })));
+
+  /** Who sits where: no seat is taken twice, and none is there that no room has. */
+  class Seats {
+    rooms = new Map();
+
+    take({ room, seat }) {
+      const taken = this.rooms.get(room.id) ?? new Set();
+      assert.ok(seat >= 1 && seat <= SIZE, `seat ${seat} of ${SIZE}`);
+      assert.ok(!taken.has(seat), `seat ${seat} was given away twice`);
+      this.rooms.set(room.id, taken.add(seat));
+    }
+
+    get partFilled() {
+      return [...this.rooms.values()].filter((taken) => taken.size < SIZE).length;
+    }
+
+    get taken() {
+      return [...this.rooms.values()].reduce((sum, taken) => sum + taken.size, 0);
+    }
+  }
+
+  /** All rooms, as a node lists them. */
+  const listed = async (player) => {
+    const rooms = [];
+    let cursor;
+    do {
+      const page = await ask(player, "find", { path: "herd", limit: 100, ...(cursor ? { cursor } : {}) });
+      rooms.push(...page.rooms);
+      cursor = page.cursor;
+    } while (cursor);
+    return rooms;
+  };
+
+  test("room after room is filled, and who dies on the way holds no seat for long", async (t) => {
+    const cluster = await Cluster.start({ nodes: 3, shards: 2, flags: FLAGS });
+    t.after(() => cluster.dispose());
+    const seats = new Seats();
+
+    const first = await gather(cluster.nodes, 240);
+    (await placeAll(first)).forEach((placed) => seats.take(placed));
+    assert.ok(seats.partFilled <= 1, `${seats.partFilled} rooms are part-filled`);
+
+    const second = await gather(cluster.nodes, 150);
+    const held = await placeAll(second, { reserve: true });
+    const given = new Seats();
+    held.forEach((place) => given.take(place));
+    assert.ok(given.rooms.size <= Math.ceil(second.length / SIZE) + 1, "held seats count as taken");
+    const dies = (index) => index % 3 === 0;
+    second.filter((_, index) => dies(index)).forEach((player) => player.die());
+    const join = (player, index) => (dies(index) ? [] : [ask(player, "join", { room: held[index].room.id })]);
+    (await Promise.all(second.flatMap(join))).forEach((joined) => seats.take(joined));
+
+    const alive = [...first, ...second.filter((_, index) => !dies(index))];
+    for (const watcher of first.slice(0, cluster.nodes.length)) {
+      await until("nobody but those who are there counts", async () => {
+        const rooms = await listed(watcher);
+        const sum = (field) => rooms.reduce((total, room) => total + room[field], 0);
+        assert.ok(rooms.every((room) => room.players + room.free <= SIZE));
+        return sum("players") === alive.length && sum("free") === rooms.length * SIZE - alive.length;
+      });
+    }
+    const rooms = seats.rooms.size;
+    const third = await gather(cluster.nodes, rooms * SIZE - seats.taken);
+    (await placeAll(third)).forEach((placed) => seats.take(placed));
+    assert.deepEqual([seats.rooms.size, seats.partFilled], [rooms, 0], "every seat of the dead is taken again");
+  });
+});
