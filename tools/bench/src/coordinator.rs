@@ -130,8 +130,8 @@ impl Crew {
                 Some((_, Event::Ready)) => bail!("a worker was ready twice"),
             }
         }
-        let server = sampler.used();
-        Ok(Outcome { reports, server, rss_kb: sampler.rss_kb(), timeline: sampler.timeline })
+        let (server, halves) = (sampler.used(), sampler.used_by_half());
+        Ok(Outcome { reports, server, halves, rss_kb: sampler.rss_kb(), timeline: sampler.timeline })
     }
 
     fn next_event(&mut self, within: Duration) -> anyhow::Result<Option<(usize, Event)>> {

@@ -9,7 +9,7 @@ use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Format;
-use crate::options::{ChurnOptions, MatchmakeOptions, TalkOptions};
+use crate::options::{ChurnOptions, ClusterOptions, MatchmakeOptions, TalkOptions};
 use crate::pacing::Spread;
 use crate::tally::Tally;
 use crate::timeline::Second;
@@ -41,6 +41,12 @@ pub enum Scenario {
     Matchmake,
     /// As `rooms`, while players are replaced, stop reading and vanish.
     Churn,
+    /// Pairs of players talk: first those of one node of a cluster, then those of two.
+    Hop,
+    /// A node of a cluster is killed or halted: how soon do the others' players hear of it, and of each other again?
+    Takeover,
+    /// Players join streams over all nodes of a cluster: how soon does every node show that?
+    Converge,
 }
 
 impl Scenario {
@@ -57,22 +63,30 @@ impl Scenario {
             Self::Rooms => "rooms",
             Self::Matchmake => "matchmake",
             Self::Churn => "churn",
+            Self::Hop => "hop",
+            Self::Takeover => "takeover",
+            Self::Converge => "converge",
         }
     }
 
     /// Measured between two moments fixed beforehand; the others end when their work is done.
     pub fn is_timed(self) -> bool {
-        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords)
+        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords | Self::Takeover)
+    }
+
+    /// It is about servers that know each other.
+    pub fn needs_cluster(self) -> bool {
+        matches!(self, Self::Hop | Self::Takeover | Self::Converge)
     }
 
     /// Accounts are written in the measured part.
     pub fn writes_accounts(self) -> bool {
-        matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn)
+        matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn | Self::Takeover)
     }
 
     /// Players talk to each other: an operation is a message in or out.
     pub fn counts_messages(self) -> bool {
-        matches!(self, Self::Chat | Self::Relay | Self::Rooms | Self::Churn)
+        matches!(self, Self::Chat | Self::Relay | Self::Rooms | Self::Churn | Self::Hop)
     }
 
     pub fn holds_sockets(self) -> bool {
@@ -83,7 +97,11 @@ impl Scenario {
     pub fn default_connections(self) -> usize {
         match self {
             Self::Register | Self::Authenticate => 64,
+            Self::Takeover => 60,
             Self::Heartbeat => 100,
+            Self::Converge => 200,
+            // Of as many nodes as there may be.
+            Self::Hop => 480,
             Self::Chat | Self::Relay | Self::Matchmake => 500,
             Self::Ccu | Self::Passwords | Self::Rooms | Self::Churn => 1_000,
             Self::Blast => 3_500,
@@ -121,6 +139,7 @@ pub struct Plan {
     pub leave_rate: f64,
     pub churn: ChurnOptions,
     pub matchmake: MatchmakeOptions,
+    pub cluster: ClusterOptions,
     /// `matchmake`: tickets that wait all along.
     pub standing: usize,
     /// `rooms`, `churn`: how long players come.
@@ -159,6 +178,11 @@ impl Window {
         let begin = instant_at(go.begin);
         let measure_from = begin + plan.lead();
         Self { begin, measure_from, measure_to: measure_from + plan.duration }
+    }
+
+    /// Where `hop` goes over to its other pairs.
+    pub fn middle(&self) -> Instant {
+        self.measure_from + (self.measure_to - self.measure_from) / 2
     }
 
     pub fn covers(&self, moment: Instant) -> bool {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, ServerSample, ServerUse};
-use crate::plan::Plan;
+use crate::plan::{Plan, Scenario};
 use crate::timeline::{ServerSecond, Timeline};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -15,6 +15,9 @@ pub struct Sampler {
     /// Known beforehand for timed scenarios only.
     end_at: Option<Instant>,
     begin: Option<ServerSample>,
+    /// `hop`: the moment between its halves.
+    middle_at: Option<Instant>,
+    middle: Option<ServerSample>,
     end: Option<ServerSample>,
     /// The last sample of the timeline, and when it was taken.
     last: (Instant, ServerSample),
@@ -35,6 +38,8 @@ impl Sampler {
             begin_at,
             end_at: is_timed.then(|| begin_at + plan.duration),
             begin: None,
+            middle_at: (plan.scenario == Scenario::Hop).then(|| begin_at + plan.duration / 2),
+            middle: None,
             end: None,
             last: (Instant::now(), machine::sample_server(pids)?),
             number: 0,
@@ -44,7 +49,8 @@ impl Sampler {
 
     /// Until the next end of the measured part.
     pub fn next_due(&self) -> Duration {
-        let due = if self.begin.is_none() { Some(self.begin_at) } else { self.end_at.filter(|_| self.end.is_none()) };
+        let moments = [(Some(self.begin_at), &self.begin), (self.middle_at, &self.middle), (self.end_at, &self.end)];
+        let due = moments.into_iter().filter(|(_, sample)| sample.is_none()).filter_map(|(at, _)| at).min();
         due.unwrap_or_else(|| self.second_end()).min(self.second_end()).saturating_duration_since(Instant::now())
     }
 
@@ -52,6 +58,9 @@ impl Sampler {
         let now = Instant::now();
         if self.begin.is_none() && now >= self.begin_at {
             self.begin = Some(machine::sample_server(&self.pids)?);
+        }
+        if self.middle.is_none() && self.middle_at.is_some_and(|middle_at| now >= middle_at) {
+            self.middle = Some(machine::sample_server(&self.pids)?);
         }
         if self.end_at.is_some_and(|end_at| now >= end_at) {
             self.sample_end()?;
@@ -73,6 +82,12 @@ impl Sampler {
     pub fn used(&self) -> Option<ServerUse> {
         let (begin, end) = self.begin.as_ref().zip(self.end.as_ref())?;
         (!self.pids.is_empty()).then(|| end.since(begin))
+    }
+
+    /// What it used in each half, where that is of interest.
+    pub fn used_by_half(&self) -> Option<[ServerUse; 2]> {
+        let middle = self.middle.as_ref().filter(|_| !self.pids.is_empty())?;
+        Some([middle.since(self.begin.as_ref()?), self.end.as_ref()?.since(middle)])
     }
 
     /// The servers' memory at the end of the measured part.

@@ -46,7 +46,7 @@ struct Measured {
 impl Worker {
     fn new(plan: Plan, go: watch::Receiver<Option<Window>>) -> Self {
         Self {
-            endpoints: Endpoints::new(plan.addresses.clone(), plan.worker),
+            endpoints: Endpoints::new(plan.addresses.clone(), plan.worker, plan.cluster.is_cluster(plan.scenario)),
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed)),
             plan,
             go,

@@ -17,22 +17,29 @@ const CONNECTIONS_PER_SOURCE: usize = 8_000;
 pub struct Endpoints {
     addresses: Vec<SocketAddr>,
     worker: usize,
+    is_cluster: bool,
 }
 
 impl Endpoints {
-    /// `addresses` must not be empty; `worker` numbers the generator process from 0.
-    pub fn new(addresses: Vec<SocketAddr>, worker: usize) -> Self {
-        Self { addresses, worker }
+    /// `addresses` must not be empty; `worker` numbers the generator process from 0. `is_cluster`: the servers know each
+    /// other.
+    pub fn new(addresses: Vec<SocketAddr>, worker: usize, is_cluster: bool) -> Self {
+        Self { addresses, worker, is_cluster }
     }
 
     /// The address that connection number `index` of this worker goes to.
     pub fn address(&self, index: usize) -> SocketAddr {
-        self.addresses[self.lane(index)]
+        self.addresses[index % self.addresses.len()]
     }
 
-    /// Which of the addresses that is. Only players of one lane can meet: the servers may know nothing of each other.
+    /// Groups of players who can meet: those of one server, or of one cluster.
+    pub fn lanes(&self) -> usize {
+        if self.is_cluster { 1 } else { self.addresses.len() }
+    }
+
+    /// Of which of these groups a connection is.
     pub fn lane(&self, index: usize) -> usize {
-        index % self.addresses.len()
+        index % self.lanes()
     }
 
     /// Connects without delay for small packets, from a source address of its own range if the server is on
@@ -71,6 +78,18 @@ fn source_address(target: SocketAddr, worker: usize, index: usize) -> Option<Ipv
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn players_of_a_cluster_can_all_meet() {
+        let lanes = |is_cluster| {
+            let addresses = [1, 2, 3].map(|port| ([127, 0, 0, 1], port).into());
+            let endpoints = Endpoints::new(addresses.to_vec(), 0, is_cluster);
+            let place = |index| (endpoints.address(index).port(), endpoints.lane(index));
+            [0, 1, 2, 3].map(place)
+        };
+        assert_eq!(lanes(false), [(1, 0), (2, 1), (3, 2), (1, 0)]);
+        assert_eq!(lanes(true), [(1, 0), (2, 0), (3, 0), (1, 0)]);
+    }
 
     #[test]
     fn sources_are_spread_on_loopback_only() {

@@ -1,5 +1,6 @@
 //! The command line: what may be asked for, and what is refused.
 
+mod cluster;
 mod live;
 mod target;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use clap::Parser;
 
+pub use cluster::{Blow, ClusterOptions};
 pub use live::{ChurnOptions, MatchmakeOptions, TICKETS_PER_SESSION, TalkOptions, Via};
 pub use target::Target;
 
@@ -22,6 +24,12 @@ const CONNECTIONS_PER_PROCESS: usize = 8_000;
 
 /// Tickets of `matchmake` per second unless the command gives a rate.
 const TICKETS_PER_SECOND: f64 = 50.0;
+
+/// Messages of `hop` per second unless the command gives a rate.
+const HOPS_PER_SECOND: f64 = 2_000.0;
+
+/// Presences of `converge` per second unless the command gives a rate.
+const PRESENCES_PER_SECOND: f64 = 10_000.0;
 
 /// Measure a server that speaks the protocol.
 ///
@@ -83,6 +91,8 @@ pub struct Options {
     pub churn: ChurnOptions,
     #[command(flatten)]
     pub matchmake: MatchmakeOptions,
+    #[command(flatten)]
+    pub cluster: ClusterOptions,
     /// churn: where the server shows its metrics: what players left behind in its gauges is an error
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub metrics: Vec<String>,
@@ -130,13 +140,16 @@ impl Options {
         if self.scenario == Scenario::Authenticate {
             ensure!(self.users >= processes, "{processes} processes need at least as many --users");
         }
+        if matches!(self.scenario, Scenario::Passwords | Scenario::Takeover) {
+            ensure!(processes == 1, "{} runs in one process", self.scenario.as_str());
+        }
         if self.scenario == Scenario::Passwords {
-            ensure!(processes == 1, "passwords runs in one process");
             ensure!(self.registrations > 0, "--registrations must be above zero");
         }
         self.talk.check()?;
         self.churn.check()?;
         self.matchmake.check()?;
+        self.cluster.check(self.scenario, self.addr.len(), connections / processes, &self.pid)?;
         if self.rate.is_some() && matches!(self.scenario, Scenario::Rooms | Scenario::Churn) {
             bail!("{} paces each player by itself: give --each instead of --rate", self.scenario.as_str());
         }
@@ -161,7 +174,8 @@ impl Options {
 
     pub fn processes(&self) -> usize {
         let enough = self.connections().div_ceil(CONNECTIONS_PER_PROCESS).max(1);
-        let default = if self.scenario == Scenario::Passwords { 1 } else { enough };
+        let runs_in_one = matches!(self.scenario, Scenario::Passwords | Scenario::Takeover);
+        let default = if runs_in_one { 1 } else { enough };
         self.processes.unwrap_or(default)
     }
 
@@ -176,7 +190,12 @@ impl Options {
     /// Operations per second in total, if they are begun by the clock.
     pub fn rate(&self) -> Option<f64> {
         let each = self.talk.each(self.scenario).map(|each| each * self.connections() as f64);
-        let default = (self.scenario == Scenario::Matchmake).then_some(TICKETS_PER_SECOND);
+        let default = match self.scenario {
+            Scenario::Matchmake => Some(TICKETS_PER_SECOND),
+            Scenario::Hop => Some(HOPS_PER_SECOND),
+            Scenario::Converge => Some(PRESENCES_PER_SECOND),
+            _ => None,
+        };
         self.rate.or(each).or(default)
     }
 
@@ -216,6 +235,16 @@ mod tests {
             ("churn --stopped 40 --half-open 20", "no more than half"),
             ("matchmake -c 10 --standing 27", "raise --connections"),
             ("rooms --metrics localhost:1", "--metrics is read by churn only"),
+            ("rooms --cluster", "--addr A,B"),
+            ("hop", "--addr A,B"),
+            ("hop --addr a:1,b:1,c:1 -c 100", "a multiple of 12"),
+            ("heartbeat --victim-pid 1", "for takeover only"),
+            ("takeover --addr a:1,b:1", "needs --victim-pid"),
+            ("takeover --addr a:1,b:1 --victim-pid 7", "needs three nodes"),
+            ("takeover --addr a:1,b:1,c:1 --victim-pid 7 -c 10", "a multiple of the 3 nodes"),
+            ("takeover --addr a:1,b:1,c:1 --victim-pid 7 --rounds 2", "--blow halt"),
+            ("takeover --addr a:1,b:1,c:1 --victim-pid 7 --pid 6,7", "leave it out of --pid"),
+            ("takeover --addr a:1,b:1,c:1 --victim-pid 7 -p 2", "runs in one process"),
         ] {
             let error = parse(arguments).check().unwrap_err().to_string();
             assert!(error.contains(reason), "{arguments}: {error}");

@@ -71,6 +71,7 @@ impl Target<'_> {
             leave_rate: options.talk.leave_rate / processes as f64,
             churn: options.churn.clone(),
             matchmake: options.matchmake.clone(),
+            cluster: options.cluster.clone(),
             standing: share(options.matchmake.standing),
             ramp: options.ramp(),
             warmup: Duration::from_secs_f64(options.warmup),
@@ -82,10 +83,11 @@ impl Target<'_> {
     }
 
     /// If each server can have generator processes of its own, it has: those who meet there are then known to one
-    /// process. Else all processes go to all servers in turn.
+    /// process. Else, and where the servers are one cluster, all processes go to all servers in turn.
     fn addresses_of(&self, worker: usize) -> Vec<SocketAddr> {
-        let servers = self.addresses.len();
-        if self.options.processes().is_multiple_of(servers) {
+        let (servers, options) = (self.addresses.len(), self.options);
+        let is_cluster = options.cluster.is_cluster(options.scenario);
+        if !is_cluster && options.processes().is_multiple_of(servers) {
             return vec![self.addresses[worker % servers]];
         }
         let (before, after) = self.addresses.split_at(worker % servers);
@@ -121,6 +123,7 @@ mod tests {
         let servers = "heartbeat --addr 127.0.0.1:1,127.0.0.1:2";
         assert_eq!(ports(&format!("{servers} -p 4")), [[1], [2], [1], [2]]);
         assert_eq!(ports(&format!("{servers} -p 3")), [[1, 2], [2, 1], [1, 2]]);
+        assert_eq!(ports(&format!("{servers} -p 2 --cluster")), [[1, 2], [2, 1]]);
     }
 
     #[test]

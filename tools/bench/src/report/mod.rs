@@ -17,7 +17,7 @@ use crate::machine::ServerUse;
 use crate::options::Options;
 use crate::plan::{Plan, Scenario, WorkerReport};
 use crate::scenario::names;
-use crate::tally::Tally;
+use crate::tally::{Latencies, Tally};
 use crate::timeline::Timeline;
 
 /// A generator busier than this share of a core measures itself.
@@ -33,6 +33,8 @@ pub struct Outcome {
     pub reports: Vec<WorkerReport>,
     /// Known if the server's processes are.
     pub server: Option<ServerUse>,
+    /// The same for each half of the measured part, where they differ.
+    pub halves: Option<[ServerUse; 2]>,
     /// Resident kilobytes of the server at the end of the measured part, where it has one.
     pub rss_kb: Option<u64>,
     pub timeline: Timeline,
@@ -43,7 +45,7 @@ impl Outcome {
     pub fn nothing_measured(reason: String, connections: usize) -> Self {
         let mut report = WorkerReport::default();
         report.tally.fail_many(reason, connections as u64);
-        Self { reports: vec![report], server: None, rss_kb: None, timeline: Timeline::default() }
+        Self { reports: vec![report], server: None, halves: None, rss_kb: None, timeline: Timeline::default() }
     }
 
     /// Adds an error that no worker has seen.
@@ -224,7 +226,8 @@ fn saturated(generator: f64, server_thread: Option<f64>, wait: f64) -> String {
 }
 
 fn loop_kind(options: &Options) -> &'static str {
-    let is_open = options.rate().is_some() || matches!(options.scenario, Scenario::Ccu | Scenario::Passwords);
+    let is_paced = matches!(options.scenario, Scenario::Ccu | Scenario::Passwords | Scenario::Takeover);
+    let is_open = options.rate().is_some() || is_paced;
     if is_open { "open" } else { "closed" }
 }
 
@@ -277,6 +280,12 @@ fn more_figures(options: &Options, tally: &Tally, outcome: &Outcome, duration_s:
             outcome.server.filter(|_| tally.ok > 0).map(|server| server.cpu.as_secs_f64() * 1e6 / tally.ok as f64);
         cpu.map(|cpu| more.insert("server_cpu_us_per_delivery".to_owned(), rounded(cpu)));
     }
+    if options.cluster.is_cluster(options.scenario) {
+        more.insert("nodes".to_owned(), options.addr.len() as f64);
+    }
+    if let Some(halves) = outcome.halves {
+        more.extend(hop_figures(tally, halves));
+    }
     if options.scenario == Scenario::Churn {
         let end = options.ramp().as_secs_f64() + options.warmup + options.duration;
         let half = (end - options.duration / 2.0) as u32..end as u32;
@@ -289,6 +298,22 @@ fn more_figures(options: &Options, tally: &Tally, outcome: &Outcome, duration_s:
         ratio.map(|ratio| more.insert("ratio_busy_to_quiet_p99".to_owned(), rounded(ratio)));
     }
     more
+}
+
+/// What a delivery within a node costs the servers, what one between two, and the difference.
+fn hop_figures(tally: &Tally, halves: [ServerUse; 2]) -> Vec<(String, f64)> {
+    let names = [names::LOCAL, names::REMOTE];
+    let costs = names.into_iter().zip(halves).filter_map(|(name, server)| {
+        let count = tally.others.get(name).map(Latencies::count).filter(|count| *count > 0)?;
+        Some((name, server.cpu.as_secs_f64() * 1e6 / count as f64))
+    });
+    let costs: Vec<(&str, f64)> = costs.collect();
+    let mut figures: Vec<(String, f64)> =
+        costs.iter().map(|(name, cost)| (format!("{name}_server_cpu_us_per_delivery"), rounded(*cost))).collect();
+    if let [(_, local), (_, remote)] = costs[..] {
+        figures.push(("hop_server_cpu_us".to_owned(), rounded(remote - local)));
+    }
+    figures
 }
 
 /// Three decimals: more would be noise.
@@ -315,7 +340,7 @@ mod tests {
         tally.fail_many("status 500".to_owned(), errors);
         reports[0].tally = tally;
         let server = Some(ServerUse { cpu, waited: Duration::ZERO, busiest_thread: cpu });
-        let outcome = Outcome { reports, server, rss_kb: None, timeline: Timeline::default() };
+        let outcome = Outcome { reports, server, halves: None, rss_kb: None, timeline: Timeline::default() };
         Report::new(&options, &plans, outcome, Some((1_000, 3_000)))
     }
 

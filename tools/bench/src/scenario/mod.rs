@@ -2,7 +2,9 @@
 
 mod blast;
 mod ccu;
+mod converge;
 mod heartbeat;
+mod hop;
 mod inbox;
 mod matchmake;
 mod passwords;
@@ -10,6 +12,7 @@ mod pingers;
 mod rooms;
 mod sign_in;
 mod sockets;
+mod takeover;
 mod talk;
 
 use std::rc::Rc;
@@ -42,6 +45,13 @@ pub mod names {
     pub const HALF_OPEN: &str = "half_open";
     /// `churn`: stopped readers whose connection the server closed.
     pub const STOPPED_CLOSED: &str = "stopped_readers_closed";
+    /// `hop`: deliveries within a node, and between two.
+    pub const LOCAL: &str = "local";
+    pub const REMOTE: &str = "remote";
+    /// `takeover`: from the blow to the first message that was said after it, of those whose match was interrupted, and
+    /// of the others.
+    pub const FIRST_MESSAGE: &str = "first_message";
+    pub const UNDISTURBED: &str = "undisturbed";
     /// `passwords`: latencies of pings before the registrations.
     pub const QUIET: &str = "quiet";
     /// `passwords`: latencies of the registrations.
@@ -63,8 +73,10 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Blast => blast::run(worker).await,
         Scenario::Ccu => ccu::run(worker).await,
         Scenario::Passwords => passwords::run(worker).await,
-        Scenario::Chat | Scenario::Relay => talk::run(worker).await,
+        Scenario::Chat | Scenario::Relay | Scenario::Hop => talk::run(worker).await,
         Scenario::Rooms | Scenario::Churn => rooms::run(worker).await,
         Scenario::Matchmake => matchmake::run(worker).await,
+        Scenario::Takeover => takeover::run(worker).await,
+        Scenario::Converge => converge::run(worker).await,
     }
 }

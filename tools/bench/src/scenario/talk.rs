@@ -1,4 +1,4 @@
-//! `chat` and `relay`: groups of players who talk, known to one process as a whole.
+//! `chat`, `relay` and `hop`: groups of players who talk, known to one process as a whole.
 //!
 //! Every message carries a stamp, and every receiver checks it: an operation is one delivery. Closed loop (chat): each
 //! player says something once all of its group have heard what it said before and the server has acknowledged it. Open
@@ -15,6 +15,7 @@ use muster_wire::realtime::{
 use tokio::sync::OnceCell;
 
 use super::Connections;
+use super::hop::{self, Pair};
 use super::inbox::Inbox;
 use super::sockets::{self, Arrival, Player};
 use crate::load::frames::Opcode;
@@ -65,6 +66,8 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 struct Talk {
     worker: Rc<Worker>,
     way: Way,
+    /// Only some pairs talk at a time.
+    is_hop: bool,
     groups: RefCell<Vec<Rc<Group>>>,
     /// By index; those who never arrived are missing.
     talkers: RefCell<Vec<Option<Rc<Talker>>>>,
@@ -97,27 +100,50 @@ struct Talker {
 
 impl Talk {
     fn new(worker: Rc<Worker>) -> Self {
-        let way = if worker.plan.scenario == Scenario::Relay { Way::Match } else { Way::Chat };
+        let way = if worker.plan.scenario == Scenario::Chat { Way::Chat } else { Way::Match };
         let connections = worker.plan.connections;
         let talkers = RefCell::new(vec![None; connections]);
         let (next, frame) = Default::default();
-        let lanes = worker.plan.addresses.len();
-        let group_len = worker.plan.talk.room_size.unwrap_or(GROUP_LEN);
+        let lanes = worker.endpoints.lanes();
+        let is_hop = worker.plan.scenario == Scenario::Hop;
+        let group_len = if is_hop { 2 } else { worker.plan.talk.room_size.unwrap_or(GROUP_LEN) };
         // Names that no other process and no earlier run has used.
         let name = |number| format!("bench-{:016x}-{number}", worker.plan.seed);
         let group =
             |number| Rc::new(Group { name: name(number), match_id: OnceCell::new(), members_len: Cell::default() });
         let groups_per_lane = connections.div_ceil(lanes).div_ceil(group_len);
         let groups = RefCell::new((0..groups_per_lane * lanes).map(group).collect());
-        Self { worker, way, groups, talkers, next, frame }
+        Self { worker, way, is_hop, groups, talkers, next, frame }
     }
 
     /// Players of one server fill one group after the other.
     fn group(&self, index: usize) -> Rc<Group> {
-        let lanes = self.worker.plan.addresses.len();
+        if self.is_hop {
+            let (number, _) = self.pair_of(index);
+            return self.groups.borrow()[number].clone();
+        }
+        let lanes = self.worker.endpoints.lanes();
         let group_len = self.worker.plan.talk.room_size.unwrap_or(GROUP_LEN);
         let number = index / lanes / group_len * lanes + self.worker.endpoints.lane(index);
         self.groups.borrow()[number].clone()
+    }
+
+    fn pair_of(&self, index: usize) -> (usize, Pair) {
+        hop::pair_of(index, self.worker.plan.addresses.len())
+    }
+
+    /// Whether a player may talk now.
+    fn may_talk(&self, index: usize, intended: Instant) -> bool {
+        let window = self.worker.window().filter(|_| self.is_hop);
+        window.is_none_or(|window| Pair::in_turn(&window, intended) == self.pair_of(index).1)
+    }
+
+    /// Counts a delivery by where its two ends are.
+    fn note_hop(&self, talker: &Talker, intended: Instant) {
+        if self.is_hop && self.worker.window().is_some_and(|window| window.covers(intended)) {
+            let (_, pair) = self.pair_of(talker.number as usize % PLAYERS_PER_PROCESS);
+            self.worker.tally.borrow_mut().record_other(pair.name(), intended.elapsed());
+        }
     }
 
     async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Talker>), Fault> {
@@ -216,7 +242,11 @@ impl Talk {
         }
         let outcome = talker.inbox.borrow_mut().take(&stamp, |_| 1);
         match outcome {
-            Ok(()) => self.worker.note_message_out(self.worker.clock.moment(stamp.time_us)),
+            Ok(()) => {
+                let intended = self.worker.clock.moment(stamp.time_us);
+                self.worker.note_message_out(intended);
+                self.note_hop(talker, intended);
+            }
             Err(Fault::MessageOutOfOrder) => {}
             // It is nobody's first delivery: nothing waits for it.
             Err(fault) => return Err(fault),
@@ -257,7 +287,8 @@ impl Talk {
             let from = self.next.get();
             let in_turn = (from..from + talkers.len()).map(|turn| turn % talkers.len());
             let open = |index: &usize| talkers[*index].as_ref().is_some_and(|talker| talker.is_open.get());
-            let Some(index) = in_turn.into_iter().find(open) else { return false };
+            let mut able = in_turn.filter(|index| self.may_talk(*index, intended));
+            let Some(index) = able.find(open) else { return false };
             self.next.set(index + 1);
             talkers[index].clone()
         };

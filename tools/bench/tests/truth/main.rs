@@ -1,6 +1,7 @@
 //! The tool against servers that err, lie, stall, lose and forget: it must say so.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod clusters;
 mod matchmaking;
 mod meeting;
 mod page;

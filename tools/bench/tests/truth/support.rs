@@ -62,6 +62,8 @@ pub enum Manner {
     ClosesAfter(u64),
     /// Refuses to let players in.
     RefusesJoins,
+    /// Tells nobody of every so-manieth join.
+    HidesJoinsEvery(u64),
     /// Puts more players into a room than it has seats.
     Overfills,
     /// Matches tickets by mode alone, whatever else they ask for.
@@ -330,10 +332,18 @@ pub fn bench(manner: Manner, arguments: &str) -> Said {
 /// Runs the tool against several stubs that know nothing of each other.
 pub fn bench_all(manners: &[Manner], arguments: &str) -> Said {
     let addresses: Vec<_> = manners.iter().map(|manner| start(*manner).to_string()).collect();
-    let addresses = addresses.join(",");
+    run(&addresses.join(","), arguments)
+}
+
+/// Runs the tool against one stub under several names, as if it were a cluster.
+pub fn bench_cluster(manner: Manner, nodes: usize, arguments: &str) -> Said {
+    run(&vec![start(manner).to_string(); nodes].join(","), arguments)
+}
+
+fn run(addresses: &str, arguments: &str) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-bench"));
-    let arguments = arguments.replace("STUB", &addresses);
-    command.args(arguments.split_ascii_whitespace()).args(["--json", "--addr", &addresses]);
+    let arguments = arguments.replace("STUB", addresses);
+    command.args(arguments.split_ascii_whitespace()).args(["--json", "--addr", addresses]);
     let output = command.output().unwrap();
     let (figures, words) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let figures = serde_json::from_str(&figures).unwrap_or_else(|error| panic!("{error}: {figures}\n{words}"));

@@ -125,8 +125,11 @@ impl Live {
             }
             Message::ChannelJoin(join) => {
                 let id = format!("2...{}", join.target);
-                let joined = ChannelPresenceEvent { channel_id: id.clone(), ..ChannelPresenceEvent::default() };
-                for member in self.join(&id, session) {
+                let joins = vec![session.presence()];
+                let joined = ChannelPresenceEvent { channel_id: id.clone(), joins, ..ChannelPresenceEvent::default() };
+                let is_hidden =
+                    matches!(self.manner, Manner::HidesJoinsEvery(every) if self.new_name().is_multiple_of(every));
+                for member in self.join(&id, session).iter().filter(|_| !is_hidden) {
                     member.send(&Envelope::push(Message::ChannelPresenceEvent(joined.clone())))?;
                 }
                 reply(Message::Channel(Channel { id, room_name: join.target, ..Channel::default() }))

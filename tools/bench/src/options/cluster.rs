@@ -1,0 +1,68 @@
+//! Options of servers that are nodes of one cluster. They travel to the generator processes as they stand.
+
+use anyhow::ensure;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Scenario;
+
+/// How a node is struck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Blow {
+    /// SIGKILL: it is gone, and whoever started it may start it again.
+    #[default]
+    Kill,
+    /// SIGSTOP: it stands still, and goes on once the others have noticed.
+    Halt,
+}
+
+/// Servers that know each other.
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
+pub struct ClusterOptions {
+    /// The servers of --addr are nodes of one cluster: those who meet come in through different ones
+    #[arg(long)]
+    pub cluster: bool,
+    /// takeover: the process of the last node of --addr, which is struck; no other process is touched
+    #[arg(long, value_name = "PID")]
+    pub victim_pid: Option<u32>,
+    /// takeover: how it is struck
+    #[arg(long, value_enum, default_value_t)]
+    pub blow: Blow,
+    /// takeover: how often it is struck (halt only: a killed node does not come back by itself)
+    #[arg(long, default_value_t = 1)]
+    pub rounds: usize,
+}
+
+impl ClusterOptions {
+    /// Whether players of different nodes meet in this scenario.
+    pub fn is_cluster(&self, scenario: Scenario) -> bool {
+        self.cluster || scenario.needs_cluster()
+    }
+
+    pub fn check(&self, scenario: Scenario, nodes: usize, connections: usize, pids: &[u32]) -> anyhow::Result<()> {
+        let name = scenario.as_str();
+        ensure!(!self.is_cluster(scenario) || nodes > 1, "{name} of a cluster needs all its nodes: --addr A,B,…");
+        if scenario == Scenario::Hop {
+            ensure!(
+                connections.is_multiple_of(4 * nodes),
+                "hop needs pairs within and between all nodes: --connections must be a multiple of {} in each process",
+                4 * nodes
+            );
+        }
+        if scenario != Scenario::Takeover {
+            ensure!(self.victim_pid.is_none(), "--victim-pid is for takeover only");
+            return Ok(());
+        }
+        let Some(victim) = self.victim_pid else {
+            anyhow::bail!("takeover needs --victim-pid, the process of the last node of --addr");
+        };
+        ensure!(nodes > 2, "takeover needs three nodes, so that two are left to hear each other");
+        ensure!(connections.is_multiple_of(nodes), "--connections must be a multiple of the {nodes} nodes");
+        if self.blow == Blow::Kill {
+            ensure!(self.rounds == 1, "a killed node does not come back by itself: one round, or --blow halt");
+            ensure!(!pids.contains(&victim), "the process of --victim-pid will be gone: leave it out of --pid");
+        }
+        ensure!(self.rounds > 0, "--rounds must be above zero");
+        Ok(())
+    }
+}

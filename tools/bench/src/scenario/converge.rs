@@ -1,0 +1,188 @@
+//! `converge`: players of all nodes join one stream after the other, and on each node somebody watches all of them. An
+//! operation is a presence: from when it was meant to join until every node has shown it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use muster_wire::realtime::Envelope;
+use muster_wire::realtime::envelope::Message;
+use uuid::Uuid;
+
+use super::Connections;
+use super::sockets::{self, Player};
+use super::talk::channel_join;
+use crate::load::frames::Opcode;
+use crate::load::incoming::{self, Incoming};
+use crate::load::socket::{Sent, SocketWriter};
+use crate::load::{Fault, envelopes};
+use crate::pacing::{Arrivals, run_arrivals};
+use crate::plan::{Event, Plan};
+use crate::worker::{Worker, say};
+
+/// Watchers are told apart by a bit each.
+const NODES_MAX: usize = 64;
+
+pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    let field = Rc::new(Field::new(worker.clone()));
+    let live = {
+        let field = field.clone();
+        move |_, (player, index)| field.clone().stay(player, index)
+    };
+    let enter = async |player, arrival: sockets::Arrival| Ok((player, arrival.index));
+    let mut connections = sockets::let_players_come(&worker, enter, live).await?;
+    field.post_watchers(&mut connections).await?;
+    say(&Event::Ready)?;
+    let window = worker.wait_for_go().await;
+    let arrivals = Arrivals::new(window.begin, rate(&worker.plan), worker.plan.spread, worker.plan.seed);
+    let joining = run_arrivals(arrivals, window.measure_to, |intended| field.join_next(intended));
+    let (measured, joined) = tokio::join!(worker.measure_window(window), joining);
+    measured.and(joined)?;
+    worker.drain().await;
+    Ok(connections)
+}
+
+fn rate(plan: &Plan) -> f64 {
+    plan.rate.unwrap_or(1.0)
+}
+
+/// Every player joins every stream once, and there are enough for the whole run with some to spare.
+fn streams_len(plan: &Plan) -> usize {
+    let joins = rate(plan) * (plan.lead() + plan.duration).as_secs_f64() * 1.2;
+    (joins / plan.connections as f64).ceil() as usize + 1
+}
+
+/// What players and watchers of a worker share.
+struct Field {
+    worker: Rc<Worker>,
+    /// Names of the streams, which are chat rooms.
+    names: Vec<String>,
+    /// Their numbers by the ids that the server gives them.
+    numbers: RefCell<HashMap<String, usize>>,
+    /// By index; those who have gone are missing.
+    players: RefCell<Vec<Option<Rc<SocketWriter>>>>,
+    joins: Cell<usize>,
+    /// Presences that some watcher has not been shown, by stream and user.
+    untold: RefCell<HashMap<(usize, Uuid), Untold>>,
+    users: RefCell<Vec<Uuid>>,
+}
+
+struct Untold {
+    intended: Instant,
+    /// A bit for each watcher.
+    shown_by: u64,
+}
+
+impl Field {
+    fn new(worker: Rc<Worker>) -> Self {
+        let name = |number| format!("bench-{:016x}-{number}", worker.plan.seed);
+        let names = (0..streams_len(&worker.plan)).map(name).collect();
+        let players = RefCell::new(vec![None; worker.plan.connections]);
+        let users = RefCell::new(vec![Uuid::nil(); worker.plan.connections]);
+        let (numbers, joins, untold) = Default::default();
+        Self { worker, names, numbers, players, joins, untold, users }
+    }
+
+    /// Reads nothing but the end: what a player is told of the others is part of the load, and watchers check it.
+    async fn stay(self: Rc<Self>, mut player: Player, index: usize) {
+        self.players.borrow_mut()[index] = Some(player.writer.clone());
+        self.users.borrow_mut()[index] = player.user;
+        let fault = loop {
+            if let Err(fault) = player.reader.receive(&player.writer, |_, _| {}).await {
+                break fault;
+            }
+        };
+        self.players.borrow_mut()[index] = None;
+        self.worker.fail(&fault);
+    }
+
+    /// One watcher on each node, on all streams before anybody else.
+    async fn post_watchers(self: &Rc<Self>, connections: &mut Connections) -> anyhow::Result<()> {
+        let nodes = self.worker.plan.addresses.len();
+        anyhow::ensure!(nodes <= NODES_MAX, "at most {NODES_MAX} nodes are watched");
+        let first = self.worker.plan.connections.next_multiple_of(nodes);
+        for node in 0..nodes {
+            let mut player = sockets::arrive(&self.worker, first + node).await.context("a watcher")?;
+            for (number, name) in self.names.iter().enumerate() {
+                let request = channel_join(name, false);
+                match sockets::ask(&self.worker, &mut player, request, |_, _| {}).await.context("a watcher")? {
+                    Some(Message::Channel(channel)) => drop(self.numbers.borrow_mut().insert(channel.id, number)),
+                    _ => anyhow::bail!("a watcher: not the channel asked for"),
+                }
+            }
+            connections.spawn_local(self.clone().watch(player, node));
+        }
+        Ok(())
+    }
+
+    async fn watch(self: Rc<Self>, mut player: Player, node: usize) {
+        let fault = loop {
+            let see = |opcode, payload: &[u8]| {
+                if let Err(fault) = self.see(node, opcode, payload) {
+                    self.worker.fail(&fault);
+                }
+            };
+            if let Err(fault) = player.reader.receive(&player.writer, see).await {
+                break fault;
+            }
+        };
+        self.worker.fail(&fault);
+    }
+
+    fn see(&self, node: usize, opcode: Opcode, payload: &[u8]) -> Result<(), Fault> {
+        let Incoming::Other(envelope) = incoming::read(self.worker.plan.format, opcode, payload)? else {
+            return Ok(());
+        };
+        match envelope.message {
+            Some(Message::ChannelPresenceEvent(event)) => {
+                let number = self.numbers.borrow().get(&event.channel_id).copied();
+                let number = number.ok_or(Fault::Wrong("an event of another channel"))?;
+                event.joins.iter().try_for_each(|presence| self.see_join(node, number, &presence.user_id))
+            }
+            Some(Message::Error(error)) => Err(Fault::Refused(error.code)),
+            _ => Ok(()),
+        }
+    }
+
+    fn see_join(&self, node: usize, number: usize, user: &str) -> Result<(), Fault> {
+        let user = Uuid::try_parse(user).map_err(|_| Fault::Wrong("id of a user"))?;
+        let mut untold = self.untold.borrow_mut();
+        // Watchers see each other come too.
+        let Some(presence) = untold.get_mut(&(number, user)) else { return Ok(()) };
+        if presence.shown_by & 1 << node != 0 {
+            return Err(Fault::Wrong("a presence that came twice"));
+        }
+        presence.shown_by |= 1 << node;
+        if presence.shown_by.count_ones() as usize == self.worker.plan.addresses.len() {
+            let intended = presence.intended;
+            untold.remove(&(number, user));
+            self.worker.record_open(intended, Ok(()));
+        }
+        Ok(())
+    }
+
+    /// Lets the next player join; false if all are on all streams.
+    fn join_next(&self, intended: Instant) -> bool {
+        let join = self.joins.get();
+        self.joins.set(join + 1);
+        let (number, index) = (join / self.worker.plan.connections, join % self.worker.plan.connections);
+        let Some(name) = self.names.get(number) else {
+            self.worker.tally.borrow_mut().fail_many("there were not enough streams".to_owned(), 1);
+            return false;
+        };
+        let Some(writer) = self.players.borrow()[index].clone() else { return true };
+        let user = self.users.borrow()[index];
+        self.untold.borrow_mut().insert((number, user), Untold { intended, shown_by: 0 });
+        self.worker.begin_operation();
+        let mut frame = Vec::new();
+        let request = Envelope::reply(join.to_string(), channel_join(name, false));
+        envelopes::write_envelope(self.worker.plan.format, &request, &mut frame);
+        // A lost connection is the reader's to report.
+        if let Ok(Sent::Queued) = writer.send_now(&frame) {
+            sockets::flush_later(writer);
+        }
+        true
+    }
+}
