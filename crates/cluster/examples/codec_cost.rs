@@ -131,7 +131,7 @@ fn report(name: &str, at_once: u8, message: impl Fn(u8) -> Message) {
     let batches = (BATCHES / u32::from(at_once)).min(500_000 / bytes.len() as u32).max(1);
     let each = |ns: f64| ns / f64::from(at_once);
     let written = best(batches, || drop(black_box(write())));
-    let mut decoder = Decoder::new(5);
+    let decoder = Decoder::new(5, Arc::default());
     let read = best(batches, || {
         let messages = decoder.decode(3, black_box(bytes.clone())).expect("it is one of ours");
         messages.for_each(|message| drop(black_box(message)));

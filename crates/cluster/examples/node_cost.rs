@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use hdrhistogram::Histogram;
 use muster_cluster::NodeNumber;
 use muster_cluster::link::{Batch, LinkConfig};
-use muster_cluster::membership::{NodeConfig, Roles};
+use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
 use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, NotTaken};
 use muster_testenv::{Nats as Server, NatsSettings};
@@ -44,8 +44,14 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 async fn join(url: &str) -> Result<(Node, mpsc::Receiver<NodeEvent>, NodeNumber)> {
     let options = NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() };
     let outside = Arc::new(Nats::connect(&options).await?);
-    let node =
-        NodeConfig { name: "node".into(), shards: 1, weight: 1, roles: Roles::ALL, wire_version: 1, epoch_floor: 0 };
+    let node = NodeConfig {
+        name: "node".into(),
+        shards: 1,
+        weight: 1,
+        roles: Roles::ALL,
+        compatibility: Compatibility::default(),
+        epoch_floor: 0,
+    };
     let options = NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_system() };
     let (node, mut events) = Node::start(outside, options);
     let (mut me, mut nodes, mut is_online) = (0, Vec::new(), false);

@@ -2,6 +2,8 @@
 //!
 //! Under `muster dev` they are the well-known ones of the original instead. Nothing here logs or prints a secret.
 
+mod fingerprint;
+
 use std::{
     fs, io,
     io::Write as _,
@@ -10,6 +12,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
+pub(crate) use fingerprint::fingerprint;
 
 use crate::config::{KeyFile, Mode, Notice, Setting, Settings, Source, file_settings, keys};
 

@@ -11,7 +11,7 @@ pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The version of the format that is written here.
 pub const VERSION: u32 = 1;
 /// The lowest version whose nodes can read what is written here.
-const READABLE_FROM: u32 = 1;
+pub const READABLE_FROM: u32 = 1;
 
 /// Field 3 and 4 of a batch, with lengths.
 const BLOB_KEY: u8 = 3 << 3 | 2;

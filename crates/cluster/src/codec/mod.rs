@@ -18,6 +18,9 @@ mod stream;
 mod summary;
 mod up;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 use muster_live::place::NODE_SHARDS_MAX;
 use muster_live::plane::{Down, JoinRefusal, LaneKind, Message, Reply, RequestRef};
@@ -118,18 +121,18 @@ pub struct Unread {
 #[derive(Debug)]
 pub struct Decoder {
     node: NodeNumber,
-    stats: DecoderStats,
+    metrics: Arc<DecoderMetrics>,
 }
 
 /// What was counted so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DecoderStats {
+#[derive(Debug, Default)]
+pub struct DecoderMetrics {
     /// Messages that could be read.
-    pub read: u64,
+    pub read: AtomicU64,
     /// Messages that could not: of a kind that this node does not know, or wrong. [`Unread`] says what is owed for them.
-    pub unread: u64,
+    pub unread: AtomicU64,
     /// Batches that could not be read as a whole.
-    pub batches_refused: u64,
+    pub batches_refused: AtomicU64,
 }
 
 impl Unread {
@@ -144,9 +147,9 @@ impl Unread {
 }
 
 impl Decoder {
-    /// Of a node.
-    pub fn new(node: NodeNumber) -> Self {
-        Self { node, stats: DecoderStats::default() }
+    /// Of a node; it counts in `metrics`.
+    pub fn new(node: NodeNumber, metrics: Arc<DecoderMetrics>) -> Self {
+        Self { node, metrics }
     }
 
     /// Reads what arrived from a node in one batch, message by message in order.
@@ -154,27 +157,25 @@ impl Decoder {
     /// # Errors
     /// When the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
     pub fn decode(
-        &mut self,
+        &self,
         from: NodeNumber,
         batch: Bytes,
     ) -> Result<impl ExactSizeIterator<Item = Incoming>, BatchError> {
         let bytes = batch.len();
+        let count = |counter: &AtomicU64| {
+            counter.fetch_add(1, Ordering::Relaxed);
+        };
         let node::Batch { blobs, messages, .. } =
-            batch::read(batch).inspect_err(|_| self.stats.batches_refused += 1)?;
+            batch::read(batch).inspect_err(|_| count(&self.metrics.batches_refused))?;
         let mut blobs = Blobs::new(blobs, bytes);
         Ok(messages.into_iter().map(move |message| {
             let incoming = self.incoming(from, &message, &mut blobs);
             match &incoming.content {
-                Ok(_) => self.stats.read += 1,
-                Err(_) => self.stats.unread += 1,
+                Ok(_) => count(&self.metrics.read),
+                Err(_) => count(&self.metrics.unread),
             }
             incoming
         }))
-    }
-
-    /// What was counted so far.
-    pub fn stats(&self) -> DecoderStats {
-        self.stats
     }
 
     fn incoming(&self, from: NodeNumber, message: &[u8], blobs: &mut Blobs) -> Incoming {

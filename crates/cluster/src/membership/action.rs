@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_live::Millis;
 
+use super::compatibility::Incompatible;
 use super::view::View;
 use crate::bus::{Address, Probe};
 use crate::registry::{self, Revision, Written};
@@ -135,6 +136,8 @@ pub enum Action {
     BackOnline,
     /// This node is not in the view any more. It may come again, see [`Event::Rejoin`].
     VotedOut,
+    /// This node does not join, since it does not fit to one that is there.
+    Refused(Incompatible),
     /// This node is draining and owns nothing any more, or there is nobody to give it to.
     Drained,
     /// This node left.

@@ -11,6 +11,7 @@
 
 mod action;
 mod assign;
+mod compatibility;
 mod confidence;
 mod lease;
 mod others;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use action::Requests;
 pub use action::{Action, Event, RequestRef};
 pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, slack};
+pub use compatibility::{Compatibility, Incompatible};
 use confidence::Confidence;
 use lease::Lease;
 use muster_live::place::{Epoch, Partition, Place};
@@ -59,8 +61,8 @@ pub struct NodeConfig {
     pub weight: u32,
     /// What it is for.
     pub roles: Roles,
-    /// The version of the format in which it talks to others.
-    pub wire_version: u32,
+    /// What it must have in common with the others.
+    pub compatibility: Compatibility,
     /// Epochs of a cluster that is set up anew begin above this and the milliseconds since. The time of day in
     /// milliseconds is right: it is above all epochs of a registry that was lost.
     pub epoch_floor: u64,
@@ -244,6 +246,13 @@ impl Membership {
         self.stand(Standing::Out);
         self.lease.delete(&mut self.requests, out);
         out.push(Action::Left);
+    }
+
+    /// This node cannot be in the view with one that is.
+    fn refused(&mut self, reason: Incompatible, out: &mut Vec<Action>) {
+        self.stand(Standing::Out);
+        self.lease.delete(&mut self.requests, out);
+        out.push(Action::Refused(reason));
     }
 
     fn leave(&mut self, out: &mut Vec<Action>) {

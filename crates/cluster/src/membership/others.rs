@@ -136,13 +136,18 @@ impl Others {
         }
     }
 
+    /// Whether a node has a lease, as far as the watch told.
+    pub(super) fn has_lease(&self, node: &Node) -> bool {
+        self.leases.contains(&node.incarnation)
+    }
+
     /// The nodes of the view that are gone: their leases ended, or nobody listens for them.
     pub(super) fn gone(&self, me: NodeNumber, view: &View) -> Vec<NodeNumber> {
         let patience = if self.silent.len() > 1 { SEVERAL_SILENT_MS } else { PROBE_AGAIN_MS };
         let is_silent = |node: &Node| {
             self.silent.get(&node.incarnation).is_some_and(|silence| silence.last - silence.first >= patience)
         };
-        let is_gone = |node: &&Node| !self.leases.contains(&node.incarnation) || is_silent(node);
+        let is_gone = |node: &&Node| !self.has_lease(node) || is_silent(node);
         view.nodes().iter().filter(|node| node.number != me).filter(is_gone).map(|node| node.number).collect()
     }
 }

@@ -8,6 +8,7 @@ use muster_live::place::Epoch;
 
 use super::action::{Action, RequestRef};
 use super::assign::assign;
+use super::compatibility::Incompatible;
 use super::timing::{ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS};
 use super::view::{Holding, Node, View};
 use super::{Membership, NODE_NAME_BYTES_MAX, Standing, VIEW_KEY};
@@ -85,7 +86,10 @@ impl Membership {
             return;
         }
         let next = match self.standing {
-            Standing::Joining => self.with_me(now),
+            Standing::Joining => match self.fits() {
+                Ok(()) => self.with_me(now),
+                Err(reason) => return self.refused(reason, out),
+            },
             Standing::Leaving(me) => self.without_me(me),
             Standing::Member(me) if self.is_online(now) && !self.confidence.is_in_doubt() => self.improved(now, me),
             Standing::Member(me) => self.confirming(now, me),
@@ -103,6 +107,12 @@ impl Membership {
 
     fn successor(&self) -> View {
         self.view.successor(self.epoch_seen)
+    }
+
+    /// Whether this node can be in a cluster with those that are there. A node without a lease is about to be voted out.
+    fn fits(&self) -> Result<(), Incompatible> {
+        let mut there = self.view.nodes().iter().filter(|node| self.others.has_lease(node));
+        there.try_for_each(|node| self.config.compatibility.check(&node.name, node.compatibility))
     }
 
     /// With this node, once its lease is there.
@@ -126,7 +136,7 @@ impl Membership {
             roles: self.config.roles,
             // It may have been voted out meanwhile.
             is_draining: self.wants_drain,
-            wire_version: self.config.wire_version,
+            compatibility: self.config.compatibility,
         };
         next.add(node).then(|| shared_out(next))
     }

@@ -15,7 +15,7 @@ fn node(number: NodeNumber, weight: u32) -> Node {
         weight,
         roles: Roles::ALL,
         is_draining: false,
-        wire_version: 1,
+        compatibility: Compatibility { wire_version: 1, readable_from: 1, keys: 7 << 100 },
     }
 }
 
@@ -213,7 +213,7 @@ impl Alone {
             shards: 2,
             weight: 2,
             roles: Roles::ALL,
-            wire_version: 1,
+            compatibility: Compatibility::default(),
             epoch_floor: 1_000,
         };
         Self { membership: Membership::new(config, incarnation, 0), revision: 0, told: Vec::new() }

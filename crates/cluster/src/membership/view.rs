@@ -11,6 +11,7 @@ use muster_live::ShardIndex;
 use muster_wire::membership as wire;
 use muster_wire::nodes::RegistryValueError;
 
+use super::compatibility::Compatibility;
 use crate::NodeNumber;
 use crate::bus::Address;
 use crate::registry::Revision;
@@ -49,8 +50,8 @@ pub struct Node {
     pub roles: Roles,
     /// It gives everything away and gets nothing.
     pub is_draining: bool,
-    /// The version of the format in which it talks to others.
-    pub wire_version: u32,
+    /// What it must have in common with the others.
+    pub compatibility: Compatibility,
 }
 
 impl Node {
@@ -262,6 +263,7 @@ fn place_from_wire(place: u32) -> Option<Place> {
 
 fn node_to_wire(node: &Node) -> wire::Node {
     let Roles { gateway, live, jobs } = node.roles;
+    let Compatibility { wire_version, readable_from, keys } = node.compatibility;
     wire::Node {
         number: node.number,
         name: node.name.to_string(),
@@ -271,21 +273,24 @@ fn node_to_wire(node: &Node) -> wire::Node {
         live,
         jobs,
         draining: node.is_draining,
-        wire_version: node.wire_version,
+        wire_version,
         weight: node.weight,
+        readable_from,
+        keys: keys.to_be_bytes().to_vec().into(),
     }
 }
 
 fn node_from_wire(node: wire::Node) -> Node {
-    let wire::Node { number, gateway, live, jobs, wire_version, weight, .. } = node;
+    let wire::Node { number, gateway, live, jobs, wire_version, weight, readable_from, .. } = node;
+    let number_of = |bytes: &Bytes| bytes.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
     Node {
         number,
         name: node.name.into(),
-        incarnation: node.incarnation.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes)),
+        incarnation: number_of(&node.incarnation),
         shards: ShardIndex::try_from(node.shards).unwrap_or(ShardIndex::MAX),
         roles: Roles { gateway, live, jobs },
         weight,
         is_draining: node.draining,
-        wire_version,
+        compatibility: Compatibility { wire_version, readable_from, keys: number_of(&node.keys) },
     }
 }

@@ -164,6 +164,7 @@ impl<N: Bus + Registry> Driver<N> {
         self.membership.handle(self.clock.now(), event, &mut actions);
         // First, so that nobody hears of what is not so yet.
         self.authority.set(self.membership.online_until());
+        self.metrics.membership.send_replace(self.membership.stats());
         actions.into_iter().for_each(|action| self.carry_out(action));
     }
 
@@ -204,6 +205,7 @@ impl<N: Bus + Registry> Driver<N> {
                 self.close();
                 self.tell(NodeEvent::VotedOut);
             }
+            Action::Refused(reason) => self.tell(NodeEvent::Refused(reason)),
             Action::Drained => self.tell(NodeEvent::Drained),
             Action::Left => self.left(),
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::watch;
 
 use crate::link::LinksStats;
+use crate::membership::MembershipStats;
 
 /// What was counted since the start.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct NodeMetrics {
     pub voted_out: AtomicU64,
     /// Of the links, as of at most a second ago.
     pub links: watch::Sender<LinksStats>,
+    /// Of its part in deciding who is there.
+    pub membership: watch::Sender<MembershipStats>,
 }
 
 impl Default for NodeMetrics {
@@ -36,6 +39,7 @@ impl Default for NodeMetrics {
             islands: AtomicU64::default(),
             voted_out: AtomicU64::default(),
             links: watch::Sender::new(LinksStats::default()),
+            membership: watch::Sender::new(MembershipStats::default()),
         }
     }
 }

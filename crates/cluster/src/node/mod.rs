@@ -27,7 +27,7 @@ use tokio::task::AbortHandle;
 use crate::NodeNumber;
 use crate::bus::{Address, Bus};
 use crate::link::LinkConfig;
-use crate::membership::{NodeConfig, View};
+use crate::membership::{Incompatible, NodeConfig, View};
 use crate::registry::Registry;
 pub use clock::Clock;
 use driver::Driver;
@@ -76,6 +76,8 @@ pub enum NodeEvent {
     /// This node is in the view no more, and its links have ended. [`Order::Rejoin`] once everything is put away that it
     /// owned and that it knew of the others.
     VotedOut,
+    /// This node does not join: it does not fit to one that is there.
+    Refused(Incompatible),
     /// This node is draining and owns nothing any more, or there is nobody to give it to.
     Drained,
     /// This node left; nothing comes after this.
@@ -104,7 +106,7 @@ pub enum Order {
     /// Leave, once what was sent arrived, or after [`LEAVE_WITHIN_MS`]. [`NodeEvent::Left`] comes when the registry took
     /// it; whoever cannot wait for that drops the [`Node`].
     Leave,
-    /// Come again after [`NodeEvent::VotedOut`].
+    /// Come again after [`NodeEvent::VotedOut`] or [`NodeEvent::Refused`].
     Rejoin,
 }
 

@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
     use crate::link::Batch;
-    use crate::membership::{Node, Roles};
+    use crate::membership::{Compatibility, Node, Roles};
     use crate::node::outbound::channel;
 
     const ME: Address = Address { number: 1, incarnation: 1 };
@@ -146,8 +146,9 @@ mod tests {
         let mut view = View::empty(Epoch::default());
         for incarnation in [ME.incarnation, incarnation] {
             let (name, roles) = ("node".into(), Roles::ALL);
+            let compatibility = Compatibility::default();
             let node =
-                Node { number: 0, name, incarnation, shards: 1, weight: 1, roles, is_draining: false, wire_version: 1 };
+                Node { number: 0, name, incarnation, shards: 1, weight: 1, roles, is_draining: false, compatibility };
             assert!(view.add(node));
         }
         view

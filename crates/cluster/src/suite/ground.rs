@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use muster_testenv::Proxy;
+use muster_testenv::{Nats as Server, NatsSettings, Proxy};
 
 use crate::bus::{Address, Bus};
 use crate::hub::{Hub, Member};
@@ -40,6 +40,15 @@ pub(crate) trait Line {
     fn mend(&self);
     /// The answer to the next write is lost; the write is not.
     fn lose_answer(&self);
+}
+
+/// A line that nobody breaks here.
+pub(crate) struct NoLine;
+
+impl Line for NoLine {
+    fn cut(&self) {}
+    fn mend(&self) {}
+    fn lose_answer(&self) {}
 }
 
 /// Runs a test where nodes meet in this process.
@@ -83,14 +92,29 @@ impl Line for HubLine {
 pub(crate) fn over_nats(test: impl AsyncFnOnce(NatsGround)) {
     static TESTS: AtomicU32 = AtomicU32::new(0);
     let server = muster_testenv::Nats::shared().expect("a NATS server");
-    let cluster = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(test(NatsGround::at(server.url(), &cluster)));
+    let number = TESTS.fetch_add(1, Ordering::Relaxed);
+    block_on(test(NatsGround::at(server.url(), &format!("test{number}"))));
+}
+
+/// Runs a test where nodes meet at one of three NATS servers, each of which keeps everything.
+pub(crate) fn over_three_nats(test: impl AsyncFnOnce(NatsGround)) {
+    static TESTS: AtomicUsize = AtomicUsize::new(0);
+    static SERVERS: OnceLock<[Server; 3]> = OnceLock::new();
+    let servers = SERVERS.get_or_init(|| Server::start_three(NatsSettings::default()).expect("three NATS servers"));
+    let number = TESTS.fetch_add(1, Ordering::Relaxed);
+    let ground = NatsGround::at(servers[number % servers.len()].url(), &format!("test{number}"));
+    block_on(test(NatsGround { replicas: servers.len(), ..ground }));
+}
+
+/// Runs a test in real time.
+pub(crate) fn block_on(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test);
 }
 
 pub(crate) struct NatsGround {
     url: String,
     cluster: String,
+    replicas: usize,
     /// A line ends with its last owner, and a test may not care for one.
     lines: RefCell<Vec<Rc<Proxy>>>,
 }
@@ -98,7 +122,7 @@ pub(crate) struct NatsGround {
 impl NatsGround {
     /// A cluster of this name at a server.
     pub(crate) fn at(url: &str, cluster: &str) -> Self {
-        Self { url: url.to_owned(), cluster: cluster.to_owned(), lines: RefCell::default() }
+        Self { url: url.to_owned(), cluster: cluster.to_owned(), replicas: 1, lines: RefCell::default() }
     }
 }
 
@@ -108,7 +132,8 @@ impl Ground for NatsGround {
     async fn join(&self) -> Joined<Nats> {
         let line = Rc::new(Proxy::start(&self.url).expect("a line to the server"));
         self.lines.borrow_mut().push(line.clone());
-        let options = NatsOptions { urls: vec![line.url()], cluster: self.cluster.clone(), ..NatsOptions::default() };
+        let (cluster, replicas) = (self.cluster.clone(), self.replicas);
+        let options = NatsOptions { urls: vec![line.url()], cluster, replicas, ..NatsOptions::default() };
         let node = Arc::new(Nats::connect(&options).await.expect("a connection"));
         Joined { node, line: Box::new(line) }
     }

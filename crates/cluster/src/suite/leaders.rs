@@ -1,17 +1,21 @@
-//! Three NATS servers as one JetStream cluster, whose leaders are killed while nodes race to write.
+//! Three NATS servers as one JetStream cluster, whose leaders are killed while nodes write and talk.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::{ServerAddr, jetstream};
 use bytes::Bytes;
 use muster_testenv::{Nats as Server, NatsSettings};
 
-use super::ground::{next, state, within};
+use super::ground::{NoLine, block_on, next, state, within};
+use super::node::{all_receive, all_send, together};
+use super::player::Player;
 use crate::nats::{Nats, NatsOptions};
+use crate::recovery::{Recovery, RecoveryError};
 use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch};
 
 const KEY: &str = "view";
@@ -21,29 +25,30 @@ const WRITES: usize = 100;
 
 const KILLS: usize = 2;
 
+/// Values that are kept, and how often each is written.
+const KEYS: usize = 50;
+const ROUNDS: usize = 6;
+
+/// Batches from each node to each other one.
+const BATCHES: u64 = 200;
+
 /// What was acknowledged: the number that was written, and its revision.
 type Acknowledged = Rc<RefCell<BTreeMap<u64, Revision>>>;
 
 #[test]
 fn a_killed_leader_loses_nothing_that_was_acknowledged() {
-    let servers = Server::start_three(NatsSettings::default()).expect("three servers");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    tokio::task::LocalSet::new().block_on(&runtime, async {
-        let urls: Vec<String> = servers.iter().map(|server| server.url().to_owned()).collect();
-        let options = NatsOptions { urls: urls.clone(), replicas: 3, ..NatsOptions::default() };
-        let (one, two) = (connect(&options).await, connect(&options).await);
+    let servers = Servers::start();
+    block_on(tokio::task::LocalSet::new().run_until(async {
+        let (one, two) = (servers.connect().await, servers.connect().await);
         within("a first value", one.create(KEY, text(0), None)).await.expect("created");
         let acknowledged = Acknowledged::default();
         let writers = [one, two].map(|node| tokio::task::spawn_local(count_up(node, acknowledged.clone())));
 
-        let addresses: Vec<ServerAddr> = urls.iter().map(|url| url.parse().expect("a URL")).collect();
-        let context = jetstream::new(async_nats::connect(addresses).await.expect("a client"));
         for kill in 0..KILLS {
             until_written(&acknowledged, WRITES * (2 * kill + 1)).await;
-            let leader = leader(&context).await;
-            servers[leader].kill().expect("killed");
+            let leader = servers.kill_leader("KV_muster_registry").await;
             until_written(&acknowledged, WRITES * (2 * kill + 2)).await;
-            servers[leader].start_again().expect("started");
+            leader.start_again().expect("started");
         }
         for writer in writers {
             writer.abort();
@@ -53,11 +58,88 @@ fn a_killed_leader_loses_nothing_that_was_acknowledged() {
         let acknowledged = acknowledged.borrow();
         let revisions: Vec<Revision> = acknowledged.values().copied().collect();
         assert!(revisions.is_sorted(), "a larger number has an older revision: {acknowledged:?}");
+    }));
+}
+
+#[test]
+fn a_killed_leader_loses_nothing_that_was_kept() {
+    let servers = Servers::start();
+    block_on(async {
+        let (owner, successor) = (servers.connect().await, servers.connect().await);
+        for round in 0..ROUNDS {
+            for key in 0..KEYS {
+                owner.put(&format!("p.1.{key}"), text(round as u64)).expect("room");
+            }
+            if round == ROUNDS / 2 {
+                servers.kill_leader("KV_muster_recovery").await;
+            }
+            within("it to be written", owner.flush()).await;
+        }
+        let loading = async {
+            loop {
+                match successor.load("p.1").await {
+                    Ok(found) => return found,
+                    Err(RecoveryError::Unavailable(_)) => tokio::task::yield_now().await,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
+        let found = within("what is kept", loading).await;
+        assert_eq!(found.len(), KEYS);
+        let last = text(ROUNDS as u64 - 1);
+        assert!(found.iter().all(|(_, value)| *value == last), "{found:?}");
     });
 }
 
-async fn connect(options: &NatsOptions) -> Arc<Nats> {
-    Arc::new(within("a connection", Nats::connect(options)).await.expect("a connection"))
+#[test]
+fn nodes_whose_leader_was_killed_lose_no_batch_and_nobody() {
+    let servers = Servers::start();
+    block_on(async {
+        let mut players = Vec::new();
+        for _ in 0..3 {
+            players.push(Player::start(servers.connect().await, Box::new(NoLine)));
+        }
+        together(&mut players).await;
+        all_send(&mut players, BATCHES).await;
+        let leader = servers.kill_leader("KV_muster_registry").await;
+        all_send(&mut players, BATCHES).await;
+        all_receive(&mut players, 2 * BATCHES).await;
+        together(&mut players).await;
+        leader.start_again().expect("started");
+        all_send(&mut players, BATCHES).await;
+        all_receive(&mut players, 3 * BATCHES).await;
+        for player in players {
+            assert_eq!(player.node.metrics().voted_out.load(Ordering::Relaxed), 0);
+        }
+    });
+}
+
+/// Three of them, and a client that asks who leads.
+struct Servers([Server; 3]);
+
+impl Servers {
+    fn start() -> Self {
+        Self(Server::start_three(NatsSettings::default()).expect("three servers"))
+    }
+
+    fn urls(&self) -> Vec<String> {
+        self.0.iter().map(|server| server.url().to_owned()).collect()
+    }
+
+    /// A node at any of them.
+    async fn connect(&self) -> Arc<Nats> {
+        let options = NatsOptions { urls: self.urls(), replicas: self.0.len(), ..NatsOptions::default() };
+        Arc::new(within("a connection", Nats::connect(&options)).await.expect("a connection"))
+    }
+
+    /// Kills the server that leads a stream.
+    async fn kill_leader(&self, stream: &str) -> &Server {
+        let addresses: Vec<ServerAddr> = self.urls().iter().map(|url| url.parse().expect("a URL")).collect();
+        let context = jetstream::new(async_nats::connect(addresses).await.expect("a client"));
+        let leader = &self.0[leader(&context, stream).await];
+        leader.kill().expect("killed");
+        leader
+    }
 }
 
 fn text(number: u64) -> Bytes {
@@ -113,13 +195,13 @@ async fn until_written(acknowledged: &Acknowledged, count: usize) {
     within("acknowledged writes", enough).await;
 }
 
-/// The server that leads the registry's stream.
-async fn leader(context: &jetstream::Context) -> usize {
+/// The server that leads a stream.
+async fn leader(context: &jetstream::Context, stream: &str) -> usize {
     let mut look = tokio::time::interval(Duration::from_millis(20));
     let asking = async {
         loop {
             look.tick().await;
-            let Ok(stream) = context.get_stream("KV_muster_registry").await else { continue };
+            let Ok(stream) = context.get_stream(stream).await else { continue };
             let leader = stream.cached_info().cluster.as_ref().and_then(|cluster| cluster.leader.clone());
             let number = leader.and_then(|name| name.rsplit('-').next()?.parse().ok());
             if let Some(number) = number {

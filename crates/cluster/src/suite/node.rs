@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use muster_testenv::{Nats as Server, NatsSettings};
+use tokio::sync::mpsc;
 
-use super::ground::{Ground, HubGround, Line, NatsGround, in_process, within};
-use super::player::{Player, batch};
+use super::ground::{Ground, HubGround, NatsGround, NoLine, block_on, in_process, within};
+use super::player::{Player, batch, options};
 use crate::NodeNumber;
 use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
-use crate::membership::timing::ISLAND_AFTER_MS;
-use crate::node::{LINK_BYTES_MAX, NotTaken, Order};
+use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
+use crate::membership::{Compatibility, Incompatible};
+use crate::node::{LINK_BYTES_MAX, Node, NodeEvent, NotTaken, Order};
 
 /// Batches from each node to each other one.
 const BATCHES: u64 = 300;
@@ -34,7 +36,7 @@ async fn three(ground: &impl Ground) -> [Player; 3] {
 }
 
 /// Everybody sends everybody so many more.
-async fn all_send(players: &mut [Player], count: u64) {
+pub(super) async fn all_send(players: &mut [Player], count: u64) {
     let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
     for player in players {
         let me = player.me;
@@ -44,7 +46,7 @@ async fn all_send(players: &mut [Player], count: u64) {
     }
 }
 
-async fn all_receive(players: &mut [Player], count: u64) {
+pub(super) async fn all_receive(players: &mut [Player], count: u64) {
     let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
     for player in players {
         let me = player.me;
@@ -117,15 +119,6 @@ pub(crate) async fn nodes_that_lose_the_bus_together_are_islands_and_go_on_with_
     islands(&mut players, || lines.iter().for_each(|line| line.mend())).await;
 }
 
-/// A line that is another's to break.
-struct NoLine;
-
-impl Line for NoLine {
-    fn cut(&self) {}
-    fn mend(&self) {}
-    fn lose_answer(&self) {}
-}
-
 /// The bus is away, and comes back with `mend`. A third of the batches was sent before.
 async fn islands(players: &mut [Player], mend: impl FnOnce()) {
     for player in players.iter_mut() {
@@ -145,8 +138,7 @@ async fn islands(players: &mut [Player], mend: impl FnOnce()) {
 #[test]
 fn nodes_whose_server_was_killed_go_on_with_nothing_lost() {
     let server = Server::start(NatsSettings::default()).expect("a server");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
+    block_on(async {
         let ground = NatsGround::at(server.url(), "killed");
         let mut players = three(&ground).await;
         all_send(&mut players, BATCHES / 3).await;
@@ -226,6 +218,52 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
     assert!(slow.node.authority().is_online(), "it is slow, and no island");
     slow.receives(one.me, taken).await;
     within("room", one.node.outbound().room(slow.me)).await;
+}
+
+pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(ground: impl Ground) {
+    let there = Compatibility { wire_version: 3, readable_from: 2, keys: 7 };
+    let (first, mut told) = Node::start(ground.join().await.node, options(there));
+    until_event(&mut told, |event| matches!(event, NodeEvent::Online)).await;
+    let misfit = async |compatibility| {
+        let (node, mut told) = Node::start(ground.join().await.node, options(compatibility));
+        let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
+        let reason = if let NodeEvent::Refused(reason) = event { Some(reason) } else { None };
+        (node, told, reason)
+    };
+    let name = || "node".into();
+    let (.., reason) = misfit(Compatibility { wire_version: 1, readable_from: 1, ..there }).await;
+    assert_eq!(reason, Some(Incompatible::TooOld(name())));
+    let (.., reason) = misfit(Compatibility { wire_version: 9, readable_from: 4, ..there }).await;
+    assert_eq!(reason, Some(Incompatible::TooNew(name())));
+    let (.., reason) = misfit(Compatibility { wire_version: 2, readable_from: 1, ..there }).await;
+    assert_eq!(reason, None, "a neighbouring release");
+    let (other, mut told, reason) = misfit(Compatibility { keys: 8, ..there }).await;
+    assert_eq!(reason, Some(Incompatible::Keys(name())));
+
+    drop(first);
+    let mut attempts = tokio::time::interval(Duration::from_millis(RETRY_MS));
+    loop {
+        attempts.tick().await;
+        other.orders().send(Order::Rejoin).await.expect("it runs");
+        let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
+        // Until the lease of the one before has run out it is refused.
+        if matches!(event, NodeEvent::Joined(_)) {
+            break;
+        }
+    }
+}
+
+/// Reads events until this one.
+async fn until_event(events: &mut mpsc::Receiver<NodeEvent>, is_it: impl Fn(&NodeEvent) -> bool) -> NodeEvent {
+    let reading = async {
+        loop {
+            let event = events.recv().await.expect("events go on");
+            if is_it(&event) {
+                return event;
+            }
+        }
+    };
+    within("an event", reading).await
 }
 
 #[test]

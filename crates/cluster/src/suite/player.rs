@@ -10,7 +10,7 @@ use super::ground::{Ground, Joined, Line, within};
 use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
-use crate::membership::{NodeConfig, Roles, View};
+use crate::membership::{Compatibility, NodeConfig, Roles, View};
 use crate::node::{Clock, Node, NodeEvent, NodeOptions, NotTaken, Order};
 use crate::registry::Registry;
 
@@ -55,6 +55,13 @@ fn number_of(bytes: &Bytes) -> u64 {
     number
 }
 
+/// Of a node that tells this of itself.
+pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
+    let (name, roles) = ("node".into(), Roles::ALL);
+    let node = NodeConfig { name, shards: 2, weight: 2, roles, compatibility, epoch_floor: 0 };
+    NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_runtime() }
+}
+
 impl Player {
     pub(super) async fn join(ground: &impl Ground) -> Self {
         let Joined { node: outside, line } = ground.join().await;
@@ -62,10 +69,7 @@ impl Player {
     }
 
     pub(super) fn start<N: Bus + Registry>(outside: Arc<N>, line: Box<dyn Line>) -> Self {
-        let roles = Roles::ALL;
-        let node = NodeConfig { name: "node".into(), shards: 2, weight: 2, roles, wire_version: 1, epoch_floor: 0 };
-        let options = NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_runtime() };
-        let (node, events) = Node::start(outside, options);
+        let (node, events) = Node::start(outside, options(Compatibility::default()));
         Self {
             node,
             events,
@@ -100,6 +104,7 @@ impl Player {
                 self.arrived.clear();
                 self.sent.clear();
             }
+            NodeEvent::Refused(reason) => panic!("{} does not join: {reason}", self.me),
             NodeEvent::Drained => self.is_drained = true,
             NodeEvent::Left => self.has_left = true,
             NodeEvent::Batch { from, bytes } => {

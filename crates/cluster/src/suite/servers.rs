@@ -9,14 +9,10 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use muster_testenv::{Nats as Server, NatsSettings};
 
-use super::ground::{address, next, state, until_up, within};
+use super::ground::{address, block_on, next, state, until_up, within};
 use crate::bus::{Bus, BusError, Inbox, Probe};
 use crate::nats::{FRAMES_WAITING_MAX, Nats, NatsInbox, NatsOptions, WRITES_WAITING_MAX};
 use crate::registry::{Event, Registry, RegistryError};
-
-fn block_on(test: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test);
-}
 
 fn options(url: &str) -> NatsOptions {
     NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() }

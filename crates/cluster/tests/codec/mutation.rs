@@ -33,7 +33,7 @@ fn check(input: Vec<u8>) {
 
 /// Reads a batch within bounds and writes what could be read.
 fn again(input: &Bytes) -> Bytes {
-    let read = || Decoder::new(TO).decode(FROM, input.clone()).map(Iterator::collect::<Vec<_>>);
+    let read = || Decoder::new(TO, Arc::default()).decode(FROM, input.clone()).map(Iterator::collect::<Vec<_>>);
     let (received, peak) = peak_bytes(read);
     let bound = BYTES_BASE_MAX + BYTES_PER_INPUT_BYTE_MAX * input.len();
     assert!(peak <= bound, "{peak} bytes held for {} bytes of input", input.len());

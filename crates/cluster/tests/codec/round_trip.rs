@@ -34,7 +34,7 @@ pub fn encode(messages: &[Sent]) -> Bytes {
 }
 
 pub fn decoded(bytes: &Bytes) -> Vec<Incoming> {
-    Decoder::new(TO).decode(FROM, bytes.clone()).unwrap().collect()
+    Decoder::new(TO, Arc::default()).decode(FROM, bytes.clone()).unwrap().collect()
 }
 
 /// The only message of a batch.

@@ -1,10 +1,11 @@
 //! What shards of different nodes tell each other, between their lanes and the links between nodes.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_cluster::NodeNumber;
-use muster_cluster::codec::{Decoder, Encoder, Incoming};
+use muster_cluster::codec::{Decoder, DecoderMetrics, Encoder, Incoming};
 use muster_cluster::membership::View;
 use muster_cluster::node::{NotTaken, Outbound};
 use muster_gateway::rim::{Batch, FarBatch, LaneSenders};
@@ -26,8 +27,8 @@ pub(super) struct Freight {
 }
 
 impl Freight {
-    pub(super) fn new(me: NodeNumber, outbound: Outbound, lanes: LaneSenders) -> Self {
-        Self { me, outbound, decoder: Decoder::new(me), roads: HashMap::new(), lanes }
+    pub(super) fn new(me: NodeNumber, outbound: Outbound, lanes: LaneSenders, metrics: Arc<DecoderMetrics>) -> Self {
+        Self { me, outbound, decoder: Decoder::new(me, metrics), roads: HashMap::new(), lanes }
     }
 
     /// Ends the roads to nodes that are not there any more.

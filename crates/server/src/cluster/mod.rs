@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_cluster::NodeNumber;
 use muster_cluster::link::LinkConfig;
-use muster_cluster::membership::{NodeConfig, Roles, View};
+use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{Nats, NatsLogin, NatsOptions};
 use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, Order};
 use muster_gateway::rim::{FarBatch, LaneSenders};
@@ -23,6 +23,7 @@ use tokio::task::LocalSet;
 
 use crate::config::{Cluster as ClusterConfig, Config};
 use crate::jobs::Jobs;
+use crate::keys;
 use crate::telemetry::cluster::ClusterTelemetry;
 use freight::Freight;
 
@@ -181,7 +182,11 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
             shards,
             weight: cluster.weight,
             roles,
-            wire_version: muster_wire::batch::VERSION,
+            compatibility: Compatibility {
+                wire_version: muster_wire::batch::VERSION,
+                readable_from: muster_wire::batch::READABLE_FROM,
+                keys: keys::fingerprint(config),
+            },
             epoch_floor: now.max(epoch_floor),
         },
         links: LinkConfig::default(),
@@ -213,10 +218,11 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
     let Ends { mut far, attach, view, standing, joined } = ends;
     let (node, mut events) = Node::start(nats.clone(), options);
     let number = match tokio::time::timeout(JOIN_WAIT, until_online(&mut events, &view)).await {
-        Ok(Some(number)) => number,
+        Ok(Ok(number)) => number,
         outcome => {
-            let why = if outcome.is_err() { "nobody lets it in" } else { "the connection to NATS ended" };
-            let _ = joined.send(Err(format!("this node could not join the cluster: {why}; see the log of the others")));
+            let late = || "nobody lets it in; see the log of the others".to_owned();
+            let why = outcome.map_or_else(|_| late(), |joined| joined.err().unwrap_or_default());
+            let _ = joined.send(Err(format!("this node could not join the cluster: {why}")));
             return;
         }
     };
@@ -225,15 +231,17 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
         authority: node.authority().clone(),
         view: view.subscribe(),
         node: node.metrics().clone(),
+        decoder: Arc::default(),
         nats,
     };
+    let decoder = telemetry.decoder.clone();
     let told = Joined { telemetry, orders: node.orders().clone() };
     // Others may tell this node something from now on; it waits until there are shards.
     if joined.send(Ok(told)).is_err() {
         return;
     }
     let Ok(Attached { lanes, shards, done }) = attach.await else { return };
-    let mut freight = Freight::new(number, node.outbound().clone(), lanes);
+    let mut freight = Freight::new(number, node.outbound().clone(), lanes, decoder);
     let first = view.borrow().routes();
     tell(&shards, |done| Command::Routes(first.clone(), done)).await;
     let _ = done.send(());
@@ -261,7 +269,7 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                     standing.send_replace(Standing::VotedOut);
                     return;
                 }
-                Some(NodeEvent::Left) | None => {
+                Some(NodeEvent::Refused(_) | NodeEvent::Left) | None => {
                     standing.send_replace(Standing::Ended);
                     return;
                 }
@@ -274,17 +282,26 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
     }
 }
 
-/// Waits until the node may act, and answers its number.
-async fn until_online(events: &mut mpsc::Receiver<NodeEvent>, view: &watch::Sender<Arc<View>>) -> Option<NodeNumber> {
+/// Waits until the node may act, and answers its number, or why it never will.
+async fn until_online(
+    events: &mut mpsc::Receiver<NodeEvent>,
+    view: &watch::Sender<Arc<View>>,
+) -> Result<NodeNumber, String> {
     let mut number = None;
     loop {
-        match events.recv().await? {
-            NodeEvent::View { new, .. } => {
+        match events.recv().await {
+            Some(NodeEvent::View { new, .. }) => {
                 view.send_replace(new);
             }
-            NodeEvent::Joined(address) => number = Some(address.number),
-            NodeEvent::Online if number.is_some() => return number,
-            _ => {}
+            Some(NodeEvent::Joined(address)) => number = Some(address.number),
+            Some(NodeEvent::Online) => {
+                if let Some(number) = number {
+                    return Ok(number);
+                }
+            }
+            Some(NodeEvent::Refused(reason)) => return Err(reason.to_string()),
+            Some(_) => {}
+            None => return Err("the connection to NATS ended".to_owned()),
         }
     }
 }

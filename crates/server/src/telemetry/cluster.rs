@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use muster_cluster::NodeNumber;
-use muster_cluster::membership::View;
+use muster_cluster::codec::DecoderMetrics;
+use muster_cluster::membership::{MembershipStats, View};
 use muster_cluster::nats::Nats;
 use muster_cluster::node::{Authority, NodeMetrics};
+use muster_cluster::recovery::Recovery as _;
 use muster_live::Place;
 use tokio::sync::watch;
 
@@ -23,6 +25,8 @@ pub struct ClusterTelemetry {
     pub view: watch::Receiver<Arc<View>>,
     /// Of its links and its standing.
     pub node: Arc<NodeMetrics>,
+    /// Of what it reads of the others.
+    pub decoder: Arc<DecoderMetrics>,
     /// Its connection.
     pub nats: Arc<Nats>,
 }
@@ -39,7 +43,13 @@ impl ClusterTelemetry {
         page.gauge("cluster_online", "0 while the node is an island.", f64::from(u8::from(is_online)));
         page.counter("cluster_island_count", "Times that it became an island.", read(&self.node.islands));
         page.counter("cluster_voted_out_count", "Times that it was voted out.", read(&self.node.voted_out));
+        self.render_membership(page);
         self.render_links(page);
+        self.render_messages(page);
+        self.render_nats(page);
+    }
+
+    fn render_nats(&self, page: &mut Exposition) {
         let nats = self.nats.metrics();
         page.counter("cluster_nats_lost_count", "Connections to NATS that were lost.", read(&nats.losses));
         let refused = read(&nats.frames_refused);
@@ -50,6 +60,41 @@ impl ClusterTelemetry {
             "Times that frames were lost: too many wait to be read.",
             overflows,
         );
+        let restarts = read(&nats.watch_restarts);
+        page.counter("cluster_nats_watch_restarts_count", "Times that watching the registry began anew.", restarts);
+        let kept = self.nats.recovery_metrics();
+        let kept = [
+            ("written", read(&kept.written)),
+            ("replaced", read(&kept.replaced)),
+            ("dropped", read(&kept.dropped)),
+            ("retried", read(&kept.retried)),
+        ];
+        page.counters("cluster_recovery_count", "Recovery data, by what became of them.", "kind", kept);
+    }
+
+    fn render_membership(&self, page: &mut Exposition) {
+        let MembershipStats { proposals, races_lost, removals_proposed, renewals_failed } =
+            *self.node.membership.borrow();
+        let views = [("proposed", proposals), ("late", races_lost)];
+        page.counters(
+            "cluster_view_count",
+            "Views that this node proposed, and those that came too late.",
+            "kind",
+            views,
+        );
+        let help = "Nodes that this node proposed to vote out, each time that it did.";
+        page.counter("cluster_removals_proposed_count", help, removals_proposed);
+        let help = "Renewals of its lease that failed or were not answered in time.";
+        page.counter("cluster_renewals_failed_count", help, renewals_failed);
+    }
+
+    fn render_messages(&self, page: &mut Exposition) {
+        let messages = [("read", read(&self.decoder.read)), ("unread", read(&self.decoder.unread))];
+        let help =
+            "Messages of other nodes: unread are those of a kind that this release does not know, and wrong ones.";
+        page.counters("cluster_message_count", help, "kind", messages);
+        let refused = read(&self.decoder.batches_refused);
+        page.counter("cluster_batches_refused_count", "Batches of other nodes that could not be read at all.", refused);
     }
 
     fn render_links(&self, page: &mut Exposition) {

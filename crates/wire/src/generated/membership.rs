@@ -58,6 +58,12 @@ pub struct Node {
     /// Partitions are shared out in proportion to this.
     #[prost(uint32, tag = "10")]
     pub weight: u32,
+    /// The lowest version of that format whose nodes can read what it writes; 0: any.
+    #[prost(uint32, tag = "11")]
+    pub readable_from: u32,
+    /// 16 bytes that are the same for all nodes with the same keys; absent if it does not tell.
+    #[prost(bytes = "bytes", tag = "12")]
+    pub keys: ::prost::bytes::Bytes,
 }
 /// A partition on its way between two living nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -65,6 +65,9 @@ impl World {
                 let after_ms = self.rng.u64(0..1_000);
                 self.later(after_ms, Happening::Rejoin(id));
             }
+            Action::Refused(reason) => {
+                ensure(Check::Steadfast, false, || format!("process {id} does not join: {reason}"))?;
+            }
             Action::Drained => {
                 let after_ms = self.rng.u64(0..3_000);
                 self.later(after_ms, Happening::Tell(id, Event::Leave));

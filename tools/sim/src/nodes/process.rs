@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use muster_cluster::NodeNumber;
 use muster_cluster::bus::Address;
-use muster_cluster::membership::{Membership, NodeConfig, Roles};
+use muster_cluster::membership::{Compatibility, Membership, NodeConfig, Roles};
 use muster_live::place::{Epoch, Partition};
 use muster_live::{Millis, ShardIndex};
 
@@ -88,7 +88,7 @@ impl World {
             shards,
             weight,
             roles,
-            wire_version: 1,
+            compatibility: Compatibility::default(),
             epoch_floor: self.now,
         };
         let incarnation = self.rng.u128(..);

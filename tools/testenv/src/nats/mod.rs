@@ -156,7 +156,9 @@ fn configuration(
     if let Some((own, all)) = routes {
         let all: Vec<String> = all.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
         let all = all.join(", ");
-        text += &format!("cluster {{ name: test, listen: \"127.0.0.1:{own}\", routes: [{all}] }}\n");
+        // Clients are not told of the other servers: those that a test cuts off from one must not find another.
+        let more = "no_advertise: true";
+        text += &format!("cluster {{ name: test, listen: \"127.0.0.1:{own}\", routes: [{all}], {more} }}\n");
     }
     text += &settings.more;
     text

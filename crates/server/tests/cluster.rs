@@ -1,0 +1,228 @@
+//! Servers as nodes of a cluster, beside nodes that are not as they are: with other keys, of another release.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use muster_cluster::NodeNumber;
+use muster_cluster::codec::Decoder;
+use muster_cluster::link::{Batch, LinkConfig};
+use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
+use muster_cluster::nats::{Nats, NatsOptions};
+use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions};
+use muster_testenv::{Database, Nats as NatsServer, Postgres};
+use muster_wire::batch::VERSION;
+use muster_wire::envelope::Format;
+use support::DEADLINE;
+use support::server::{Server, Setup};
+use support::socket::Socket;
+use tokio::sync::mpsc;
+
+/// Exit status of a server that did not start.
+const FAILED: i32 = 1;
+
+/// Where the nodes of one test meet.
+struct Place {
+    database: Database,
+    nats: &'static NatsServer,
+    cluster: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        static PLACES: AtomicU32 = AtomicU32::new(0);
+        Self {
+            database: Postgres::shared().unwrap().create_database().unwrap(),
+            nats: NatsServer::shared().unwrap(),
+            cluster: format!("test{}", PLACES.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    fn node(&self, setup: Setup, name: &str) -> Setup {
+        setup
+            .flag("name", name)
+            .flag("database.address", self.database.url())
+            .flag("cluster.nats", self.nats.url())
+            .flag("cluster.name", &self.cluster)
+    }
+}
+
+/// A key of a server's generated file.
+fn key(setup: &Setup, name: &str) -> String {
+    let file = std::fs::read_to_string(setup.folder().join("keys.yml")).unwrap();
+    let line = file.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).unwrap();
+    line.trim_matches('"').to_owned()
+}
+
+#[test]
+fn a_node_with_other_keys_does_not_join_and_says_what_to_do() {
+    let place = Place::new();
+    let (first, second) = (place.node(Setup::serve(), "first"), place.node(Setup::serve(), "second"));
+    let one = first.start();
+    let (code, log) = second.fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    for words in ["could not join the cluster: node `first` of it has other keys", "give both the same `keys.yml`"] {
+        assert!(log.contains(words), "{log}");
+    }
+    assert!(!log.contains(&key(&first, "session.encryption_key")), "it tells a key");
+
+    std::fs::copy(first.folder().join("keys.yml"), second.folder().join("keys.yml")).unwrap();
+    let two = second.start();
+    let tokens = one.sign_in_with(&key(&first, "socket.server_key"), "ann");
+    assert_eq!([one.account_status(&tokens.session), two.account_status(&tokens.session)], [200, 200]);
+    one.stop();
+    two.stop();
+}
+
+/// A node of this test's own, which passes for one of another release.
+struct Other {
+    _node: Node,
+    node_of_server: NodeNumber,
+    me: NodeNumber,
+    events: mpsc::Receiver<NodeEvent>,
+    outbound: muster_cluster::node::Outbound,
+    /// What was heard of the server, as text.
+    heard: Vec<String>,
+}
+
+async fn start_other(place: &Place, compatibility: Compatibility) -> (Node, mpsc::Receiver<NodeEvent>) {
+    let urls = vec![place.nats.url().to_owned()];
+    let options = NatsOptions { urls, cluster: place.cluster.clone(), ..NatsOptions::default() };
+    let nats = Arc::new(Nats::connect(&options).await.unwrap());
+    // It owns nothing: what it would have to do as an owner, no test does.
+    let roles = Roles { gateway: true, live: false, jobs: false };
+    let node = NodeConfig { name: "other".into(), shards: 1, weight: 1, roles, compatibility, epoch_floor: 0 };
+    Node::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_system() })
+}
+
+impl Other {
+    /// Joins beside the one server that there is.
+    async fn join(place: &Place, compatibility: Compatibility) -> Self {
+        let (node, mut events) = start_other(place, compatibility).await;
+        let (mut me, mut numbers, mut is_online) = (None, BTreeSet::new(), false);
+        while !is_online || me.is_none() {
+            match next(&mut events).await {
+                NodeEvent::View { new, .. } => numbers = new.nodes().iter().map(|node| node.number).collect(),
+                NodeEvent::Joined(address) => me = Some(address.number),
+                NodeEvent::Online => is_online = true,
+                event => panic!("{event:?}"),
+            }
+        }
+        let me = me.unwrap();
+        numbers.remove(&me);
+        let outbound = node.outbound().clone();
+        Self { _node: node, node_of_server: *numbers.first().unwrap(), me, events, outbound, heard: Vec::new() }
+    }
+
+    fn send(&self, content: &[u8]) {
+        let mut batch = Batch::default();
+        batch.append(|out| out.extend_from_slice(content));
+        self.outbound.try_send(self.node_of_server, batch).unwrap();
+    }
+
+    /// Waits until the server said this.
+    async fn hears(&mut self, words: &str) {
+        let decoder = Decoder::new(self.me, Arc::default());
+        while !self.heard.iter().any(|heard| heard.contains(words)) {
+            if let NodeEvent::Batch { from, bytes } = next(&mut self.events).await {
+                let messages = decoder.decode(from, bytes).unwrap();
+                self.heard.extend(messages.map(|message| format!("{:?}", message.content.unwrap())));
+            }
+        }
+    }
+}
+
+async fn next(events: &mut mpsc::Receiver<NodeEvent>) -> NodeEvent {
+    tokio::time::timeout(DEADLINE, events.recv()).await.unwrap().unwrap()
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+}
+
+/// The head of a batch: the version in which it was written, and the lowest that can read it.
+fn batch(version: u32, readable_from: u32, messages: &[Vec<u8>]) -> Vec<u8> {
+    let head = [0x08, u8::try_from(version).unwrap(), 0x10, u8::try_from(readable_from).unwrap()];
+    [&head[..], &messages.concat()].concat()
+}
+
+/// A field of bytes, as protobuf writes it.
+fn field(number: u16, content: &[u8]) -> Vec<u8> {
+    let key = number << 3 | 2;
+    let mut out = if key < 0x80 { vec![key as u8] } else { vec![key as u8 | 0x80, (key >> 7) as u8] };
+    out.push(u8::try_from(content.len()).unwrap());
+    out.extend_from_slice(content);
+    out
+}
+
+/// A message of a batch with a question of this number, which cost a credit.
+fn question(number: u8, what: &[u8]) -> Vec<u8> {
+    let head = [field(3, &[0x10, number]), vec![0x28, 1]].concat();
+    field(4, &[&head, what].concat())
+}
+
+/// A field that no release has.
+const UNKNOWN_FIELD: [u8; 3] = [0xF8, 0x7F, 1];
+const UNKNOWN_KIND: u16 = 1_000;
+/// How many are on a stream.
+const COUNT: u16 = 24;
+
+#[test]
+fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
+    let place = Place::new();
+    let server = place.node(Setup::dev(), "older").start();
+    block_on(async {
+        let newer = Compatibility { wire_version: VERSION + 1, readable_from: VERSION, keys: 0 };
+        let mut other = Other::join(&place, newer).await;
+        let count = [field(1, &[&[0x08, 2], &UNKNOWN_FIELD[..]].concat()), UNKNOWN_FIELD.to_vec()].concat();
+        let messages = [
+            question(7, &field(UNKNOWN_KIND, b"what is it")),
+            question(8, &[field(COUNT, &count), UNKNOWN_FIELD.to_vec()].concat()),
+        ];
+        other.send(&batch(VERSION + 1, VERSION, &messages));
+        other.hears("Reply(7, Joined(Err(Unavailable)))").await;
+        other.hears("Reply(8, Counts([0]))").await;
+        other.hears("Credit(Up, ").await;
+
+        // What cannot be read at all is lost alone.
+        other.send(&batch(VERSION + 2, VERSION + 1, &messages));
+        other.send(&batch(VERSION + 1, VERSION, &[question(9, &field(COUNT, &count))]));
+        other.hears("Reply(9, Counts([0]))").await;
+        assert!(server.log().contains("and this node reads up to"), "the operator is told");
+    });
+    let page = server.metrics();
+    let counted = ["cluster_message_count{kind=\"unread\"}", "cluster_batches_refused_count"];
+    assert_eq!(counted.map(|name| page.value(name)), [1.0, 1.0]);
+    let player = server.sign_in("ann");
+    for format in [Format::Json, Format::Protobuf] {
+        Socket::open(server.address, &player.session, format).ping_pong("1");
+    }
+    server.stop();
+}
+
+#[test]
+fn nodes_of_releases_too_far_apart_do_not_come_together() {
+    let place = Place::new();
+    let (setup, too_new) = (place.node(Setup::dev(), "older"), VERSION + 1);
+    let far = Compatibility { wire_version: too_new, readable_from: too_new, keys: 0 };
+    block_on(async {
+        let server: Server = setup.start();
+        let (_node, mut events) = start_other(&place, far).await;
+        let reason = loop {
+            if let NodeEvent::Refused(reason) = next(&mut events).await {
+                break reason.to_string();
+            }
+        };
+        assert!(reason.contains("node `older`") && reason.contains("update that node first"), "{reason}");
+        server.stop();
+
+        let (_node, mut events) = start_other(&place, far).await;
+        while !matches!(next(&mut events).await, NodeEvent::Online) {}
+        let (code, log) = tokio::task::spawn_blocking(move || setup.fail_to_start()).await.unwrap();
+        assert_eq!(code, Some(FAILED), "{log}");
+        assert!(log.contains("node `other`") && log.contains("update this node"), "{log}");
+    });
+}
