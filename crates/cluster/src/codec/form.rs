@@ -6,6 +6,7 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::{Error, ErrorKind};
 use muster_live::Encoding;
 use muster_live::close::CloseReason;
+use muster_live::party::PartyId;
 use muster_live::plane::LaneKind;
 use muster_live::rooms::RoomId;
 use muster_wire::node;
@@ -165,7 +166,7 @@ macro_rules! ids {
     )+};
 }
 
-ids!(SessionId, UserId, RoomId);
+ids!(SessionId, UserId, RoomId, PartyId);
 
 impl Id for Uuid {
     fn new(uuid: Uuid) -> Self {

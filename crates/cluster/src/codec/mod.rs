@@ -8,6 +8,8 @@
 
 mod asks;
 mod blobs;
+mod carry;
+mod carry_rooms;
 mod down;
 mod form;
 mod parties;
@@ -231,6 +233,7 @@ fn content(
         | What::Pool(_)
         | What::Matches(_)
         | What::Rebuild(_)
+        | What::Carried(_)
         | What::Fence(_) => {
             let up = up::from_wire(what, request, blobs)?;
             Ok(match epoch {

@@ -175,11 +175,11 @@ fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<
     })
 }
 
-fn report_to_wire(room: RoomId, report: Report) -> node::RoomReport {
+pub(super) fn report_to_wire(room: RoomId, report: Report) -> node::RoomReport {
     node::RoomReport { room: id_to_wire(room), offset: report.offset, open: report.open }
 }
 
-fn report_from_wire(wire: node::RoomReport) -> (RoomId, Report) {
+pub(super) fn report_from_wire(wire: node::RoomReport) -> (RoomId, Report) {
     (id_from_wire(wire.room), Report { offset: wire.offset, open: wire.open })
 }
 

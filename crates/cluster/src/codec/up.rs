@@ -10,7 +10,7 @@ use super::form::{
     size, wrong,
 };
 use super::stream::{delivery_from_wire, delivery_to_wire};
-use super::{parties, rooms};
+use super::{carry, parties, rooms};
 
 pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     match up {
@@ -46,6 +46,12 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             partition: partition.number().into(),
             epoch: epoch.0,
             standings: list_to_wire(standings),
+        }),
+        Up::Carried { partition, epoch, parts, ends } => What::Carried(node::CarriedParts {
+            partition: partition.number().into(),
+            epoch: epoch.0,
+            parts: list_to_wire(parts),
+            ends: *ends,
         }),
         Up::Fence { partitions } => What::Fence(node::Fence { partitions: list_to_wire(partitions) }),
     }
@@ -96,6 +102,12 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             partition: partition(rebuild.partition, "rebuild.partition")?,
             epoch: Epoch(rebuild.epoch),
             standings: list_from_wire(rebuild.standings)?,
+        },
+        What::Carried(carried) => Up::Carried {
+            partition: partition(carried.partition, "carried.partition")?,
+            epoch: Epoch(carried.epoch),
+            parts: carry::parts_from_wire(carried.parts)?,
+            ends: carried.ends,
         },
         What::Fence(fence) => Up::Fence { partitions: list_from_wire(fence.partitions)? },
         _ => return Err(CodecError::Missing("message.what")),

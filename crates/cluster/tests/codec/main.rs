@@ -2,6 +2,7 @@
 // A test that cannot go on says so by panicking; the helpers between the tests too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod carried;
 mod every;
 mod golden;
 mod messages;
@@ -12,4 +13,5 @@ mod random;
 mod round_trip;
 #[path = "../../../wire/tests/wire/tracking.rs"]
 mod tracking;
+mod twins;
 mod versions;

@@ -10,7 +10,7 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_live::close::CloseReason;
 use muster_live::place::PARTITIONS;
 use muster_live::plane::{
-    Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
+    Audience, Carried, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
     PoolReply, Publish, Reply, RequestRef, Standing, Up,
 };
 use muster_live::stream::SharedPayload;
@@ -65,6 +65,10 @@ fn every_up(random: &mut Random) -> Vec<(String, Up)> {
     ups.extend(named("Rooms with ", random, |what| {
         rooms(rooms::ToOwner::Directory(rooms::Request { caller: caller.clone(), reply_to, what }))
     }));
+    let partition: Partition = any(random);
+    let carried = |part| Up::Carried { partition, epoch: Epoch(7), parts: vec![part], ends: true };
+    ups.extend(named("Carried with ", random, carried));
+    ups.extend(named("Carried with ", random, |part| carried(Carried::Rooms(part))));
     ups.extend(named("Rooms with ", random, |across| rooms(rooms::ToOwner::Across(rooms::Owner::Directory, across))));
     ups
 }
@@ -120,6 +124,12 @@ every!(Up, random,
         partition: any(random),
         epoch: any(random),
         standings: any(random),
+    },
+    Up::Carried { .. } => Up::Carried {
+        partition: any(random),
+        epoch: any(random),
+        parts: any(random),
+        ends: any(random),
     },
     Up::Fence { .. } => Up::Fence {
         partitions: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),

@@ -72,7 +72,7 @@ fn no_batch_makes_its_reader_ask_for_memory_out_of_proportion() {
     for empty in 0..=u8::MAX {
         check([&[0x08, 1, 0x10, 1][..], &[empty, 0].repeat(10_000)].concat());
         let nested: Vec<u8> = [empty, 0].repeat(60);
-        for variant in 7..=31_u32 {
+        for variant in 7..=32_u32 {
             let key = variant << 3 | 2;
             let mut message = if key < 0x80 { vec![key as u8] } else { vec![key as u8 | 0x80, 1] };
             message.push(nested.len() as u8);

@@ -5,6 +5,7 @@
 //! rejected until something changes: only tickets that are new, that lose patience or that widen are searched for, since
 //! every group that could not be made before holds one of them. Time, ids and randomness come from outside.
 
+mod carry;
 mod demands;
 mod explain;
 mod group;
@@ -23,6 +24,7 @@ use muster_domain::error::{Error, ErrorKind};
 use muster_domain::ids::SessionId;
 use muster_domain::query::{Candidates, Index};
 
+pub use self::carry::{CarriedPasses, CarriedTicket};
 pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
 pub use self::pass::{Match, SLICE_UNITS, Slice};
 pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};

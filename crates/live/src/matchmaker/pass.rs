@@ -42,7 +42,7 @@ pub(super) struct Pass {
     end: u32,
     /// When it began.
     pub now: Millis,
-    search: Option<Search>,
+    pub search: Option<Search>,
 }
 
 impl Pass {
@@ -183,7 +183,7 @@ impl<M> Matchmaker<M> {
         self.totals.matches += 1;
         self.totals.dropped += dropped.len() as u64;
         for ticket in &tickets {
-            let waited_ms = now.saturating_sub(ticket.added_at);
+            let waited_ms = ticket.waited_ms(now);
             let completed_at = Timestamp(ticket.created_at.0.saturating_add_unsigned(waited_ms.saturating_mul(1_000)));
             let completion = Completion { created_at: ticket.created_at, completed_at };
             self.totals.complete(completion, ticket.size(), waited_ms);

@@ -111,7 +111,7 @@ pub struct Ticket<M> {
     pub numeric_properties: BTreeMap<String, f64>,
     /// When it was made, by the time of day.
     pub created_at: Timestamp,
-    /// When it was added.
+    /// When it was added. It may have been before this node's clock began, which goes around the end then.
     pub(super) added_at: Millis,
     /// The number of the first pass it takes part in.
     pub(super) first_pass: u64,
@@ -155,6 +155,12 @@ impl<M> Ticket<M> {
             was_cut: false,
             keys: keys.into(),
         })
+    }
+
+    /// How long it has waited.
+    pub(super) fn waited_ms(&self, now: Millis) -> Millis {
+        // Some are added while a pass is under way.
+        Millis::try_from(now.wrapping_sub(self.added_at).cast_signed()).unwrap_or(0)
     }
 
     /// The party it is of.

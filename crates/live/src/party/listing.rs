@@ -116,24 +116,45 @@ impl Entry {
 #[derive(Default)]
 pub(super) struct Directory {
     index: Index,
-    /// By place in the index. Places are given out in ascending order, and never twice.
+    /// By place in the index. Places are given out in ascending order.
     entries: BTreeMap<u32, Entry>,
     slots: Map<PartyId, u32>,
     by_age: BTreeMap<Timestamp, u32>,
     next_slot: u32,
+    /// Places do not follow age: there came some that are older than those before them.
+    is_unsorted: bool,
 }
 
 impl Directory {
     /// Takes in a new party.
     pub(super) fn add(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
+        // Times order parties as places do, whatever clocks say.
+        let latest = self.by_age.last_key_value().map_or(created_at, |(latest, _)| Timestamp(latest.0 + 1));
+        self.insert(party, settings, max_size, created_at.max(latest));
+    }
+
+    /// Takes in a party that was listed elsewhere before, at the age that it had there.
+    pub(super) fn adopt(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
+        self.remove(party);
+        let mut created_at = created_at;
+        while self.by_age.contains_key(&created_at) {
+            created_at = Timestamp(created_at.0.wrapping_add(1));
+        }
+        self.is_unsorted |= self.by_age.last_key_value().is_some_and(|(latest, _)| *latest > created_at);
+        self.insert(party, settings, max_size, created_at);
+    }
+
+    /// When a party was made, as far as listings go.
+    pub(super) fn created_at(&self, party: PartyId) -> Option<Timestamp> {
+        self.slots.get(&party).and_then(|slot| self.entries.get(slot)).map(|entry| entry.created_at)
+    }
+
+    fn insert(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
         if self.next_slot == u32::MAX {
             self.renumber();
         }
         let slot = self.next_slot;
         self.next_slot += 1;
-        // Times order parties as places do, whatever clocks say.
-        let latest = self.by_age.last_key_value().map_or(created_at, |(latest, _)| Timestamp(latest.0 + 1));
-        let created_at = created_at.max(latest);
         let (open, label) = (settings.open, settings.label.clone());
         self.entries.insert(slot, Entry { party, created_at, open, max_size, label });
         self.slots.insert(party, slot);
@@ -165,24 +186,28 @@ impl Directory {
         }
     }
 
-    /// Gives out places anew, in the same order.
+    /// Gives out places anew, by age.
     fn renumber(&mut self) {
         let (mut index, mut next_slot) = (Index::new(), 0);
-        let entries = std::mem::take(&mut self.entries);
-        for (slot, entry) in entries {
-            if let Some(document) = self.index.remove(slot) {
+        let mut entries = std::mem::take(&mut self.entries);
+        for slot in self.by_age.values_mut() {
+            let Some(entry) = entries.remove(slot) else { continue };
+            if let Some(document) = self.index.remove(*slot) {
                 index.insert(next_slot, document);
             }
             self.slots.insert(entry.party, next_slot);
-            self.by_age.insert(entry.created_at, next_slot);
             self.entries.insert(next_slot, entry);
+            *slot = next_slot;
             next_slot += 1;
         }
-        (self.index, self.next_slot) = (index, next_slot);
+        (self.index, self.next_slot, self.is_unsorted) = (index, next_slot, false);
     }
 
     /// What was asked for, in order.
-    pub(super) fn list(&self, asked: &ListQuery) -> Page {
+    pub(super) fn list(&mut self, asked: &ListQuery) -> Page {
+        if self.is_unsorted {
+            self.renumber();
+        }
         let [shoulds, musts] = [Occur::Should, Occur::Must].map(|occur| asked.query.having(occur).count());
         // Otherwise what matches at all matches equally well.
         let weighs = shoulds > 1 || (shoulds == 1 && musts > 0);

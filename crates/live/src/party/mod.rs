@@ -4,6 +4,7 @@
 //! out; who is told what is an effect. The party's stream carries its presence events and broadcasts, and is the
 //! kernel's: it joins and leaves members as the effects say, and reports whoever left it. Nothing here knows of formats.
 
+mod carry;
 mod listing;
 mod message;
 mod parties;
@@ -11,6 +12,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use carry::CarriedParty;
 pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, Page, Place};
 pub use message::{Effect, Event, Label, Member, PartyId, Person, Refusal, Reply, Request, Settings, Snapshot};
 pub use parties::Parties;

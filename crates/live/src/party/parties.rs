@@ -1,6 +1,9 @@
 //! All parties of one shard, by id.
 
+use muster_domain::Timestamp;
+
 use super::PARTY_SIZE_MAX;
+use super::carry::CarriedParty;
 use super::listing::{Directory, ListQuery, Page};
 use super::message::{Effect, PartyId, Refusal, Reply, Request};
 use super::state::{Fate, Party};
@@ -53,8 +56,25 @@ impl Parties {
     }
 
     /// Parties that were asked for, hidden ones left out.
-    pub fn list(&self, asked: &ListQuery) -> Page {
+    pub fn list(&mut self, asked: &ListQuery) -> Page {
         self.directory.list(asked)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = PartyId> {
+        self.parties.keys().copied()
+    }
+
+    /// Takes a party out.
+    pub(super) fn take(&mut self, id: PartyId) -> Option<CarriedParty> {
+        let created_at = self.directory.created_at(id)?;
+        self.directory.remove(id);
+        self.parties.remove(&id).map(|party| party.carried(id, created_at))
+    }
+
+    /// Puts a party in that was made elsewhere.
+    pub(super) fn put(&mut self, id: PartyId, party: Party, max_size: u16, created_at: Timestamp) {
+        self.directory.adopt(id, &party.settings, max_size, created_at);
+        self.parties.insert(id, party);
     }
 
     /// Whether a session is a member of a party, or waits to be.

@@ -7,16 +7,16 @@ use crate::stream::{Presence, SessionRef};
 #[derive(Debug)]
 pub(super) struct Party {
     pub(super) settings: Settings,
-    max_size: u16,
+    pub(super) max_size: u16,
     /// Oldest first; never empty while the party lives.
-    members: Vec<Member>,
-    leader: Presence,
+    pub(super) members: Vec<Member>,
+    pub(super) leader: Presence,
     /// Longest waiting first.
-    requests: Vec<Member>,
+    pub(super) requests: Vec<Member>,
     /// Counts the changes of membership.
-    membership: u64,
+    pub(super) membership: u64,
     /// Whether a ticket was issued since membership last changed.
-    has_tickets: bool,
+    pub(super) has_tickets: bool,
 }
 
 /// What becomes of the party.

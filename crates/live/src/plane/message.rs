@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::ids::SessionId;
 
+use super::carry::Carried;
 use super::pool::{POOL, PoolAsk, PoolReply};
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
@@ -137,6 +138,17 @@ pub enum Up {
         /// Sessions and streams.
         standings: Vec<Standing>,
     },
+    /// To the new owner of a partition, from the former one: what that knew of it, or a part of that.
+    Carried {
+        /// Which partition.
+        partition: Partition,
+        /// Since when it has this owner.
+        epoch: Epoch,
+        /// What it knew, in order.
+        parts: Vec<Carried>,
+        /// This is the last of it.
+        ends: bool,
+    },
     /// To the new owner of partitions: a place has told all that it has to tell of them, since these epochs.
     Fence {
         /// Which partitions.
@@ -168,6 +180,7 @@ impl Up {
             | Self::Unlisten { .. }
             | Self::Publish(_)
             | Self::Rebuild { .. }
+            | Self::Carried { .. }
             | Self::Fence { .. } => None,
         }
     }
@@ -195,6 +208,7 @@ impl Up {
             Self::Parties { .. }
             | Self::Count { .. }
             | Self::Rebuild { .. }
+            | Self::Carried { .. }
             | Self::Fence { .. }
             | Self::Matches { .. } => None,
         }

@@ -5,6 +5,7 @@
 
 mod asked;
 mod broadcast;
+mod carry;
 mod lanes;
 mod local;
 mod message;
@@ -26,6 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub use broadcast::SLICE_DELIVERIES;
+pub use carry::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 use local::{Coming, Forgotten, Local, Session};
 pub use message::{
@@ -325,10 +327,9 @@ impl Plane {
             match timer {
                 Timer::Tell(stream) => self.owning(now, out).tell_kept(&stream),
                 Timer::Match => self.begin_pass(now),
-                Timer::Rooms => {
-                    self.rooms_timer = None;
-                    self.owning(now, out).turn_rooms();
-                }
+                // Another was set for something sooner.
+                Timer::Rooms if self.rooms_timer.take_if(|at| *at <= now).is_none() => {}
+                Timer::Rooms => self.owning(now, out).turn_rooms(),
             }
         }
         self.set_rooms_timer();
@@ -448,7 +449,7 @@ impl Plane {
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
             // Of a change that is over.
-            Up::Rebuild { .. } | Up::Fence { .. } => {}
+            Up::Rebuild { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
         }
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);

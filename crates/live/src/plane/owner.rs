@@ -26,7 +26,7 @@ use crate::wheel::Wheel;
 pub(super) struct Stream {
     pub presences: Presences,
     /// Which shards hear it, by how many sessions of each encoding.
-    listeners: Vec<(Place, [u32; 2])>,
+    pub listeners: Vec<(Place, [u32; 2])>,
     /// Joins and leaves that wait to be told together.
     pub news: News,
 }

@@ -72,14 +72,15 @@ pub struct PoolStats {
 
 /// The pool, where it is owned.
 pub(super) struct Pool {
-    matchmaker: Matchmaker<Presence>,
-    is_timed: bool,
-    is_passing: bool,
+    pub matchmaker: Matchmaker<Presence>,
+    /// When the next pass begins, if one is to.
+    pub timed_at: Option<Millis>,
+    pub is_passing: bool,
 }
 
 impl Pool {
     pub(super) fn new(config: crate::matchmaker::MatchmakerConfig) -> Self {
-        Self { matchmaker: Matchmaker::new(config), is_timed: false, is_passing: false }
+        Self { matchmaker: Matchmaker::new(config), timed_at: None, is_passing: false }
     }
 
     fn answer(&mut self, ask: PoolAsk, now: Millis) -> Result<PoolReply> {
@@ -114,9 +115,9 @@ impl Pool {
         self.matchmaker.is_empty() && !self.is_passing
     }
 
-    /// Another owns the pool, or does so anew: nobody waits here. The timer stays set, so that there is one.
+    /// Another owns the pool, or does so anew: nobody waits here.
     pub(super) fn clear(&mut self, config: crate::matchmaker::MatchmakerConfig) {
-        *self = Self { is_timed: self.is_timed, ..Self::new(config) };
+        *self = Self::new(config);
     }
 
     /// The sessions of these places are gone: whatever ticket they are in goes.
@@ -164,28 +165,30 @@ impl Plane {
         if let Some(request) = request {
             self.local.down(request.place, Down::Reply(request.id, Reply::Pool(reply)), out);
         }
-        if !self.pool.is_timed && !self.pool.matchmaker.is_empty() {
-            self.pool.is_timed = true;
+        if self.pool.timed_at.is_none() && !self.pool.matchmaker.is_empty() {
             // The first ticket after a rest waits for others as any does.
             let interval = self.config.matchmaker.interval_ms;
-            self.wheel.set(self.pool.matchmaker.next_pass_at().max(now + interval.min(100)), Timer::Match);
+            self.time_pass(self.pool.matchmaker.next_pass_at().max(now + interval.min(100)));
         }
     }
 
+    /// Says when the next pass begins.
+    pub(super) fn time_pass(&mut self, at: Millis) {
+        self.pool.timed_at = Some(at);
+        self.wheel.set(at, Timer::Match);
+    }
+
     pub(super) fn begin_pass(&mut self, now: Millis) {
-        self.pool.is_timed = false;
-        if self.pool.matchmaker.is_empty() {
+        // The timer may be of a pool that was another's meanwhile.
+        if self.pool.timed_at.take_if(|at| *at <= now).is_none() || self.pool.matchmaker.is_empty() {
             return;
         }
         if self.is_island() {
-            self.pool.is_timed = true;
-            self.wheel.set(now + self.config.matchmaker.interval_ms, Timer::Match);
-            return;
+            return self.time_pass(now + self.config.matchmaker.interval_ms);
         }
         self.pool.matchmaker.begin_pass(now);
         self.pool.is_passing = true;
-        self.pool.is_timed = true;
-        self.wheel.set(self.pool.matchmaker.next_pass_at(), Timer::Match);
+        self.time_pass(self.pool.matchmaker.next_pass_at());
     }
 
     /// One slice of a pass. Answers whether there is more to do.

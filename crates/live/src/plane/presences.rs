@@ -86,6 +86,25 @@ impl Presences {
         former
     }
 
+    /// Puts in who was there where the stream was before, behind the others. It has come already.
+    pub(super) fn carry_in(&mut self, here: Here) {
+        let (session, is_visible) = (here.presence.session, !here.presence.hidden);
+        if self.here.insert(session, here).is_none() {
+            self.visible += usize::from(is_visible);
+        }
+        self.shown = None;
+    }
+
+    /// So many came where the stream was before.
+    pub(super) fn set_came(&mut self, came: u32) {
+        self.came = came;
+    }
+
+    /// Everybody who is there, in order.
+    pub(super) fn into_all(self) -> impl Iterator<Item = Here> {
+        self.here.into_values()
+    }
+
     /// Takes a session out.
     pub(super) fn remove(&mut self, session: SessionRef) -> Option<Here> {
         // The last takes the place of who goes.

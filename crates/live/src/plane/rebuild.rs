@@ -100,7 +100,9 @@ impl Plane {
         match message {
             Message::Up(_) | Message::Dated(..) if self.early.contains_key(&from) => true,
             Message::Dated(epoch, up) => up.partition().is_some_and(|partition| is_news(partition, *epoch)),
-            Message::Up(Up::Rebuild { partition, epoch, .. }) => is_news(*partition, *epoch),
+            Message::Up(Up::Rebuild { partition, epoch, .. } | Up::Carried { partition, epoch, .. }) => {
+                is_news(*partition, *epoch)
+            }
             Message::Up(Up::Fence { partitions }) => {
                 partitions.iter().any(|(partition, epoch)| is_news(*partition, *epoch))
             }

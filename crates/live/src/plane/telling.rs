@@ -4,11 +4,13 @@
 //! Whoever takes a snapshot and then applies events, leaves first, knows who is there. So leaves are told before joins,
 //! and who was shown in a snapshot before its coming was told is told to have gone.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Timer;
+use super::carry::CarriedNews;
 use super::message::{Audience, Down, Frames, LocalAudience};
-use super::owner::{Owning, fan_out};
+use super::owner::{Owning, Stream, fan_out};
 use super::presences::{Here, Presences};
 use crate::outbox::Delivery;
 use crate::place::Place;
@@ -26,6 +28,8 @@ pub(super) struct News {
     untold: Option<Untold>,
     /// Being told.
     telling: Option<Telling>,
+    /// When they are told, or the next of them.
+    tell_at: Millis,
 }
 
 #[derive(Debug)]
@@ -37,10 +41,10 @@ struct Untold {
     unknown_from: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Telling {
-    leaves: std::vec::IntoIter<Arc<Presence>>,
-    joins: std::vec::IntoIter<(SessionRef, u32)>,
+    leaves: VecDeque<Arc<Presence>>,
+    joins: VecDeque<(SessionRef, u32)>,
 }
 
 impl News {
@@ -78,20 +82,73 @@ impl News {
         let untold = &mut self.untold;
         let telling = self.telling.get_or_insert_with(|| {
             let (joins, leaves) = untold.take().map(|untold| (untold.joins, untold.leaves)).unwrap_or_default();
-            Telling { leaves: leaves.into_iter(), joins: joins.into_iter() }
+            Telling { leaves: leaves.into(), joins: joins.into() }
         });
-        let leaves: Vec<Presence> = telling.leaves.by_ref().take(max).map(Arc::unwrap_or_clone).collect();
+        let count = telling.leaves.len().min(max);
+        let leaves: Vec<Presence> = telling.leaves.drain(..count).map(Arc::unwrap_or_clone).collect();
         // Who left and came back must not be told the other way round.
-        let room = if telling.leaves.len() == 0 { max } else { 0 };
+        let room = if telling.leaves.is_empty() { telling.joins.len().min(max) } else { 0 };
         // As they are now: a status may have changed since.
         let here = |(session, number)| presences.get(session).filter(|here| here.number == number);
-        let joins = telling.joins.by_ref().take(room).filter_map(here);
+        let joins = telling.joins.drain(..room).filter_map(here);
         let joins = joins.map(|here| Presence::clone(&here.presence)).collect();
-        if telling.leaves.len() == 0 && telling.joins.len() == 0 {
+        if telling.leaves.is_empty() && telling.joins.is_empty() {
             self.telling = None;
         }
         (joins, leaves)
     }
+
+    /// All that is kept back, in pieces of at most so many joins and leaves: what is being told, then what is collected.
+    pub(super) fn carried(self, now: Millis, stream: &StreamKey, max: usize) -> Vec<CarriedNews> {
+        let Self { untold, telling, tell_at } = self;
+        let empty = |is_telling, unknown_from| {
+            let (stream, due_ms) = (stream.clone(), tell_at.saturating_sub(now));
+            CarriedNews { stream, is_telling, joins: Vec::new(), leaves: Vec::new(), unknown_from, due_ms }
+        };
+        let mut pieces = Vec::new();
+        if let Some(Telling { leaves, joins }) = telling {
+            pieces.extend(in_pieces(leaves.into(), joins.into(), max, &empty(true, 0)));
+        }
+        if let Some(Untold { joins, leaves, unknown_from }) = untold {
+            pieces.extend(in_pieces(leaves, joins, max, &empty(false, unknown_from)));
+        }
+        pieces
+    }
+
+    /// More that was kept back elsewhere. Answers whether a time to tell is to be set.
+    pub(super) fn carry_in(&mut self, tell_at: Millis, carried: CarriedNews) -> bool {
+        let CarriedNews { is_telling, joins, leaves, unknown_from, .. } = carried;
+        let begins = self.is_empty();
+        let leaves = leaves.into_iter().map(Arc::new);
+        if is_telling {
+            let telling = self.telling.get_or_insert_default();
+            telling.leaves.extend(leaves);
+            telling.joins.extend(joins);
+        } else {
+            let (none, gone) = (Vec::new(), Vec::new());
+            let untold = self.untold.get_or_insert(Untold { joins: none, leaves: gone, unknown_from });
+            untold.leaves.extend(leaves);
+            untold.joins.extend(joins);
+        }
+        if begins {
+            self.tell_at = tell_at;
+        }
+        begins
+    }
+}
+
+/// Leaves and then joins, at most so many in a piece; one piece if there are none.
+fn in_pieces(
+    leaves: Vec<Arc<Presence>>,
+    joins: Vec<(SessionRef, u32)>,
+    max: usize,
+    empty: &CarriedNews,
+) -> Vec<CarriedNews> {
+    let presences = |leaves: &[Arc<Presence>]| leaves.iter().map(|left| Presence::clone(left)).collect();
+    let of_leaves = leaves.chunks(max).map(|leaves| CarriedNews { leaves: presences(leaves), ..empty.clone() });
+    let of_joins = joins.chunks(max).map(|joins| CarriedNews { joins: joins.to_vec(), ..empty.clone() });
+    let pieces: Vec<CarriedNews> = of_leaves.chain(of_joins).collect();
+    if pieces.is_empty() { vec![empty.clone()] } else { pieces }
 }
 
 impl Owning<'_> {
@@ -108,7 +165,8 @@ impl Owning<'_> {
             let [join, leave] = [join, leave].map(|presence| presence.map(Arc::unwrap_or_clone));
             self.tell(key, join.as_slice(), leave.as_slice());
         } else if stream.news.keep(&stream.presences, join, leave) {
-            self.wheel.set(self.now + self.config.merge_ms, Timer::Tell(key.clone()));
+            stream.news.tell_at = self.now + self.config.merge_ms;
+            self.wheel.set(stream.news.tell_at, Timer::Tell(key.clone()));
         }
     }
 
@@ -137,7 +195,10 @@ impl Owning<'_> {
 
     /// The time of joins and leaves that were kept back.
     pub(super) fn tell_kept(&mut self, key: &StreamKey) {
-        let Some(stream) = self.streams.map.get_mut(key).filter(|stream| !stream.news.is_empty()) else { return };
+        let now = self.now;
+        // The timer may be of what was told or carried away before.
+        let is_due = |stream: &&mut Stream| !stream.news.is_empty() && stream.news.tell_at <= now;
+        let Some(stream) = self.streams.map.get_mut(key).filter(is_due) else { return };
         let (joins, leaves) = stream.news.next(&stream.presences, self.config.snapshot_max.max(1));
         let again_ms = match &stream.news {
             News { telling: Some(_), .. } => Some(PIECE_MS),
@@ -145,7 +206,8 @@ impl Owning<'_> {
             News { .. } => None,
         };
         if let Some(again_ms) = again_ms {
-            self.wheel.set(self.now + again_ms, Timer::Tell(key.clone()));
+            stream.news.tell_at = now + again_ms;
+            self.wheel.set(stream.news.tell_at, Timer::Tell(key.clone()));
         }
         if !joins.is_empty() || !leaves.is_empty() {
             self.tell(key, &joins, &leaves);

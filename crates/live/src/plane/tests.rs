@@ -1,5 +1,6 @@
 //! Two shards and more, joined by queues that keep the order of each pair.
 
+mod carry;
 mod nodes;
 mod parties;
 mod pool;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind, Result};
 
+use super::carry::{CarriedDesk, CarriedFilling, PIECE_ROOMS_MAX};
 use super::effect::Effect;
 use super::limits::ATTEMPTS_MAX;
 use super::message::{Across, Origin, Owner, Place, Report, Request, RoomId, Seat};
@@ -18,7 +19,7 @@ use crate::plane::Map;
 /// A room by what speaks for it: few free seats, then age.
 type Rank = (u32, u64, RoomId);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Known {
     size: u32,
     /// The number of rooms opened before it.
@@ -96,6 +97,32 @@ impl Desk {
     pub(super) fn forget(&mut self, is_gone: impl Fn(&RoomId) -> bool) {
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
         gone.into_iter().for_each(|room| self.closed(room));
+    }
+
+    /// All that it knows, its oldest rooms first.
+    pub(super) fn carried(&self, template: &Arc<str>) -> impl Iterator<Item = CarriedDesk> {
+        let room = |(room, known): (&RoomId, &Known)| {
+            let Known { size, age, sent, report } = *known;
+            CarriedFilling { room: *room, size, age, sent, report }
+        };
+        let mut rooms: Vec<CarriedFilling> = self.rooms.iter().map(room).collect();
+        rooms.sort_unstable_by_key(|room| (room.age, room.room));
+        let (template, opened) = (template.clone(), self.opened);
+        let pieces: Vec<CarriedDesk> = rooms
+            .chunks(PIECE_ROOMS_MAX)
+            .map(|rooms| CarriedDesk { template: template.clone(), opened, rooms: rooms.to_vec() })
+            .collect();
+        pieces.into_iter()
+    }
+
+    /// Goes on with what it knew elsewhere.
+    pub(super) fn take_in(&mut self, carried: CarriedDesk) {
+        for CarriedFilling { room, size, age, sent, report } in carried.rooms {
+            self.closed(room);
+            self.rooms.insert(room, Known { size, age, sent, report });
+            self.update(room, |_| {});
+        }
+        self.opened = self.opened.max(carried.opened);
     }
 
     /// Whether nothing is known that a new desk would not know.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use muster_domain::query::{Candidates, Document, Index, Query};
 use muster_domain::{Error, ErrorKind, Result};
 
+use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_MEMBERS_MAX};
 use super::effect::{Effect, LobbyDelta, Page};
 use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
 use super::lobby::{Due, Lobby};
@@ -52,6 +53,54 @@ impl Directory {
     pub(super) fn following(epoch: Epoch) -> Self {
         let first = (epoch.0 % (1 << EPOCH_BITS)) << (SAFE_BITS - EPOCH_BITS);
         Self { lobby: Lobby::beginning(first), ..Self::default() }
+    }
+
+    /// One that knows nothing, and takes the place of this one.
+    pub(super) fn successor(&self) -> Self {
+        Self { lobby: self.lobby.successor(), ..Self::default() }
+    }
+
+    /// The rooms that it knows, in their order.
+    pub(super) fn carried(&self) -> impl Iterator<Item = CarriedListing> {
+        let listed = |(slot, listed): (&u32, &Listed)| {
+            let Listed { summary, promised } = listed;
+            CarriedListed { slot: *slot, promised: *promised, summary: summary.clone() }
+        };
+        let mut rooms: Vec<CarriedListed> = self.rooms.iter().map(listed).collect();
+        rooms.sort_unstable_by_key(|listed| listed.slot);
+        let next_slot = self.next_slot;
+        let piece = |rooms: &[CarriedListed]| CarriedListing { next_slot, rooms: rooms.to_vec() };
+        let mut pieces: Vec<CarriedListing> = rooms.chunks(PIECE_MEMBERS_MAX).map(piece).collect();
+        // Of rooms that are gone there may be pages.
+        pieces.extend((rooms.is_empty() && next_slot > 0).then(|| piece(&[])));
+        pieces.into_iter()
+    }
+
+    /// Rooms that another directory listed. No view is told.
+    pub(super) fn take_in(&mut self, listing: CarriedListing) {
+        for CarriedListed { slot, promised, summary } in listing.rooms {
+            if self.slots.contains_key(&summary.id) {
+                continue;
+            }
+            // Pages refer to slots.
+            let slot = if self.rooms.contains_key(&slot) { self.take_slot() } else { slot };
+            self.slots.insert(summary.id, slot);
+            self.index.insert(slot, document(&summary));
+            self.rooms.insert(slot, Listed { summary, promised });
+        }
+        self.next_slot = self.next_slot.max(listing.next_slot);
+    }
+
+    pub(super) fn carried_views(&self, now: Millis) -> impl Iterator<Item = CarriedView> {
+        self.lobby.carried(now)
+    }
+
+    /// Goes on to tell those who watch a view, from where another directory was.
+    pub(super) fn take_in_view(&mut self, now: Millis, view: CarriedView) {
+        // What cannot be read was not granted before either.
+        if let Ok(query) = parse(&view.view.filter) {
+            self.lobby.take_in(now, view, query);
+        }
     }
 
     pub(super) fn views(&self) -> usize {

@@ -8,6 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 use muster_domain::query::{Document, Query};
 use muster_domain::{Error, ErrorKind, Result};
 
+use super::carry::{CarriedView, PIECE_ROOMS_MAX};
 use super::directory::shows;
 use super::limits::LOBBY_VIEWS_MAX;
 use super::message::{RoomId, ViewKey};
@@ -20,7 +21,8 @@ struct View {
     query: Arc<Query>,
     /// Rooms that changed since they were last told, the one that waits for longest first.
     changed: IndexSet<RoomId, Hasher>,
-    told_at: Option<Millis>,
+    /// When changes may be told at the soonest.
+    next_at: Millis,
     /// Of the changes that were told last.
     revision: u64,
     /// Those who watch were told of other rooms, by a directory that is no more.
@@ -29,9 +31,9 @@ struct View {
 }
 
 impl View {
-    fn new(now: Millis, query: Query, revision: u64) -> Self {
+    fn new(next_at: Millis, query: Query, revision: u64) -> Self {
         let (query, changed) = (Arc::new(query), IndexSet::default());
-        Self { query, changed, told_at: Some(now), revision, anew: false, due: None }
+        Self { query, changed, next_at, revision, anew: false, due: None }
     }
 }
 
@@ -60,6 +62,40 @@ impl Lobby {
         Self { first_revision, ..Self::default() }
     }
 
+    /// One without views, whose views begin as those of this one.
+    pub(super) fn successor(&self) -> Self {
+        Self::beginning(self.first_revision)
+    }
+
+    /// All views.
+    pub(super) fn carried(&self, now: Millis) -> impl Iterator<Item = CarriedView> {
+        self.views.iter().flat_map(move |(key, view)| {
+            let changed: Vec<RoomId> = view.changed.iter().copied().collect();
+            let pieces = changed.len().div_ceil(PIECE_ROOMS_MAX).max(1);
+            (0..pieces).map(move |piece| CarriedView {
+                view: ViewKey::clone(key),
+                revision: view.revision,
+                anew: view.anew,
+                due_ms: view.due.map(|at| at.saturating_sub(now)),
+                next_ms: view.next_at.saturating_sub(now),
+                changed: changed.iter().skip(piece * PIECE_ROOMS_MAX).take(PIECE_ROOMS_MAX).copied().collect(),
+            })
+        })
+    }
+
+    /// A view, or more of its changes.
+    pub(super) fn take_in(&mut self, now: Millis, carried: CarriedView, query: Query) {
+        let CarriedView { view: key, revision, anew, due_ms, next_ms, changed } = carried;
+        if let Some(view) = self.views.get_mut(&key) {
+            view.changed.extend(changed);
+            return;
+        }
+        let (key, due) = (Arc::new(key), due_ms.map(|left| now.saturating_add(left)));
+        let view = View::new(now.saturating_add(next_ms), query, revision);
+        self.due.extend(due.map(|due| (due, key.clone())));
+        self.views.insert(key, View { changed: changed.into_iter().collect(), anew, due, ..view });
+    }
+
     pub(super) fn len(&self) -> usize {
         self.views.len()
     }
@@ -73,7 +109,8 @@ impl Lobby {
             let message = "The lobby is watched in too many different ways: use a filter that others use, or none.";
             return Err(Error::new(ErrorKind::ResourceExhausted, message));
         }
-        self.views.insert(Arc::new(key), View::new(now, query, self.first_revision));
+        let view = View::new(now + key.interval_ms, query, self.first_revision);
+        self.views.insert(Arc::new(key), view);
         Ok(self.first_revision)
     }
 
@@ -81,7 +118,7 @@ impl Lobby {
     pub(super) fn adopt(&mut self, now: Millis, key: ViewKey, query: Query, shown: impl Iterator<Item = RoomId>) {
         let due = now + key.interval_ms;
         let key = Arc::new(key);
-        let view = View::new(now, query, self.first_revision);
+        let view = View::new(due, query, self.first_revision);
         let view = View { changed: shown.collect(), anew: true, due: Some(due), ..view };
         if !self.views.contains_key(&key) {
             self.due.insert((due, key.clone()));
@@ -104,7 +141,7 @@ impl Lobby {
             }
             view.changed.insert(id);
             if view.due.is_none() {
-                let due = view.told_at.map_or(now, |at| now.max(at + key.interval_ms));
+                let due = now.max(view.next_at);
                 view.due = Some(due);
                 self.due.insert((due, key.clone()));
             }
@@ -122,8 +159,8 @@ impl Lobby {
         let view = self.views.get_mut(&key)?;
         let rest = view.changed.split_off(view.changed.len().min(key.rooms_max));
         let told = std::mem::replace(&mut view.changed, rest);
-        view.told_at = Some(now);
-        view.due = (!view.changed.is_empty()).then_some(now + key.interval_ms);
+        view.next_at = now + key.interval_ms;
+        view.due = (!view.changed.is_empty()).then_some(view.next_at);
         self.due.extend(view.due.map(|due| (due, key.clone())));
         view.revision += 1;
         let (revision, anew) = (view.revision, std::mem::take(&mut view.anew));

@@ -4,6 +4,7 @@
 //! lists rooms. Pure: ids and random numbers come in with requests, time as an argument, effects go out as data.
 //! Knows no wire format: JSON values pass through as text.
 
+mod carry;
 mod desk;
 mod directory;
 mod effect;
@@ -21,6 +22,10 @@ mod template;
 mod tests;
 mod variables;
 
+pub use carry::{
+    Carried, CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember,
+    CarriedMembers, CarriedRoom, CarriedSeat, CarriedValue, CarriedValues, CarriedView,
+};
 pub use directory::check_view;
 pub use effect::*;
 pub use message::*;

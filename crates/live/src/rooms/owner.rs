@@ -63,17 +63,17 @@ pub struct RoomStats {
 /// See the module.
 pub struct Rooms {
     config: Arc<RoomsConfig>,
-    rooms: Map<RoomId, Room>,
-    desks: BTreeMap<Arc<str>, Desk>,
-    directory: Directory,
+    pub(super) rooms: Map<RoomId, Room>,
+    pub(super) desks: BTreeMap<Arc<str>, Desk>,
+    pub(super) directory: Directory,
     /// Open rooms by who made them.
-    made: Map<UserId, u32>,
+    pub(super) made: Map<UserId, u32>,
     /// When rooms want to be settled next.
     due: BTreeSet<(Millis, RoomId)>,
     due_of: Map<RoomId, Millis>,
     /// Rooms that the directory is to learn of, and when at the latest.
-    changed: IndexSet<RoomId, foldhash::fast::RandomState>,
-    tell_at: Option<Millis>,
+    pub(super) changed: IndexSet<RoomId, foldhash::fast::RandomState>,
+    pub(super) tell_at: Option<Millis>,
     stats: RoomStats,
 }
 
@@ -193,12 +193,7 @@ impl Rooms {
     pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {
         let is_gone = |room: &RoomId| is_lost(&Owner::Room(*room));
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
-        for id in gone {
-            let room = self.rooms.remove(&id);
-            self.unmake(room.and_then(|room| room.creator));
-            self.set_due(id, None);
-            self.changed.swap_remove(&id);
-        }
+        gone.into_iter().for_each(|id| self.drop_room(id));
         self.desks.retain(|template, _| !is_lost(&Owner::Desk(template.clone())));
         self.desks.values_mut().for_each(|desk| desk.forget(is_gone));
         self.desks.retain(|_, desk| !desk.is_unused());
@@ -208,6 +203,14 @@ impl Rooms {
             let gone = self.directory.listed().filter(|room| is_gone(room)).map(|room| (room, None)).collect();
             self.directory.update(now, gone);
         }
+    }
+
+    /// Forgets a room.
+    pub(super) fn drop_room(&mut self, id: RoomId) {
+        let room = self.rooms.remove(&id);
+        self.unmake(room.and_then(|room| room.creator));
+        self.set_due(id, None);
+        self.changed.swap_remove(&id);
     }
 
     /// The directory is another, and knows of no room yet.
@@ -339,7 +342,7 @@ impl Rooms {
         }
     }
 
-    fn desk(&mut self, template: &Arc<str>) -> Result<&mut Desk> {
+    pub(super) fn desk(&mut self, template: &Arc<str>) -> Result<&mut Desk> {
         let known = self.config.templates.get(template)?;
         Ok(self.desks.entry(template.clone()).or_insert_with(|| Desk::new(known.clone())))
     }
@@ -405,7 +408,7 @@ impl Rooms {
         }
     }
 
-    fn set_due(&mut self, id: RoomId, at: Option<Millis>) {
+    pub(super) fn set_due(&mut self, id: RoomId, at: Option<Millis>) {
         let old = match at {
             Some(at) => self.due_of.insert(id, at),
             None => self.due_of.remove(&id),

@@ -6,6 +6,7 @@ use muster_domain::{Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
 
 use super::RoomId;
+use super::carry::CarriedAttempts;
 use super::limits::{PASSWORD_ATTEMPTS_MAX, PASSWORD_BYTES_MAX, PASSWORD_PAUSE_MS, PASSWORD_USERS_MAX};
 use crate::session::Millis;
 
@@ -52,6 +53,7 @@ impl PasswordDigest {
 /// Wrong passwords so far, by user.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
+    /// How many, and when they count no more.
     wrong: IndexMap<Subject, (u32, Millis)>,
 }
 
@@ -71,8 +73,8 @@ impl Attempts {
             return Err(Error::new(ErrorKind::PermissionDenied, "The room is locked: give its password."));
         };
         let subject = Subject::from(user);
-        let (count, last) = self.wrong.get(&subject).copied().unwrap_or_default();
-        let count = if now >= last + PASSWORD_PAUSE_MS { 0 } else { count };
+        let (count, until) = self.wrong.get(&subject).copied().unwrap_or_default();
+        let count = if now >= until { 0 } else { count };
         if count >= PASSWORD_ATTEMPTS_MAX {
             let seconds = PASSWORD_PAUSE_MS / 1_000;
             let message = format!("Too many wrong passwords for this room. Please wait {seconds} seconds.");
@@ -86,8 +88,22 @@ impl Attempts {
         if self.wrong.len() >= PASSWORD_USERS_MAX {
             self.wrong.shift_remove_index(0);
         }
-        self.wrong.insert(subject, (count + 1, now));
+        self.wrong.insert(subject, (count + 1, now + PASSWORD_PAUSE_MS));
         Err(Error::new(ErrorKind::PermissionDenied, "That is not the room's password."))
+    }
+
+    /// Those that still count, longest ago first.
+    pub(super) fn carried(&self, now: Millis) -> Vec<CarriedAttempts> {
+        let attempts = |(subject, (count, until)): (&Subject, &(u32, Millis))| {
+            let left_ms = until.saturating_sub(now);
+            (left_ms > 0).then_some(CarriedAttempts { subject: *subject, count: *count, left_ms })
+        };
+        self.wrong.iter().filter_map(attempts).collect()
+    }
+
+    pub(super) fn of_carried(now: Millis, attempts: Vec<CarriedAttempts>) -> Self {
+        let entry = |CarriedAttempts { subject, count, left_ms }| (subject, (count, now.saturating_add(left_ms)));
+        Self { wrong: attempts.into_iter().map(entry).collect() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One room: who is in it, what they know together, and what it tells them. Its owner alone changes it.
 
+mod carry;
 mod entry;
 mod settings;
 mod talk;
@@ -77,6 +78,8 @@ pub(super) struct Room {
     seats: Seats,
     reservations: Reservations,
     members: Users<Member>,
+    /// Members that are still to come from where the room was before. Nothing is due until they have.
+    awaited: usize,
     spectators: u32,
     entries: u64,
     owner: Option<UserId>,
@@ -87,7 +90,8 @@ pub(super) struct Room {
     attempts: Attempts,
     barred: Users<Millis>,
     empty_ms: Millis,
-    empty_since: Option<Millis>,
+    /// It is empty, and closes then.
+    closes_at: Option<Millis>,
     ends_at: Option<Millis>,
     desk: Option<DeskLink>,
     pub news: News,
@@ -123,6 +127,7 @@ impl Room {
             seats: Seats::new(creation.capacity),
             reservations: Reservations::default(),
             members: Users::default(),
+            awaited: 0,
             spectators: 0,
             entries: 0,
             owner: creation.owned.then_some(creator.user_id),
@@ -132,7 +137,7 @@ impl Room {
             attempts: Attempts::default(),
             barred: Users::default(),
             empty_ms: creation.empty_ms,
-            empty_since: None,
+            closes_at: None,
             ends_at: creation.life_ms.map(|life| now.saturating_add(life)),
             news: News::Now,
         };
@@ -174,18 +179,18 @@ impl Room {
             self.changed(News::Soon);
             self.pass_ownership(out);
         }
-        self.empty_since = self.is_empty().then(|| self.empty_since.unwrap_or(now));
+        self.closes_at = self.is_empty().then(|| self.closes_at.unwrap_or(now + self.empty_ms));
         self.report(out);
         if self.ends_at.is_some_and(|at| at <= now) {
             return Some(CloseCause::Expired);
         }
-        self.empty_since.is_some_and(|since| since + self.empty_ms <= now).then_some(CloseCause::Empty)
+        self.closes_at.is_some_and(|at| at <= now).then_some(CloseCause::Empty)
     }
 
     /// When it is to be settled next, if nothing happens before.
     pub(super) fn next_due(&self) -> Option<Millis> {
-        let empty = self.empty_since.map(|since| since + self.empty_ms);
-        [self.reservations.next_due(), self.ends_at, empty].into_iter().flatten().min()
+        let dues = [self.reservations.next_due(), self.ends_at, self.closes_at];
+        dues.into_iter().flatten().min().filter(|_| self.awaited == 0)
     }
 
     /// Tells everybody that it closes, and takes them from its stream.

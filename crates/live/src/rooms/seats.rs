@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use muster_domain::UserId;
 
+use super::carry::CarriedSeat;
 use crate::session::Millis;
 
 /// Seats 1 to a capacity. Never holds who sits where.
@@ -39,6 +40,16 @@ impl Seats {
         *word |= 1 << bit;
         self.taken += 1;
         Some(seat)
+    }
+
+    /// Takes a seat, if there is such a one that is free.
+    pub(super) fn occupy(&mut self, seat: u32) {
+        let Some(index) = seat.checked_sub(1).filter(|_| seat <= self.capacity) else { return };
+        let (index, bit) = (index / 64, index % 64);
+        if let Some(word) = self.words.get_mut(index as usize).filter(|word| **word & 1 << bit == 0) {
+            *word |= 1 << bit;
+            self.taken += 1;
+        }
     }
 
     /// Gives a taken seat back.
@@ -113,6 +124,25 @@ impl Reservations {
 
     pub(super) fn is_empty(&self) -> bool {
         self.by_user.is_empty()
+    }
+
+    /// All of them, in the order of their deadlines.
+    pub(super) fn carried(&self, now: Millis) -> Vec<CarriedSeat> {
+        let mut held: Vec<(Millis, UserId)> = self.deadlines.iter().copied().collect();
+        held.dedup();
+        let current = |(until, user_id): (Millis, UserId)| {
+            let held = self.by_user.get(&user_id).filter(|held| held.until == until)?;
+            Some(CarriedSeat { user_id, seat: held.seat, left_ms: until.saturating_sub(now) })
+        };
+        held.into_iter().filter_map(current).collect()
+    }
+
+    pub(super) fn of_carried(now: Millis, held: Vec<CarriedSeat>) -> Self {
+        let mut reservations = Self::default();
+        for CarriedSeat { user_id, seat, left_ms } in held {
+            reservations.hold(user_id, seat, now.saturating_add(left_ms));
+        }
+        reservations
     }
 
     fn drop_stale(&mut self) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
+use super::carry::{CarriedValue, CarriedValues};
 use super::limits::{VALUE_BYTES_MAX, VARIABLE_NAME_BYTES_MAX};
 
 /// A JSON value as text. Whoever makes one has checked that it is JSON; nothing here looks into it.
@@ -150,6 +151,22 @@ impl Variables {
     /// Every value by name, and whether it is private.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Value, bool)> {
         self.entries.iter().map(|(name, variable)| (name, &variable.value, variable.private))
+    }
+
+    /// All of them, with who set each.
+    pub(super) fn carried(&self) -> CarriedValues {
+        let value = |(name, variable): (&Arc<str>, &Variable)| {
+            let Variable { value, author, private } = variable.clone();
+            CarriedValue { name: name.clone(), value, author, private }
+        };
+        CarriedValues { version: self.version, values: self.entries.iter().map(value).collect() }
+    }
+
+    pub(super) fn of_carried(carried: CarriedValues) -> Self {
+        let entry = |CarriedValue { name, value, author, private }| (name, Variable { value, author, private });
+        let entries: BTreeMap<Arc<str>, Variable> = carried.values.into_iter().map(entry).collect();
+        let bytes = entries.iter().map(|(name, variable)| name.len() + variable.value.as_json().len()).sum();
+        Self { entries, version: carried.version, bytes }
     }
 
     /// All public values, for somebody who knows none.

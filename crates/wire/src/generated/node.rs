@@ -40,7 +40,7 @@ pub struct Message {
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -100,6 +100,8 @@ pub mod message {
         /// The answer to a question that was for another owner.
         #[prost(message, tag = "31")]
         Misdirected(super::Empty),
+        #[prost(message, tag = "32")]
+        Carried(super::CarriedParts),
     }
 }
 // ---- Parts ----
@@ -317,6 +319,19 @@ pub struct Standing {
     pub listener: ::core::option::Option<Listener>,
     #[prost(bool, tag = "4")]
     pub by_join: bool,
+}
+/// Of a partition that has another owner: what the former one knew of it, or a part of that.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedParts {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub parts: ::prost::alloc::vec::Vec<Carried>,
+    /// This is the last of it.
+    #[prost(bool, tag = "4")]
+    pub ends: bool,
 }
 /// A place has told all that it has to tell of these.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1296,6 +1311,324 @@ pub struct Completion {
     pub created_at: i64,
     #[prost(sfixed64, tag = "2")]
     pub completed_at: i64,
+}
+// ---- What an owner knows ----
+
+// Times are milliseconds that are left. Lists are in the order in which they are kept.
+
+/// A piece of a partition. One of a kind that is unknown is passed over.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Carried {
+    #[prost(oneof = "carried::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    pub what: ::core::option::Option<carried::What>,
+}
+/// Nested message and enum types in `Carried`.
+pub mod carried {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum What {
+        #[prost(message, tag = "1")]
+        Stream(super::CarriedStream),
+        #[prost(message, tag = "2")]
+        News(super::CarriedNews),
+        #[prost(message, tag = "3")]
+        Party(::prost::alloc::boxed::Box<super::CarriedParty>),
+        #[prost(message, tag = "4")]
+        Room(::prost::alloc::boxed::Box<super::CarriedRoom>),
+        #[prost(message, tag = "5")]
+        Members(super::CarriedMembers),
+        #[prost(message, tag = "6")]
+        Desk(super::CarriedDesk),
+        #[prost(message, tag = "7")]
+        Listing(super::CarriedListing),
+        #[prost(message, tag = "8")]
+        View(::prost::alloc::boxed::Box<super::CarriedView>),
+        #[prost(message, tag = "9")]
+        Ticket(::prost::alloc::boxed::Box<super::CarriedTicket>),
+        #[prost(message, tag = "10")]
+        Pool(super::CarriedPool),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedStream {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(uint32, tag = "2")]
+    pub came: u32,
+    #[prost(message, repeated, tag = "3")]
+    pub listeners: ::prost::alloc::vec::Vec<CarriedListeners>,
+    #[prost(message, repeated, tag = "4")]
+    pub presences: ::prost::alloc::vec::Vec<CarriedPresence>,
+}
+/// How many sessions of a place hear a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedListeners {
+    #[prost(uint32, tag = "1")]
+    pub place: u32,
+    #[prost(uint32, tag = "2")]
+    pub json: u32,
+    #[prost(uint32, tag = "3")]
+    pub protobuf: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedPresence {
+    #[prost(message, optional, tag = "1")]
+    pub presence: ::core::option::Option<Presence>,
+    #[prost(enumeration = "Encoding", optional, tag = "2")]
+    pub heard: ::core::option::Option<i32>,
+    #[prost(uint32, tag = "3")]
+    pub number: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedNews {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(bool, tag = "2")]
+    pub is_telling: bool,
+    #[prost(message, repeated, tag = "3")]
+    pub joins: ::prost::alloc::vec::Vec<CarriedJoin>,
+    #[prost(message, repeated, tag = "4")]
+    pub leaves: ::prost::alloc::vec::Vec<Presence>,
+    #[prost(uint32, tag = "5")]
+    pub unknown_from: u32,
+    #[prost(uint64, tag = "6")]
+    pub due_ms: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedJoin {
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<SessionRef>,
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedParty {
+    #[prost(message, optional, tag = "1")]
+    pub party: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "2")]
+    pub settings: ::core::option::Option<PartySettings>,
+    #[prost(uint32, tag = "3")]
+    pub max_size: u32,
+    /// Microseconds since 1970.
+    #[prost(sfixed64, tag = "4")]
+    pub created_at: i64,
+    #[prost(message, repeated, tag = "5")]
+    pub members: ::prost::alloc::vec::Vec<Member>,
+    #[prost(message, optional, tag = "6")]
+    pub leader: ::core::option::Option<Presence>,
+    #[prost(message, repeated, tag = "7")]
+    pub requests: ::prost::alloc::vec::Vec<Member>,
+    #[prost(uint64, tag = "8")]
+    pub membership: u64,
+    #[prost(bool, tag = "9")]
+    pub has_tickets: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedRoom {
+    #[prost(message, optional, tag = "1")]
+    pub id: ::core::option::Option<Id>,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, optional, tag = "3")]
+    pub template: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, tag = "4")]
+    pub path: ::prost::alloc::string::String,
+    #[prost(bool, tag = "5")]
+    pub hidden: bool,
+    #[prost(bool, tag = "6")]
+    pub owned: bool,
+    #[prost(bool, tag = "7")]
+    pub open: bool,
+    /// 32 bytes.
+    #[prost(bytes = "bytes", optional, tag = "8")]
+    pub password: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(uint32, tag = "9")]
+    pub capacity: u32,
+    #[prost(uint32, tag = "10")]
+    pub spectators_max: u32,
+    #[prost(message, repeated, tag = "11")]
+    pub held: ::prost::alloc::vec::Vec<CarriedSeat>,
+    #[prost(uint64, tag = "12")]
+    pub entries: u64,
+    /// Present, if empty too, where somebody owns it.
+    #[prost(message, optional, tag = "13")]
+    pub owner: ::core::option::Option<Id>,
+    /// The same.
+    #[prost(message, optional, tag = "14")]
+    pub creator: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "15")]
+    pub properties: ::core::option::Option<CarriedValues>,
+    #[prost(message, optional, tag = "16")]
+    pub variables: ::core::option::Option<CarriedValues>,
+    #[prost(message, repeated, tag = "17")]
+    pub attempts: ::prost::alloc::vec::Vec<CarriedAttempts>,
+    #[prost(message, repeated, tag = "18")]
+    pub barred: ::prost::alloc::vec::Vec<CarriedBar>,
+    #[prost(uint64, tag = "19")]
+    pub empty_ms: u64,
+    #[prost(uint64, optional, tag = "20")]
+    pub closes_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "21")]
+    pub ends_ms: ::core::option::Option<u64>,
+    #[prost(message, optional, tag = "22")]
+    pub desk: ::core::option::Option<CarriedLink>,
+    #[prost(uint64, optional, tag = "23")]
+    pub listed_ms: ::core::option::Option<u64>,
+    #[prost(uint64, tag = "24")]
+    pub members: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedSeat {
+    #[prost(message, optional, tag = "1")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(uint32, tag = "2")]
+    pub seat: u32,
+    #[prost(uint64, tag = "3")]
+    pub left_ms: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedValues {
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    #[prost(message, repeated, tag = "2")]
+    pub values: ::prost::alloc::vec::Vec<CarriedValue>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedValue {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub json: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "3")]
+    pub author: ::core::option::Option<Id>,
+    #[prost(bool, tag = "4")]
+    pub private: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedAttempts {
+    /// 16 bytes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub subject: ::prost::bytes::Bytes,
+    #[prost(uint32, tag = "2")]
+    pub count: u32,
+    #[prost(uint64, tag = "3")]
+    pub left_ms: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedBar {
+    #[prost(message, optional, tag = "1")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(uint64, tag = "2")]
+    pub left_ms: u64,
+}
+/// Between a room and the desk that sends players.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedLink {
+    #[prost(sint64, tag = "1")]
+    pub handled: i64,
+    #[prost(sint64, tag = "2")]
+    pub offset: i64,
+    #[prost(bool, tag = "3")]
+    pub open: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedMembers {
+    #[prost(message, optional, tag = "1")]
+    pub room: ::core::option::Option<Id>,
+    #[prost(message, repeated, tag = "2")]
+    pub members: ::prost::alloc::vec::Vec<CarriedMember>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedMember {
+    #[prost(message, optional, tag = "1")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(string, tag = "2")]
+    pub username: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "3")]
+    pub session_id: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "4")]
+    pub listener: ::core::option::Option<Listener>,
+    #[prost(uint32, optional, tag = "5")]
+    pub seat: ::core::option::Option<u32>,
+    #[prost(message, optional, tag = "6")]
+    pub variables: ::core::option::Option<CarriedValues>,
+    #[prost(uint64, tag = "7")]
+    pub order: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedDesk {
+    #[prost(string, tag = "1")]
+    pub template: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub opened: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub rooms: ::prost::alloc::vec::Vec<CarriedFilling>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedFilling {
+    #[prost(message, optional, tag = "1")]
+    pub report: ::core::option::Option<RoomReport>,
+    #[prost(uint32, tag = "2")]
+    pub size: u32,
+    #[prost(uint64, tag = "3")]
+    pub age: u64,
+    #[prost(sint64, tag = "4")]
+    pub sent: i64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedListing {
+    #[prost(uint32, tag = "1")]
+    pub next_slot: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub rooms: ::prost::alloc::vec::Vec<CarriedListed>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedListed {
+    #[prost(uint32, tag = "1")]
+    pub slot: u32,
+    #[prost(uint32, tag = "2")]
+    pub promised: u32,
+    #[prost(message, optional, tag = "3")]
+    pub summary: ::core::option::Option<RoomSummary>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedView {
+    #[prost(message, optional, tag = "1")]
+    pub view: ::core::option::Option<LobbyView>,
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    #[prost(bool, tag = "3")]
+    pub anew: bool,
+    #[prost(uint64, optional, tag = "4")]
+    pub due_ms: ::core::option::Option<u64>,
+    #[prost(uint64, tag = "5")]
+    pub next_ms: u64,
+    /// Ids of rooms.
+    #[prost(fixed64, repeated, tag = "6")]
+    pub changed: ::prost::alloc::vec::Vec<u64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedTicket {
+    #[prost(message, optional, tag = "1")]
+    pub ticket: ::core::option::Option<Ticket>,
+    #[prost(uint64, tag = "2")]
+    pub waited_ms: u64,
+    #[prost(uint64, tag = "3")]
+    pub first_pass: u64,
+    #[prost(uint32, tag = "4")]
+    pub widened: u32,
+    #[prost(bool, tag = "5")]
+    pub is_searching: bool,
+    #[prost(bool, tag = "6")]
+    pub was_cut: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedPool {
+    #[prost(uint64, tag = "1")]
+    pub passes: u64,
+    #[prost(uint64, tag = "2")]
+    pub next_ms: u64,
+    #[prost(uint64, optional, tag = "3")]
+    pub due_ms: ::core::option::Option<u64>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

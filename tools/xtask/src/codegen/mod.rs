@@ -19,7 +19,7 @@ use prost_types::FileDescriptorSet;
 /// The schema files, relative to [`PROTO_DIR`].
 const PROTO_FILES: [&str; 5] = ["api.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
 /// Rare or large variants of messages between nodes, which would make the frequent ones as large.
-const BOXED: [&str; 10] = [
+const BOXED: [&str; 14] = [
     "Message.what.reply",
     "Message.what.join",
     "Message.what.party",
@@ -30,6 +30,10 @@ const BOXED: [&str; 10] = [
     "Message.what.roster",
     "Across.what.seat",
     "Across.what.elsewhere",
+    "Carried.what.party",
+    "Carried.what.room",
+    "Carried.what.view",
+    "Carried.what.ticket",
 ];
 /// The package of what clients see: it has JSON too.
 const CLIENT_PACKAGE: &str = "nakama";

@@ -1,5 +1,6 @@
 //! What the matchmaker promises: rules one by one, and all of them against brute force over random pools.
 
+mod carry;
 mod explanations;
 mod properties;
 mod rules;

@@ -18,7 +18,7 @@ fn listed() -> Parties {
     parties
 }
 
-fn find(parties: &Parties, query: &str, open: Option<bool>, after: Option<Place>, limit: usize) -> Vec<Listed> {
+fn find(parties: &mut Parties, query: &str, open: Option<bool>, after: Option<Place>, limit: usize) -> Vec<Listed> {
     let query = Query::parse(query).expect("the query is good").into();
     parties.list(&ListQuery { query, open, after, limit }).parties
 }
@@ -30,42 +30,42 @@ fn ids(found: &[Listed]) -> Vec<u128> {
 #[test]
 fn listing() {
     let mut parties = listed();
-    let check = |parties: &Parties, query, open, expected: &[u128]| {
+    let check = |parties: &mut Parties, query, open, expected: &[u128]| {
         assert_eq!(ids(&find(parties, query, open, None, 10)), expected, "{query} {open:?}");
     };
-    check(&parties, "*", None, &[1, 2]);
-    check(&parties, "*", Some(false), &[2]);
-    check(&parties, "+label.mode:ranked", None, &[1]);
-    check(&parties, "+label.level:>=6", None, &[]);
-    check(&parties, "+open:F +max_size:2", None, &[2]);
-    check(&parties, "label.mode:ranked label.mode:fun^2", None, &[2, 1]);
+    check(&mut parties, "*", None, &[1, 2]);
+    check(&mut parties, "*", Some(false), &[2]);
+    check(&mut parties, "+label.mode:ranked", None, &[1]);
+    check(&mut parties, "+label.level:>=6", None, &[]);
+    check(&mut parties, "+open:F +max_size:2", None, &[2]);
+    check(&mut parties, "label.mode:ranked label.mode:fun^2", None, &[2, 1]);
     let update = |hidden, label| {
         let settings = Settings { open: false, hidden, label: Label::new(label).expect("the label is good") };
         Request::Update { by: session('a'), settings }
     };
     let [one, two, three] = [1, 2, 3].map(|id| PartyId(Uuid::from_u128(id)));
     parties.handle(one, update(false, r#"{"mode":"fun"}"#), &mut Vec::new()).expect("a leads");
-    check(&parties, "+label.mode:fun", None, &[1, 2]);
+    check(&mut parties, "+label.mode:fun", None, &[1, 2]);
     parties.handle(one, update(true, ""), &mut Vec::new()).expect("a leads");
     parties.handle(three, update(false, ""), &mut Vec::new()).expect("a leads");
-    check(&parties, "*", None, &[2, 3]);
+    check(&mut parties, "*", None, &[2, 3]);
     parties.handle(two, Request::Close(session('a')), &mut Vec::new()).expect("a leads");
     parties.handle(three, Request::Leave(session('a')), &mut Vec::new()).expect("a is a member");
-    check(&parties, "*", None, &[]);
+    check(&mut parties, "*", None, &[]);
 }
 
 #[test]
 fn listing_page_by_page() {
-    let parties = listed();
-    let first = find(&parties, "*", None, None, 1);
+    let mut parties = listed();
+    let first = find(&mut parties, "*", None, None, 1);
     assert_eq!(ids(&first), [1]);
     assert_eq!(
         (first[0].open, first[0].max_size, first[0].label.as_json()),
         (true, 1, r#"{"mode":"ranked","level":5}"#)
     );
-    let second = find(&parties, "*", None, Some(first[0].place), 1);
+    let second = find(&mut parties, "*", None, Some(first[0].place), 1);
     assert_eq!(ids(&second), [2]);
-    assert_eq!(ids(&find(&parties, "*", None, Some(second[0].place), 1)), [0; 0]);
+    assert_eq!(ids(&find(&mut parties, "*", None, Some(second[0].place), 1)), [0; 0]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_listing_looks_at_so_many_and_goes_on_from_there() {
     let second = parties.list(&asked(Some(first.until.expect("there is more"))));
     assert_eq!((ids(&second.parties), second.until), (vec![last], None));
     // What weighs is ordered among those that were looked at.
-    let weighed = find(&parties, "label.text:/nee.*/ max_size:2", None, None, 2);
+    let weighed = find(&mut parties, "label.text:/nee.*/ max_size:2", None, None, 2);
     assert_eq!(ids(&weighed), [1, 2]);
 }
 

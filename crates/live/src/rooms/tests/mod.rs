@@ -1,5 +1,6 @@
 //! Tests of rooms on one shard, and a small world of shards that they share.
 
+mod carry;
 mod herd;
 mod keeping;
 mod lobby;

@@ -1,0 +1,222 @@
+//! Two owners of the same are asked the same. One keeps what it knows; what the other knows is carried, now and then, as
+//! bytes to a place that knows nothing and has another clock. Nobody can tell them apart.
+
+mod scene;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_live::matchmaker::MatchmakerConfig;
+use muster_live::party;
+use muster_live::plane::{Carried, Message, Output, PlaneConfig, PlaneStats, Up};
+use muster_live::rooms::{self, LobbyDelta, RoomsConfig, Templates};
+use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
+use muster_live::{Encoding, Epoch, Millis, Partition, Place, Plane, Routes, StreamKey};
+
+use crate::random::Random;
+use crate::round_trip::{encode, one, shown};
+use scene::{Scene, templates};
+
+const SEEDS: u64 = 20;
+const STEPS: u64 = 700;
+const ME: Place = Place::new(1, 0);
+/// More than is ever sent: what waits for credit does not belong to any partition.
+const CREDITS: u32 = 1 << 30;
+
+/// Frames are words.
+struct Words;
+
+#[derive(Debug)]
+struct Text(String);
+
+impl Payload for Text {
+    fn write(&self, _encoding: Encoding, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+impl Encode for Words {
+    fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes {
+        let mut out = Vec::new();
+        payload.write(encoding, &mut out);
+        out.into()
+    }
+
+    fn presence_event(&self, event: &PresenceEvent<'_>, _encoding: Encoding) -> Option<Bytes> {
+        Some(shown(event).into())
+    }
+
+    fn party_event(&self, _party: &StreamKey, event: party::Event) -> SharedPayload {
+        Arc::new(Text(shown(&event)))
+    }
+
+    fn room_event(&self, _room: &StreamKey, event: rooms::Event) -> SharedPayload {
+        Arc::new(Text(shown(&event)))
+    }
+
+    fn lobby_event(&self, _view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
+        Arc::new(Text(shown(&delta)))
+    }
+
+    fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
+        shown(&seat).into()
+    }
+}
+
+/// What came of a step: of each stream for each place in order, since of different streams there is none.
+type Outcome = BTreeMap<(Place, Option<StreamKey>), Vec<String>>;
+
+/// An owner with a clock of its own.
+struct Owner {
+    plane: Plane,
+    /// Its clock, less that of the other.
+    ahead: i64,
+}
+
+impl Owner {
+    fn new(ahead: i64) -> Self {
+        let routes = Routes::of_cluster(&[(1, 2), (2, 1), (3, 1)], 4, |_| (ME, Epoch(1)));
+        Self { plane: Plane::new(ME, routes, config(), Rc::new(Words)), ahead }
+    }
+
+    fn clock(&self, now: Millis) -> Millis {
+        now.checked_add_signed(self.ahead).unwrap()
+    }
+
+    fn step(&mut self, now: Millis, step: impl FnOnce(&mut Plane, Millis, &mut Output)) -> Outcome {
+        let (now, mut out) = (self.clock(now), Output::default());
+        step(&mut self.plane, now, &mut out);
+        while self.plane.run_slice(&mut out) {}
+        outcome(out)
+    }
+
+    /// Takes everything out, as bytes and back.
+    fn carry_out(&mut self, now: Millis) -> Vec<(Partition, Vec<Carried>)> {
+        let now = self.clock(now);
+        let carried = [scene::partition(), Partition::of_name("matchmaker")].map(|partition| {
+            let parts = self.plane.carry_out(now, partition);
+            let carried = Up::Carried { partition, epoch: Epoch(1), parts, ends: true };
+            let arrived = one(&encode(&[(0, 0, Message::Up(carried))])).content.unwrap();
+            let Message::Up(Up::Carried { partition, parts, .. }) = arrived else { panic!("{arrived:?}") };
+            (partition, parts)
+        });
+        assert_eq!(kept(&self.plane.stats()), [0; 7]);
+        carried.into()
+    }
+
+    fn carry_in(&mut self, now: Millis, carried: Vec<(Partition, Vec<Carried>)>, random: &mut Random) {
+        let now = self.clock(now);
+        for (partition, mut parts) in carried {
+            while !parts.is_empty() {
+                let rest = parts.split_off(random.below(parts.len()) + 1);
+                self.plane.carry_in(now, partition, parts);
+                parts = rest;
+            }
+        }
+    }
+}
+
+fn config() -> PlaneConfig {
+    let matchmaker = MatchmakerConfig { interval_ms: 400, max_intervals: 3, ..MatchmakerConfig::default() };
+    let rooms = RoomsConfig {
+        templates: Templates::new(templates()),
+        reservation_ms: 900,
+        rooms_per_creator_max: 3,
+        ..RoomsConfig::default()
+    };
+    PlaneConfig {
+        merge_above: 4,
+        merge_ms: 300,
+        snapshot_max: 2,
+        matchmaker,
+        rooms: Arc::new(rooms),
+        up_credits: CREDITS,
+        down_credits: CREDITS,
+        ..PlaneConfig::default()
+    }
+}
+
+fn outcome(out: Output) -> Outcome {
+    let mut outcome = Outcome::new();
+    for (place, message) in out.sends {
+        let stream = match &message {
+            Message::Down(down) => down.stream().cloned(),
+            Message::Credit(..) => continue,
+            Message::Up(_) | Message::Dated(..) => None,
+        };
+        outcome.entry((place, stream)).or_default().push(shown(&message));
+    }
+    for found in out.matches {
+        let ids = |tickets: &[_]| tickets.iter().map(|ticket: &Box<_>| ticket_id(ticket)).collect::<Vec<_>>();
+        let found = format!("matched {:?}, dropped {:?}", ids(&found.tickets), ids(&found.dropped));
+        outcome.entry((ME, None)).or_default().push(found);
+    }
+    assert!(out.deliveries.is_empty() && out.replies.is_empty() && out.closes.is_empty());
+    outcome
+}
+
+fn ticket_id(ticket: &muster_live::matchmaker::Ticket<muster_live::Presence>) -> String {
+    ticket.id.0.to_string()
+}
+
+/// What kind of piece it is: news that are being told, and those that are collected, are two.
+fn kind(part: &Carried) -> String {
+    let is_telling = matches!(part, Carried::News(news) if news.is_telling);
+    let words: Vec<String> = shown(part).split(['(', ' ', '{']).take(2).map(str::to_owned).collect();
+    format!("{} {is_telling}", words.join(" "))
+}
+
+fn kept(stats: &PlaneStats) -> [usize; 7] {
+    let PlaneStats { streams, presences, parties, tickets, active_tickets, rooms, .. } = stats;
+    [*streams, *presences, *parties, *tickets, *active_tickets, rooms.rooms, rooms.views]
+}
+
+#[test]
+fn who_takes_over_does_what_the_former_owner_would_have_done() {
+    let scene = Scene::new();
+    let mut kinds = BTreeSet::new();
+    for seed in 0..SEEDS {
+        let random = &mut Random::new(seed);
+        let (mut now, mut plain, mut moved) = (1_000_000, Owner::new(0), Owner::new(-999_990));
+        for step in 0..STEPS {
+            // What becomes due at once runs in the same millisecond or, where something ran in that, in the next.
+            now += random.pick(&[1, 1, 1, 5, 40, 120]);
+            assert_same(seed, step, &mut plain, &mut moved, now, |plane, now, out| plane.turn(now, out));
+            let asked = random.next();
+            let at = now;
+            assert_same(seed, step, &mut plain, &mut moved, now, |plane, now, out| {
+                let (from, up) = scene.ask(step, at, &mut Random::new(asked));
+                plane.receive(now, from, Message::Up(up), out);
+            });
+            if random.below(12) == 0 {
+                let parts = moved.carry_out(now);
+                kinds.extend(parts.iter().flat_map(|(_, parts)| parts).map(kind));
+                if random.below(3) > 0 {
+                    // What it set timers for is no more.
+                    let after = moved.step(now + 10_000, |plane, now, out| plane.turn(now, out));
+                    assert_eq!(after, Outcome::new(), "seed {seed}, step {step}");
+                    let ahead = random.pick(&[-999_999, -900_000, 5_000_000]);
+                    moved = Owner::new(ahead);
+                }
+                moved.carry_in(now, parts, random);
+            }
+            assert_eq!(kept(&moved.plane.stats()), kept(&plain.plane.stats()), "seed {seed}, step {step}");
+        }
+    }
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
+}
+
+fn assert_same(
+    seed: u64,
+    step: u64,
+    plain: &mut Owner,
+    moved: &mut Owner,
+    now: Millis,
+    act: impl Fn(&mut Plane, Millis, &mut Output),
+) {
+    let expected = plain.step(now, &act);
+    let found = moved.step(now, &act);
+    assert_eq!(found, expected, "seed {seed}, step {step}");
+}
