@@ -4,6 +4,7 @@
 //! Times are milliseconds that are left, since every node has a clock of its own. What comes in pieces is put in piece by
 //! piece in order; nothing of it is due before the last piece.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::owner::{Stream, Streams};
@@ -105,15 +106,30 @@ impl Plane {
     ///
     /// Messages for the partition that wait here, for a free way down say, are not among it.
     pub fn carry_out(&mut self, now: Millis, partition: Partition) -> Vec<Carried> {
-        let mut parts = self.streams.carry_out(now, partition);
-        let is_party = |party: crate::party::PartyId| StreamKey::about(mode::PARTY, party.0).partition() == partition;
-        parts.extend(self.parties.carry_out(is_party).into_iter().map(|party| Carried::Party(Box::new(party))));
-        let rooms = self.rooms.carry_out(now, |owner| owner.partition() == partition);
+        self.carry_out_all(now, &BTreeSet::from([partition])).remove(&partition).unwrap_or_default()
+    }
+
+    /// The same with several partitions at once, which costs hardly more than one. Those of which there is nothing are
+    /// left out.
+    pub fn carry_out_all(
+        &mut self,
+        now: Millis,
+        partitions: &BTreeSet<Partition>,
+    ) -> BTreeMap<Partition, Vec<Carried>> {
+        let is_one = |partition: Partition| partitions.contains(&partition);
+        let mut parts = self.streams.carry_out(now, is_one);
+        let parties = self.parties.carry_out(|party| is_one(StreamKey::about(mode::PARTY, party.0).partition()));
+        parts.extend(parties.into_iter().map(|party| Carried::Party(Box::new(party))));
+        let rooms = self.rooms.carry_out(now, |owner| is_one(owner.partition()));
         parts.extend(rooms.into_iter().map(Carried::Rooms));
-        if partition == POOL.partition() {
+        if is_one(POOL.partition()) {
             self.carry_out_pool(now, &mut parts);
         }
-        parts
+        let mut of_partitions: BTreeMap<Partition, Vec<Carried>> = BTreeMap::new();
+        for part in parts {
+            of_partitions.entry(part.partition()).or_default().push(part);
+        }
+        of_partitions
     }
 
     /// Goes on with what another place knew of a partition, or a part of that. Nobody is told. What is of another
@@ -157,8 +173,8 @@ impl Plane {
 }
 
 impl Streams {
-    fn carry_out(&mut self, now: Millis, partition: Partition) -> Vec<Carried> {
-        let mut keys: Vec<StreamKey> = self.map.keys().filter(|key| key.partition() == partition).cloned().collect();
+    fn carry_out(&mut self, now: Millis, is_one: impl Fn(Partition) -> bool) -> Vec<Carried> {
+        let mut keys: Vec<StreamKey> = self.map.keys().filter(|key| is_one(key.partition())).cloned().collect();
         // Matches in the order in which they are listed, the others in one that another run has too.
         keys.sort_by_cached_key(|key| (self.matches.get_index_of(key).unwrap_or(usize::MAX), key.clone()));
         let mut parts = Vec::new();

@@ -95,15 +95,16 @@ impl Owner {
     /// Takes everything out, as bytes and back.
     fn carry_out(&mut self, now: Millis) -> Vec<(Partition, Vec<Carried>)> {
         let now = self.clock(now);
-        let carried = [scene::partition(), Partition::of_name("matchmaker")].map(|partition| {
-            let parts = self.plane.carry_out(now, partition);
+        let partitions = BTreeSet::from([scene::partition(), Partition::of_name("matchmaker")]);
+        let carried = self.plane.carry_out_all(now, &partitions).into_iter().map(|(partition, parts)| {
             let carried = Up::Carried { partition, epoch: Epoch(1), parts, ends: true };
             let arrived = one(&encode(&[(0, 0, Message::Up(carried))])).content.unwrap();
             let Message::Up(Up::Carried { partition, parts, .. }) = arrived else { panic!("{arrived:?}") };
             (partition, parts)
         });
+        let carried = carried.collect();
         assert_eq!(kept(&self.plane.stats()), [0; 7]);
-        carried.into()
+        carried
     }
 
     fn carry_in(&mut self, now: Millis, carried: Vec<(Partition, Vec<Carried>)>, random: &mut Random) {
