@@ -20,8 +20,11 @@ use crate::session::Millis;
 /// Rooms of a desk, or changed rooms of a view, in one piece.
 pub(super) const PIECE_ROOMS_MAX: usize = 1_000;
 
-/// Members of a room, or rooms of the directory, in one piece: each may have kilobytes of variables.
+/// Members of a room in one piece: each may have four kilobytes of variables.
 pub(super) const PIECE_MEMBERS_MAX: usize = 100;
+
+/// Rooms of the directory in one piece: each may have more than thirty kilobytes of properties and variables.
+pub(super) const PIECE_LISTED_MAX: usize = 25;
 
 /// A piece of what an owner of rooms knows.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use muster_domain::query::{Candidates, Document, Index, Query};
 use muster_domain::{Error, ErrorKind, Result};
 
-use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_MEMBERS_MAX};
+use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_LISTED_MAX};
 use super::effect::{Effect, LobbyDelta, Page};
 use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
 use super::lobby::{Due, Lobby};
@@ -70,7 +70,7 @@ impl Directory {
         rooms.sort_unstable_by_key(|listed| listed.slot);
         let next_slot = self.next_slot;
         let piece = |rooms: &[CarriedListed]| CarriedListing { next_slot, rooms: rooms.to_vec() };
-        let mut pieces: Vec<CarriedListing> = rooms.chunks(PIECE_MEMBERS_MAX).map(piece).collect();
+        let mut pieces: Vec<CarriedListing> = rooms.chunks(PIECE_LISTED_MAX).map(piece).collect();
         // Of rooms that are gone there may be pages.
         pieces.extend((rooms.is_empty() && next_slot > 0).then(|| piece(&[])));
         pieces.into_iter()
