@@ -12,7 +12,7 @@ use muster_live::plane::{
     JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
 };
 use muster_live::{
-    CloseReason, Delivery, Millis, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
+    CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
     stream::SharedPayload,
 };
 use tokio::sync::oneshot;
@@ -29,6 +29,8 @@ pub trait Rim {
     fn close(&self, session: SessionKey, reason: CloseReason);
     /// Sends a message to another place.
     fn send(&self, to: Place, message: Message);
+    /// Says that this place has handed these partitions over to their next owners.
+    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>);
     /// Says when the plane wants to be turned, whether it has long work to go on with, and whether sockets should not be
     /// read because what they send would have to wait.
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
@@ -93,6 +95,9 @@ impl Live {
         drop(plane);
         self.carry_out(&mut output);
         let matches = std::mem::take(&mut output.matches);
+        if !output.handed_over.is_empty() {
+            self.rim.handed_over(std::mem::take(&mut output.handed_over));
+        }
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
         // Telling is steps of its own.

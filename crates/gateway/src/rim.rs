@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_api::live::Rim;
 use muster_live::plane::Message;
-use muster_live::{CloseReason, Delivery, Millis, NodeNumber, Place, Routes, SessionKey, ShardIndex};
+use muster_live::{CloseReason, Delivery, Epoch, Millis, NodeNumber, Partition, Place, Routes, SessionKey, ShardIndex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -37,6 +37,14 @@ pub struct FarBatch {
     pub messages: Vec<(ShardIndex, Message)>,
 }
 
+/// What a shard tells its node's part of the cluster.
+pub enum Outward {
+    /// For another node.
+    Batch(FarBatch),
+    /// Partitions that it has handed over, and since when they are others'.
+    HandedOver(Vec<(Partition, Epoch)>),
+}
+
 /// The ends of the lanes that one shard holds.
 pub struct LaneEnds {
     /// Which shard.
@@ -46,7 +54,7 @@ pub struct LaneEnds {
     /// To each shard of this node, itself included, where it is not used.
     pub senders: LaneSenders,
     /// To other nodes, where there may be some.
-    pub far: Option<mpsc::UnboundedSender<FarBatch>>,
+    pub far: Option<mpsc::UnboundedSender<Outward>>,
     /// From all others.
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
@@ -65,7 +73,7 @@ pub fn lanes_of(
     node: NodeNumber,
     routes: &Routes,
     shards: ShardIndex,
-    far: Option<mpsc::UnboundedSender<FarBatch>>,
+    far: Option<mpsc::UnboundedSender<Outward>>,
 ) -> (Vec<LaneEnds>, LaneSenders) {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::unbounded_channel()).unzip();
     let ends = receivers.into_iter().zip(0..).map(|(receiver, shard)| LaneEnds {
@@ -89,7 +97,7 @@ pub struct ShardRim {
     shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     me: Place,
     senders: LaneSenders,
-    far: Option<mpsc::UnboundedSender<FarBatch>>,
+    far: Option<mpsc::UnboundedSender<Outward>>,
     /// What is to be sent, by shard of this node.
     collected: RefCell<Vec<Vec<Message>>>,
     /// What is to be sent to other nodes.
@@ -105,7 +113,7 @@ impl ShardRim {
     pub fn new(
         me: Place,
         senders: LaneSenders,
-        far: Option<mpsc::UnboundedSender<FarBatch>>,
+        far: Option<mpsc::UnboundedSender<Outward>>,
         shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     ) -> Self {
         let collected = RefCell::new(senders.iter().map(|_| Vec::new()).collect());
@@ -157,7 +165,7 @@ impl ShardRim {
         }
         if let Some(far) = &self.far {
             for (to, messages) in std::mem::take(&mut *self.collected_far.borrow_mut()) {
-                let _ = far.send(FarBatch { from: self.me, to, messages });
+                let _ = far.send(Outward::Batch(FarBatch { from: self.me, to, messages }));
             }
         }
     }
@@ -219,6 +227,12 @@ impl Rim for ShardRim {
             self.changed.notify_one();
         }
         messages.push(message);
+    }
+
+    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
+        if let Some(far) = &self.far {
+            let _ = far.send(Outward::HandedOver(partitions));
+        }
     }
 
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool) {

@@ -3,6 +3,7 @@
 //! Whatever has one owner belongs to a partition by its name, and a partition to a place. On a node of its own the places
 //! are the shards, and nothing ever moves. Among several nodes a partition's owner changes, and with it its epoch.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -125,12 +126,36 @@ impl Hash {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
+/// A partition on its way from one living owner to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Which.
+    pub partition: Partition,
+    /// The next owner.
+    pub to: Place,
+    /// Since when that owns it, as soon as it has it.
+    pub epoch: Epoch,
+}
+
+/// Who had a partition that is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// The owner that hands it over.
+    pub owner: Place,
+    /// Since when that owned it.
+    pub epoch: Epoch,
+}
+
 /// Which place owns each partition and since when, and which places there are.
+///
+/// A partition on its way counts as the next owner's: everything further is told to that.
 #[derive(Clone, Debug)]
 pub struct Routes {
     owners: Arc<[Place]>,
     /// By partition; `None` on a node of its own.
     epochs: Option<Arc<[Epoch]>>,
+    /// Who hands over what is on its way.
+    formers: Arc<BTreeMap<Partition, Former>>,
     places: Arc<[Place]>,
     /// No node has had this number or a higher one.
     next_node: NodeNumber,
@@ -141,7 +166,7 @@ impl Routes {
     pub fn alone(shards: ShardIndex) -> Self {
         let places: Arc<[Place]> = (0..shards.max(1)).map(Place::from).collect();
         let owners = Partition::all().map(|partition| places[usize::from(partition.0) % places.len()]).collect();
-        Self { owners, epochs: None, places, next_node: 1 }
+        Self { owners, epochs: None, formers: Arc::default(), places, next_node: 1 }
     }
 
     /// Of a node that joins a cluster, until it is told who is there: whatever comes to it waits for that.
@@ -163,17 +188,53 @@ impl Routes {
         let mut places: Vec<Place> = nodes.iter().flat_map(shards).collect();
         places.sort_unstable();
         let (owners, epochs): (Vec<Place>, Vec<Epoch>) = Partition::all().map(owned).unzip();
-        Self { owners: owners.into(), epochs: Some(epochs.into()), places: places.into(), next_node }
+        let (owners, epochs) = (owners.into(), Some(epochs.into()));
+        Self { owners, epochs, formers: Arc::default(), places: places.into(), next_node }
     }
 
-    /// The owner of a partition.
+    /// The same with partitions on their way.
+    #[must_use]
+    pub fn with_moves(mut self, moves: impl IntoIterator<Item = Move>) -> Self {
+        let mut formers = BTreeMap::clone(&self.formers);
+        for Move { partition, to, epoch } in moves {
+            formers.insert(partition, Former { owner: self.owner(partition), epoch: self.epoch(partition) });
+            self.set(partition, to, epoch);
+        }
+        self.formers = Arc::new(formers);
+        self
+    }
+
+    /// The same before these partitions were on their way, if they are.
+    #[must_use]
+    pub fn before_moves(&self, is_one: impl Fn(Partition) -> bool) -> Self {
+        let mut before = self.clone();
+        for (partition, Former { owner, epoch }) in self.formers.iter().filter(|(partition, _)| is_one(**partition)) {
+            before.set(*partition, *owner, *epoch);
+            Arc::make_mut(&mut before.formers).remove(partition);
+        }
+        before
+    }
+
+    fn set(&mut self, partition: Partition, owner: Place, epoch: Epoch) {
+        Arc::make_mut(&mut self.owners)[usize::from(partition.0)] = owner;
+        if let Some(epochs) = &mut self.epochs {
+            Arc::make_mut(epochs)[usize::from(partition.0)] = epoch;
+        }
+    }
+
+    /// The owner of a partition, or who will be it when it has been handed over.
     pub fn owner(&self, partition: Partition) -> Place {
         self.owners[usize::from(partition.0)]
     }
 
-    /// Since when a partition has its owner; the least epoch on a node of its own.
+    /// Since when a partition has that owner; the least epoch on a node of its own.
     pub fn epoch(&self, partition: Partition) -> Epoch {
         self.epochs.as_ref().map_or(Epoch::default(), |epochs| epochs[usize::from(partition.0)])
+    }
+
+    /// Who hands a partition over, if it is on its way.
+    pub fn former(&self, partition: Partition) -> Option<Former> {
+        self.formers.get(&partition).copied()
     }
 
     /// All places, in order.

@@ -22,7 +22,7 @@ use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
 use muster_live::plane::Message;
-use muster_live::{CloseReason, Delivery, Millis, Place, Plane, PlaneConfig, Routes, SessionKey};
+use muster_live::{CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, PlaneConfig, Routes, SessionKey};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
 use serde_json::Value;
@@ -138,6 +138,10 @@ impl Rim for TestRim {
 
     fn send(&self, to: Place, message: Message) {
         panic!("there is one shard: {message:?} for {to:?}");
+    }
+
+    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
+        panic!("there is one place: {partitions:?}");
     }
 
     fn settle(&self, _next_due: Option<Millis>, _is_busy: bool, _is_congested: bool) {}

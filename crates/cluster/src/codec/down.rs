@@ -41,13 +41,16 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
             joins: list_to_wire(joins),
             leaves: list_to_wire(leaves),
         })),
-        Down::Roster { stream, presences, begins, ends, is_anew } => What::Roster(Box::new(node::Roster {
+        Down::Roster { stream, presences, begins, ends, is_anew, is_last } => What::Roster(Box::new(node::Roster {
             stream: Some(stream.to_wire()),
             presences: list_to_wire(presences),
             begins: *begins,
             ends: *ends,
             is_anew: *is_anew,
+            is_last: *is_last,
         })),
+        Down::HandedOver { partitions } => What::HandedOver(node::Fence { partitions: list_to_wire(partitions) }),
+        Down::Taken { partitions } => What::Taken(node::Fence { partitions: list_to_wire(partitions) }),
         Down::Misdirected { request } => return (Some(*request), What::Misdirected(node::Empty {})),
         Down::Push { session, payload, delivery } => {
             let payload = Some(writer.shared_payload(payload));
@@ -97,7 +100,10 @@ pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &mut Blobs) -> 
             begins: roster.begins,
             ends: roster.ends,
             is_anew: roster.is_anew,
+            is_last: roster.is_last,
         },
+        What::HandedOver(over) => Down::HandedOver { partitions: list_from_wire(over.partitions)? },
+        What::Taken(taken) => Down::Taken { partitions: list_from_wire(taken.partitions)? },
         What::Misdirected(node::Empty {}) => Down::Misdirected { request: required(answers, "message.answers")? },
         What::Push(push) => Down::Push {
             session: SessionKey::from_number(push.session),

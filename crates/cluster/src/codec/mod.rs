@@ -234,7 +234,8 @@ fn content(
         | What::Matches(_)
         | What::Rebuild(_)
         | What::Carried(_)
-        | What::Fence(_) => {
+        | What::Fence(_)
+        | What::Passed(_) => {
             let up = up::from_wire(what, request, blobs)?;
             Ok(match epoch {
                 Some(epoch) => Message::Dated(epoch, up),
@@ -250,6 +251,8 @@ fn content(
         | What::Push(_)
         | What::Roster(_)
         | What::Misdirected(_)
+        | What::HandedOver(_)
+        | What::Taken(_)
         | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
     }
 }

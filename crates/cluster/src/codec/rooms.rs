@@ -141,6 +141,9 @@ fn across_to_wire(across: &Across) -> across::What {
             What::Filling(node::RoomFilling { size: *size, report: Some(report_to_wire(*room, *report)) })
         }
         Across::Closed(room) => What::Closed(present_id(*room)),
+        Across::Forgotten(partitions) => What::Forgotten(node::Partitions {
+            partitions: partitions.iter().map(|partition| partition.number().into()).collect(),
+        }),
         Across::Listing(rooms) => {
             let listed = rooms.iter().map(|(room, summary)| node::RoomListed {
                 room: id_to_wire(*room),
@@ -168,6 +171,10 @@ fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<
             Across::Filling { room, size: filling.size, report }
         }
         What::Closed(room) => Across::Closed(id_from_wire(Some(room))),
+        What::Forgotten(forgotten) => {
+            let each = |number| super::up::partition(number, "forgotten.partitions");
+            Across::Forgotten(forgotten.partitions.into_iter().map(each).collect::<Result<_>>()?)
+        }
         What::Listing(listing) => {
             let listed = |wire: node::RoomListed| Ok((id_from_wire(wire.room), maybe(wire.summary)?.map(Arc::new)));
             Across::Listing(listing.rooms.into_iter().map(listed).collect::<Result<_>>()?)

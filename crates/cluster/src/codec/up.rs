@@ -54,6 +54,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             ends: *ends,
         }),
         Up::Fence { partitions } => What::Fence(node::Fence { partitions: list_to_wire(partitions) }),
+        Up::Passed { partitions } => What::Passed(node::Fence { partitions: list_to_wire(partitions) }),
     }
 }
 
@@ -110,11 +111,12 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             ends: carried.ends,
         },
         What::Fence(fence) => Up::Fence { partitions: list_from_wire(fence.partitions)? },
+        What::Passed(passed) => Up::Passed { partitions: list_from_wire(passed.partitions)? },
         _ => return Err(CodecError::Missing("message.what")),
     })
 }
 
-fn partition(number: u32, field: &'static str) -> Result<Partition> {
+pub(super) fn partition(number: u32, field: &'static str) -> Result<Partition> {
     Partition::new(narrow(number, field)?).ok_or_else(|| wrong(field, "there is no such partition"))
 }
 

@@ -15,7 +15,7 @@ use super::compatibility::Compatibility;
 use crate::NodeNumber;
 use crate::bus::Address;
 use crate::registry::Revision;
-use muster_live::place::{Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
+use muster_live::place::{self, Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
 
 /// What a node is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -206,10 +206,15 @@ impl View {
     /// What planes are to know of it.
     pub fn routes(&self) -> Routes {
         let nodes: Vec<(NodeNumber, ShardIndex)> = self.nodes.iter().map(|node| (node.number, node.shards)).collect();
+        let moves = self.holdings().filter_map(|(partition, holding)| {
+            let Move { to, epoch } = holding.moving?;
+            Some(place::Move { partition, to, epoch })
+        });
         Routes::of_cluster(&nodes, self.next_number, |partition| {
             let holding = self.holding(partition);
             (holding.owner.unwrap_or(Place::NONE), holding.epoch)
         })
+        .with_moves(moves)
     }
 
     /// As it stands in the registry.

@@ -131,10 +131,13 @@ every!(Up, random,
         parts: any(random),
         ends: any(random),
     },
-    Up::Fence { .. } => Up::Fence {
-        partitions: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
-    },
+    Up::Fence { .. } => Up::Fence { partitions: partitions(random) },
+    Up::Passed { .. } => Up::Passed { partitions: partitions(random) },
 );
+fn partitions(random: &mut Random) -> Vec<(Partition, Epoch)> {
+    (0..random.below(4)).map(|_| (any(random), any(random))).collect()
+}
+
 every!(Condition, random,
     Condition::Any => Condition::Any,
     Condition::Occupied => Condition::Occupied,
@@ -175,7 +178,10 @@ every!(Down, random,
         begins: any(random),
         ends: any(random),
         is_anew: any(random),
+        is_last: any(random),
     },
+    Down::HandedOver { .. } => Down::HandedOver { partitions: partitions(random) },
+    Down::Taken { .. } => Down::Taken { partitions: partitions(random) },
     Down::Misdirected { .. } => Down::Misdirected { request: random.next() },
     Down::Push { .. } => Down::Push { session: any(random), payload: any(random), delivery: any(random) },
     Down::Close { .. } => Down::Close { session: any(random), payload: any(random), reason: any(random) },

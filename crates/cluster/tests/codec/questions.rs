@@ -129,6 +129,7 @@ every!(Across, random,
     Across::Report(..) => Across::Report(any(random), any(random)),
     Across::Filling { .. } => Across::Filling { room: any(random), size: any(random), report: any(random) },
     Across::Closed(_) => Across::Closed(any(random)),
+    Across::Forgotten(_) => Across::Forgotten(any(random)),
     Across::Listing(_) => Across::Listing((0..random.below(4)).map(|_| (any(random), maybe_shared(random))).collect()),
 );
 every!(Owner, random,

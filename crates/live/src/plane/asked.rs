@@ -112,6 +112,17 @@ impl Local {
         }
     }
 
+    /// A session that hears a stream goes on to, whatever is undone of what was begun before.
+    pub(super) fn keep_hearing(&mut self, key: SessionKey, stream: &StreamKey) {
+        let session = self.sessions.get(key);
+        let hearing = session.and_then(|session| session.streams.iter().find(|on| on.stream == *stream)?.hearing);
+        let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
+        let begun = open.filter_map(|question| question.beginning.as_mut());
+        for Beginning { before, .. } in begun.filter(|begun| begun.key == key && begun.stream == *stream) {
+            before.hearing = before.hearing.or(hearing);
+        }
+    }
+
     /// An answer comes. Says whether anybody still waits for it.
     pub(super) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
         let Some(asked) = &mut self.asked else { return true };

@@ -323,6 +323,8 @@ impl Local {
                     out.replies.push((request, reply));
                 }
             }
+            // The plane's.
+            Down::HandedOver { .. } | Down::Taken { .. } => {}
             Down::Misdirected { request } => self.give_up_one(request, out),
             Down::Refused { stream, session, serial, request, refusal } => {
                 self.forget_refused(session, &stream, serial);
@@ -343,13 +345,15 @@ impl Local {
                 self.rosters.change(&stream, &joins, &leaves);
                 self.fan_out(&stream, frames, LocalAudience::All, Delivery::Reliable, out);
             }
-            Down::Roster { stream, presences, begins, ends, is_anew } => {
+            Down::Roster { stream, presences, begins, ends, is_anew, is_last } => {
                 if let Some(before) = self.take_roster(&stream, presences, begins, ends)
                     && is_anew
                 {
                     self.tell_difference(&stream, &before, out);
                 }
-                self.keep_roster(&stream);
+                if !is_last {
+                    self.keep_roster(&stream);
+                }
             }
             Down::Push { session, payload, delivery } => {
                 if let Some(known) = self.sessions.get(session) {

@@ -154,6 +154,12 @@ pub enum Up {
         /// Which partitions.
         partitions: Vec<(Partition, Epoch)>,
     },
+    /// To the former owner of partitions that are on their way to others, since these epochs: nothing more comes to it
+    /// about them from this place.
+    Passed {
+        /// Which partitions.
+        partitions: Vec<(Partition, Epoch)>,
+    },
     /// The relayed matches of this owner.
     Matches {
         /// Who asks.
@@ -180,8 +186,9 @@ impl Up {
             | Self::Unlisten { .. }
             | Self::Publish(_)
             | Self::Rebuild { .. }
-            | Self::Carried { .. }
-            | Self::Fence { .. } => None,
+            | Self::Fence { .. }
+            | Self::Passed { .. }
+            | Self::Carried { .. } => None,
         }
     }
 
@@ -208,8 +215,9 @@ impl Up {
             Self::Parties { .. }
             | Self::Count { .. }
             | Self::Rebuild { .. }
-            | Self::Carried { .. }
             | Self::Fence { .. }
+            | Self::Passed { .. }
+            | Self::Carried { .. }
             | Self::Matches { .. } => None,
         }
     }
@@ -361,6 +369,18 @@ pub enum Down {
         ends: bool,
         /// The owner is new: sessions are told what is not as they know it.
         is_anew: bool,
+        /// The owner has lost the stream: this is kept for what the next one says, even if that is on the same node.
+        is_last: bool,
+    },
+    /// From the former owner of partitions that have others since these epochs: it has nothing more to say of them.
+    HandedOver {
+        /// Which partitions.
+        partitions: Vec<(Partition, Epoch)>,
+    },
+    /// To the former owner of partitions: the next one has all that there was.
+    Taken {
+        /// Which partitions, and since when they are its own.
+        partitions: Vec<(Partition, Epoch)>,
     },
     /// What was asked was not for this owner, or not any more.
     Misdirected {
@@ -397,7 +417,12 @@ impl Down {
             | Self::Fanout { stream, .. }
             | Self::Event { stream, .. }
             | Self::Roster { stream, .. } => Some(stream),
-            Self::Reply(..) | Self::Push { .. } | Self::Close { .. } | Self::Misdirected { .. } => None,
+            Self::Reply(..)
+            | Self::Push { .. }
+            | Self::Close { .. }
+            | Self::HandedOver { .. }
+            | Self::Taken { .. }
+            | Self::Misdirected { .. } => None,
         }
     }
 }

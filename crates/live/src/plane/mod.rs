@@ -6,10 +6,10 @@
 mod asked;
 mod broadcast;
 mod carry;
+mod handover;
 mod lanes;
 mod local;
 mod message;
-mod offer;
 mod options;
 mod output;
 mod owner;
@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 pub use broadcast::SLICE_DELIVERIES;
 pub use carry::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
+use handover::Handovers;
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 use local::{Coming, Forgotten, Local, Session};
 pub use message::{
@@ -72,6 +73,9 @@ pub struct Plane {
     early: BTreeMap<Place, VecDeque<Message>>,
     /// Partitions that it owns since a short while.
     rebuilding: BTreeMap<Partition, Rebuilding>,
+    /// Those among them that just became complete.
+    rebuilt: Vec<Partition>,
+    handovers: Handovers,
     /// Messages that were for another owner.
     misdirected: u64,
     next_request: u64,
@@ -96,6 +100,8 @@ impl Plane {
             held: VecDeque::new(),
             early: BTreeMap::new(),
             rebuilding: BTreeMap::new(),
+            rebuilt: Vec::new(),
+            handovers: Handovers::default(),
             misdirected: 0,
             next_request: 0,
             is_island: false,
@@ -216,6 +222,9 @@ impl Plane {
             let owner = self.local.routes.owner(stream.partition());
             self.send_up(now, owner, Up::Listen { stream: stream.clone(), listener, request: None }, out);
         }
+        if self.is_on(key, &stream) {
+            self.local.keep_hearing(key, &stream);
+        }
         let forgotten = self.local.forget_presence(key, &stream);
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, out))
     }
@@ -297,21 +306,29 @@ impl Plane {
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Dated(epoch, up) => self.receive_dated(now, from, epoch, up, out),
+            Message::Down(Down::HandedOver { partitions }) => self.hear_over(now, from, &partitions, out),
+            Message::Down(Down::Taken { partitions }) => out.handed_over.extend(partitions),
             Message::Down(down) => {
-                let has_credit = lanes::Traffic::needs_credit(&down);
-                if self.is_by_owner(from, &down) {
-                    self.local.receive(down, out);
+                if let Some(down) = self.keep_for_later(from, down) {
+                    self.receive_down(now, from, down, out);
                 }
-                if has_credit {
-                    self.local.lanes.worked_off(from, LaneKind::Down, out);
-                }
-                self.leave_others(now, out);
             }
             Message::Credit(kind, count) => {
                 self.local.lanes.credit(from, kind, count, out);
                 self.release_held(now, out);
             }
         }
+    }
+
+    fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Output) {
+        let has_credit = lanes::Traffic::needs_credit(&down);
+        if self.is_by_owner(from, &down) {
+            self.local.receive(down, out);
+        }
+        if has_credit {
+            self.local.lanes.worked_off(from, LaneKind::Down, out);
+        }
+        self.leave_others(now, out);
     }
 
     /// When the plane wants to be turned next, if nothing happens before.
@@ -425,10 +442,16 @@ impl Plane {
         {
             self.own(now, from, up, out);
         }
+        self.hand_over(now, out);
     }
 
-    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
+    fn own(&mut self, now: Millis, from: Place, mut up: Up, out: &mut Output) {
         let has_credit = from != self.local.me && lanes::Traffic::needs_credit(&up);
+        if let Up::Rooms(ask) = &mut up
+            && !self.drop_old_reports(from, ask)
+        {
+            return;
+        }
         let mut owning = self.owning(now, out);
         match up {
             Up::Join(join) => owning.join(*join),
@@ -448,6 +471,7 @@ impl Plane {
             }
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
+            Up::Passed { partitions } => self.passed(now, from, &partitions, out),
             // Of a change that is over.
             Up::Rebuild { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
         }

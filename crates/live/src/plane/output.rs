@@ -6,7 +6,7 @@ use super::message::{Message, Reply};
 use super::pool::Matched;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
-use crate::place::Place;
+use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
 
 /// The effects of a step, to be carried out in this order: which questions were answered, what sessions are sent, which
@@ -24,6 +24,8 @@ pub struct Output {
     pub sends: Vec<(Place, Message)>,
     /// What the matchmaker matched: its players are to be told.
     pub matches: Vec<Matched>,
+    /// Partitions that this place has handed over, and since when they are others'.
+    pub handed_over: Vec<(Partition, Epoch)>,
 }
 
 impl Output {
@@ -34,5 +36,6 @@ impl Output {
             && self.sends.is_empty()
             && self.replies.is_empty()
             && self.matches.is_empty()
+            && self.handed_over.is_empty()
     }
 }

@@ -11,7 +11,7 @@ use super::message::{
 };
 use super::output::Output;
 use super::presences::{Here, Presences};
-use super::rebuild::Rebuilding;
+use super::rebuild::{Cause, Rebuilding};
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
@@ -203,7 +203,7 @@ impl Owning<'_> {
         let stream = self.streams.map.entry(key.clone()).or_default();
         let is_first = stream.count_listener(place, listener.encoding);
         if is_first && place.node() != self.local.me.node() {
-            self.send_roster(key, place, false);
+            self.send_roster(key, place, Cause::Begins);
         }
     }
 
@@ -372,9 +372,10 @@ impl Streams {
         self.map.get_mut(key).is_some_and(|stream| stream.presences.set_status(session, status))
     }
 
-    /// Nothing on any stream is told to these places any more. Answers the streams with which they had to do.
-    pub(super) fn deafen(&mut self, places: &[Place]) -> Vec<StreamKey> {
-        let concerned = self.map.iter_mut().filter_map(|(key, stream)| stream.deafen(places).then(|| key.clone()));
+    /// Nothing on any stream is told to these places any more. Answers the streams of these with which they had to do.
+    pub(super) fn deafen(&mut self, places: &[Place], is_one: impl Fn(&StreamKey) -> bool) -> Vec<StreamKey> {
+        let streams = self.map.iter_mut().filter(|(key, _)| is_one(key));
+        let concerned = streams.filter_map(|(key, stream)| stream.deafen(places).then(|| key.clone()));
         concerned.collect()
     }
 

@@ -110,14 +110,15 @@ impl Pool {
 }
 
 impl Pool {
-    /// Whether nobody waits.
-    pub(super) fn is_idle(&self) -> bool {
-        self.matchmaker.is_empty() && !self.is_passing
-    }
-
     /// Another owns the pool, or does so anew: nobody waits here.
     pub(super) fn clear(&mut self, config: crate::matchmaker::MatchmakerConfig) {
         *self = Self::new(config);
+    }
+
+    /// Places of those who wait that are none any more.
+    pub(super) fn absent(&self, is_absent: impl Fn(Place) -> bool) -> Vec<Place> {
+        let places = self.matchmaker.members().map(|member| member.presence.session.place);
+        places.filter(|place| is_absent(*place)).collect()
     }
 
     /// The sessions of these places are gone: whatever ticket they are in goes.

@@ -8,26 +8,41 @@ use std::sync::Arc;
 use super::local::Local;
 use super::message::{Down, Frames, Listener, LocalAudience, Standing, Up};
 use super::output::Output;
-use super::owner::{Owning, Streams};
+use super::owner::{Owning, Stream, Streams};
 use super::pool::POOL;
 use super::{LaneKind, Message, Plane, lanes};
 use crate::outbox::Delivery;
 use crate::party;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
-use crate::rooms::{self, CloseCause, Owner, ViewKey};
+use crate::rooms::{self, Across, CloseCause, Owner, ToOwner, ViewKey};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
 /// Sessions and streams, or presences, in one message.
 const PART_MAX: usize = 1_000;
 
+/// Why a place is told who is on a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It begins to hear the stream, or to hear it from this owner.
+    Begins,
+    /// The owner has rebuilt the stream.
+    NewOwner,
+    /// The owner does not know the stream any more.
+    LostHere,
+}
+
 /// A partition that this place owns and does not know all of yet.
 pub(super) struct Rebuilding {
     pub epoch: Epoch,
+    /// Who hands it over, if it comes from a living owner.
+    pub former: Option<Place>,
     /// Places that have not told all.
     pub awaited: Vec<Place>,
     pub streams: BTreeSet<StreamKey>,
+    /// Partitions that got new owners by a death while this one was on its way: desks to which nobody introduced its rooms.
+    pub missed: BTreeSet<Partition>,
     /// What came meanwhile, in order.
     pub held: VecDeque<(Place, Up)>,
 }
@@ -37,6 +52,7 @@ impl Plane {
     /// was still to do about them goes back.
     pub(super) fn take_over(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Output) {
         let directory = self.local.routes.epoch(Owner::Directory.partition());
+        self.owning(now, out).leave_rosters(|partition| changed.contains(&partition));
         self.streams.forget(|stream| changed.contains(&stream.partition()));
         self.parties.forget(|party| changed.contains(&StreamKey::about(mode::PARTY, party.0).partition()));
         self.rooms.forget(now, directory, |owner| changed.contains(&owner.partition()));
@@ -52,7 +68,10 @@ impl Plane {
             if self.local.routes.owner(*partition) == self.local.me {
                 let (epoch, awaited) = (self.local.routes.epoch(*partition), self.local.routes.places().to_vec());
                 let (streams, held) = (BTreeSet::new(), VecDeque::new());
-                self.rebuilding.insert(*partition, Rebuilding { epoch, awaited, streams, held });
+                self.rebuilding.insert(
+                    *partition,
+                    Rebuilding { epoch, former: None, awaited, streams, missed: BTreeSet::new(), held },
+                );
             }
         }
         lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
@@ -81,17 +100,32 @@ impl Plane {
             self.send_up(now, owner, Up::Fence { partitions }, out);
         }
         self.owning(now, out).introduce_rooms(changed);
+        for arriving in self.rebuilding.values_mut().filter(|rebuilding| rebuilding.former.is_some()) {
+            arriving.missed.extend(changed);
+        }
     }
 
     /// Nothing is awaited any more of places that have gone.
     pub(super) fn await_no_more(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
         let mut complete = Vec::new();
         for (partition, rebuilding) in &mut self.rebuilding {
-            rebuilding.awaited.retain(|place| !gone.contains(place));
             rebuilding.held.retain(|(from, _)| !gone.contains(from));
-            complete.extend(rebuilding.awaited.is_empty().then_some(*partition));
+            if rebuilding.former.is_none() {
+                rebuilding.awaited.retain(|place| !gone.contains(place));
+                complete.extend(rebuilding.awaited.is_empty().then_some(*partition));
+            }
         }
         complete.into_iter().for_each(|partition| self.rebuilt(now, partition, out));
+        self.tell_forgotten_rooms(now, out);
+    }
+
+    /// Tells the directory of partitions that were rebuilt: it forgot their rooms when their owner died, and may have
+    /// learned of them again by what this place had told of them long before.
+    fn tell_forgotten_rooms(&mut self, now: Millis, out: &mut Output) {
+        if !self.rebuilt.is_empty() {
+            let forgotten = Across::Forgotten(std::mem::take(&mut self.rebuilt));
+            self.ask_rooms(now, ToOwner::Across(Owner::Directory, forgotten), out);
+        }
     }
 
     /// Whether a message tells of a change that this place has not heard of, or comes behind such a one.
@@ -103,7 +137,7 @@ impl Plane {
             Message::Up(Up::Rebuild { partition, epoch, .. } | Up::Carried { partition, epoch, .. }) => {
                 is_news(*partition, *epoch)
             }
-            Message::Up(Up::Fence { partitions }) => {
+            Message::Up(Up::Fence { partitions } | Up::Passed { partitions }) => {
                 partitions.iter().any(|(partition, epoch)| is_news(*partition, *epoch))
             }
             _ => false,
@@ -113,18 +147,23 @@ impl Plane {
     /// Messages that wait until this place knows more.
     pub(super) fn kept_back(&self) -> usize {
         let held = self.rebuilding.values().map(|rebuilding| rebuilding.held.len());
-        held.sum::<usize>() + self.early.values().map(VecDeque::len).sum::<usize>()
+        held.sum::<usize>() + self.early.values().map(VecDeque::len).sum::<usize>() + self.handovers.kept()
     }
 
     /// Whether what a place says of a stream is its owner's to say.
     pub(super) fn is_by_owner(&self, from: Place, down: &Down) -> bool {
         !self.local.routes.is_of_cluster()
-            || down.stream().is_none_or(|stream| self.local.routes.owner(stream.partition()) == from)
+            || down.stream().is_none_or(|stream| {
+                let partition = stream.partition();
+                self.local.routes.owner(partition) == from || self.handovers.speaks(partition, from)
+            })
     }
 
     /// A message from another node, for what this place owned since an epoch. Of another epoch none is taken.
     pub(super) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, up: Up, out: &mut Output) {
-        if up.partition().is_some_and(|partition| self.local.routes.epoch(partition) != epoch) {
+        let owned_since =
+            |partition| self.handovers.leaving(partition).unwrap_or_else(|| self.local.routes.epoch(partition));
+        if up.partition().is_some_and(|partition| owned_since(partition) != epoch) {
             self.misdirect(from, &up, out);
         } else {
             self.receive_up(now, from, up, out);
@@ -137,19 +176,29 @@ impl Plane {
             return Some(up);
         }
         match up {
-            Up::Rebuild { partition, epoch, standings } => self.rebuild(now, partition, epoch, standings),
+            Up::Rebuild { partition, epoch, standings } => self.rebuild(partition, epoch, standings),
             Up::Fence { partitions } => {
                 partitions.into_iter().for_each(|(partition, epoch)| self.fenced(now, from, partition, epoch, out));
+                self.tell_forgotten_rooms(now, out);
+            }
+            Up::Carried { partition, epoch, parts, ends } => {
+                self.receive_carried(now, from, (partition, epoch), parts, ends, out);
             }
             Up::Count { ref streams, .. } if !streams.iter().all(|stream| self.owns(stream.partition())) => {
-                self.misdirect(from, &up, out);
+                let arriving = streams.iter().map(StreamKey::partition).find(|partition| self.is_arriving(*partition));
+                match arriving.and_then(|partition| self.rebuilding.get_mut(&partition)) {
+                    Some(arriving) => arriving.held.push_back((from, up)),
+                    None => self.misdirect(from, &up, out),
+                }
             }
             up => {
                 let Some(partition) = up.partition() else { return Some(up) };
-                let is_owner = self.local.routes.owner(partition) == self.local.me;
+                let is_owner = self.is_owner(partition);
                 match self.rebuilding.get_mut(&partition) {
                     // Its place does not know of the change: it will tell again what is to last.
-                    Some(rebuilding) if rebuilding.awaited.contains(&from) => self.misdirect(from, &up, out),
+                    Some(rebuilding) if rebuilding.former.is_none() && rebuilding.awaited.contains(&from) => {
+                        self.misdirect(from, &up, out);
+                    }
                     Some(rebuilding) => rebuilding.held.push_back((from, up)),
                     None if is_owner => return Some(up),
                     None => self.misdirect(from, &up, out),
@@ -159,8 +208,17 @@ impl Plane {
         None
     }
 
+    fn is_owner(&self, partition: Partition) -> bool {
+        self.local.routes.owner(partition) == self.local.me || self.handovers.leaving(partition).is_some()
+    }
+
     fn owns(&self, partition: Partition) -> bool {
-        self.local.routes.owner(partition) == self.local.me && !self.rebuilding.contains_key(&partition)
+        self.is_owner(partition) && !self.rebuilding.contains_key(&partition)
+    }
+
+    /// Whether a living owner is handing a partition over to this place.
+    fn is_arriving(&self, partition: Partition) -> bool {
+        self.rebuilding.get(&partition).is_some_and(|rebuilding| rebuilding.former.is_some())
     }
 
     fn misdirect(&mut self, from: Place, up: &Up, out: &mut Output) {
@@ -173,18 +231,13 @@ impl Plane {
         }
     }
 
-    fn rebuild(&mut self, now: Millis, partition: Partition, epoch: Epoch, standings: Vec<Standing>) {
+    fn rebuild(&mut self, partition: Partition, epoch: Epoch, standings: Vec<Standing>) {
         let Some(rebuilding) = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch)
         else {
             return;
         };
         for standing in standings {
             rebuilding.streams.insert(standing.stream.clone());
-            if standing.stream.mode == mode::LOBBY
-                && let Some(view) = ViewKey::parse(standing.stream.label())
-            {
-                self.rooms.adopt_view(now, view);
-            }
             self.streams.install(standing);
         }
     }
@@ -198,23 +251,89 @@ impl Plane {
         }
     }
 
+    /// Those who watch the lobby are told anew by a new directory, all at once: now that it knows of all.
+    fn adopt_views(&mut self, now: Millis, streams: &BTreeSet<StreamKey>) {
+        for stream in streams.iter().filter(|stream| stream.mode == mode::LOBBY) {
+            if let Some(view) = ViewKey::parse(stream.label()) {
+                self.rooms.adopt_view(now, view);
+            }
+        }
+        self.set_rooms_timer();
+    }
+
+    /// Sessions of nodes that died while the partition was on its way leave now.
+    fn lose_absent(&mut self, now: Millis, partition: Partition, streams: &BTreeSet<StreamKey>, out: &mut Output) {
+        let mut absent = self.owning(now, out).absent(streams);
+        let waiting = self.parties.sessions().map(|(_, session)| session.place);
+        absent.extend(waiting.filter(|place| !self.local.is_there(*place)));
+        if partition == POOL.partition() {
+            absent.extend(self.pool.absent(|place| !self.local.is_there(place)));
+        }
+        if !absent.is_empty() {
+            let absent: Vec<Place> = absent.into_iter().collect();
+            self.pool.lose(&absent);
+            self.owning(now, out).lose(&absent);
+        }
+    }
+
     /// All have told what they know.
-    fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
-        let Some(Rebuilding { streams, held, .. }) = self.rebuilding.remove(&partition) else { return };
+    pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
+        let Some(Rebuilding { streams, held, former, missed, .. }) = self.rebuilding.remove(&partition) else { return };
+        if former.is_none() {
+            self.adopt_views(now, &streams);
+            self.rebuilt.push(partition);
+        }
+        let cause = if former.is_some() { Cause::Begins } else { Cause::NewOwner };
         let mut owning = self.owning(now, out);
-        streams.iter().for_each(|stream| owning.send_rosters(stream));
+        let streams = if former.is_some() { owning.streams_in(partition) } else { streams };
+        streams.iter().for_each(|stream| owning.send_rosters(stream, cause));
+        if former.is_some() {
+            owning.tell_rooms_again(partition, &missed);
+            self.lose_absent(now, partition, &streams, out);
+            self.after_owning(now, out);
+        }
         held.into_iter().for_each(|(from, up)| self.receive_up(now, from, up, out));
+        self.hand_over(now, out);
     }
 }
 
 impl Owning<'_> {
-    fn send_rosters(&mut self, key: &StreamKey) {
+    /// Those of these streams' sessions and hearers whose places have gone while the partition was on its way.
+    fn absent(&self, streams: &BTreeSet<StreamKey>) -> BTreeSet<Place> {
+        let streams = streams.iter().filter_map(|key| self.streams.map.get(key));
+        let places = streams
+            .flat_map(|stream| stream.places().chain(stream.presences.iter().map(|presence| presence.session.place)));
+        places.filter(|place| !self.local.is_there(*place)).collect()
+    }
+
+    /// Tells what is untold of these partitions' streams, and leaves with the places of this node, which keep no rosters
+    /// of what is owned here, who is on them.
+    pub(super) fn leave_rosters(&mut self, is_one: impl Fn(Partition) -> bool) {
+        let me = self.local.me.node();
+        let mut streams: Vec<StreamKey> =
+            self.streams.map.keys().filter(|key| is_one(key.partition())).cloned().collect();
+        // In an order that another run has too.
+        streams.sort_unstable();
+        for key in streams {
+            self.tell_all_kept(&key);
+            let places = self.streams.map.get(&key).into_iter().flat_map(Stream::places);
+            let here: Vec<Place> = places.filter(|place| place.node() == me).collect();
+            here.into_iter().for_each(|place| self.send_roster(&key, place, Cause::LostHere));
+        }
+    }
+
+    /// The streams of a partition that are here.
+    fn streams_in(&self, partition: Partition) -> BTreeSet<StreamKey> {
+        self.streams.map.keys().filter(|key| key.partition() == partition).cloned().collect()
+    }
+
+    fn send_rosters(&mut self, key: &StreamKey, cause: Cause) {
         let places: Vec<Place> = self.streams.map.get(key).into_iter().flat_map(|stream| stream.places()).collect();
-        places.into_iter().for_each(|place| self.send_roster(key, place, true));
+        places.into_iter().for_each(|place| self.send_roster(key, place, cause));
     }
 
     /// Tells a place who may be seen on a stream, if its sessions are told who comes and goes.
-    pub(super) fn send_roster(&mut self, key: &StreamKey, place: Place, is_anew: bool) {
+    pub(super) fn send_roster(&mut self, key: &StreamKey, place: Place, cause: Cause) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
         if matches!(key.mode, mode::PARTY | mode::ROOM) || !self.local.encode.tells_presences(key) {
             return;
@@ -225,7 +344,8 @@ impl Owning<'_> {
         loop {
             let presences: Vec<Presence> = visible.by_ref().take(PART_MAX).cloned().collect();
             let ends = visible.peek().is_none();
-            let roster = Down::Roster { stream: key.clone(), presences, begins, ends, is_anew };
+            let (stream, is_anew, is_last) = (key.clone(), cause == Cause::NewOwner, cause == Cause::LostHere);
+            let roster = Down::Roster { stream, presences, begins, ends, is_anew, is_last };
             self.local.down(place, roster, self.out);
             if ends {
                 return;

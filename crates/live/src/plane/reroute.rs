@@ -14,18 +14,30 @@ impl Plane {
     /// Who is there and who owns what from now on. Sessions of nodes that have gone leave everything that this place
     /// owns, as if they had closed; what was on its way there is lost, and questions to them are answered with a refusal
     /// that says to ask again. Partitions that have new owners are rebuilt there of what places know of their sessions;
-    /// parties and rooms end with their owner. A partition whose owner lives is only to be given to another if that
-    /// owner has offered it, see [`Self::offer`].
+    /// parties and rooms end with their owner. What is on its way from a living owner is handed over with all
+    /// that is in it; [`Output::handed_over`] tells when it has arrived.
     ///
     /// To be called on the plane's own thread, once for each view from the first in which this node is, in their order;
     /// views in between may be left out.
     pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Output) {
+        // Whatever changed otherwise comes first: a view in between may be missing.
+        let before = routes.before_moves(|partition| routes.epoch(partition) > self.local.routes.epoch(partition));
+        self.change_owners(now, before, out);
+        self.begin_moves(now, routes, out);
+        for (from, messages) in std::mem::take(&mut self.early) {
+            messages.into_iter().for_each(|message| self.receive(now, from, message, out));
+        }
+    }
+
+    fn change_owners(&mut self, now: Millis, routes: Routes, out: &mut Output) {
         let former = std::mem::replace(&mut self.local.routes, routes);
         let gone: Vec<Place> = former.places().iter().copied().filter(|place| !self.local.routes.has(*place)).collect();
         let is_changed = |partition: &Partition| self.local.routes.epoch(*partition) > former.epoch(*partition);
         let changed: BTreeSet<Partition> = Partition::all().filter(is_changed).collect();
         self.local.give_up(|_, question| question.partition.is_some_and(|about| changed.contains(&about)), out);
         if !changed.is_empty() {
+            self.handovers.forget(&changed);
+            self.hear_kept(now, true, out);
             self.take_over(now, &changed, out);
         }
         if !gone.is_empty() {
@@ -33,9 +45,6 @@ impl Plane {
         }
         if !changed.is_empty() {
             self.tell_owners(now, &changed, out);
-        }
-        for (from, messages) in std::mem::take(&mut self.early) {
-            messages.into_iter().for_each(|message| self.receive(now, from, message, out));
         }
     }
 
@@ -60,15 +69,19 @@ impl Plane {
         self.owning(now, out).lose(gone);
         self.after_owning(now, out);
         self.await_no_more(now, gone, out);
+        self.pass_without(now, gone, out);
         self.release_held(now, out);
     }
 }
 
 impl Owning<'_> {
     /// The sessions of these places leave every stream.
-    fn lose(&mut self, gone: &[Place]) {
+    pub(super) fn lose(&mut self, gone: &[Place]) {
         // In an order that another run has too.
-        let mut streams = self.streams.deafen(gone);
+        // What is still arriving from its former owner comes when it is there, see `lose_absent`.
+        let arriving: BTreeSet<Partition> =
+            self.rebuilding.iter().filter(|(_, it)| it.former.is_some()).map(|(partition, _)| *partition).collect();
+        let mut streams = self.streams.deafen(gone, |stream| !arriving.contains(&stream.partition()));
         streams.sort_unstable();
         for stream in streams {
             let left: Vec<SessionRef> = self
@@ -89,8 +102,12 @@ impl Owning<'_> {
             self.drop_if_unused(&stream);
             self.drop_unheard(&stream);
         }
-        let mut waiting: Vec<(PartyId, SessionRef)> =
-            self.parties.sessions().filter(|(_, session)| gone.contains(&session.place)).collect();
+        let is_here = |party: &PartyId| !arriving.contains(&StreamKey::about(mode::PARTY, party.0).partition());
+        let mut waiting: Vec<(PartyId, SessionRef)> = self
+            .parties
+            .sessions()
+            .filter(|(party, session)| is_here(party) && gone.contains(&session.place))
+            .collect();
         waiting.sort_unstable();
         for (party, session) in waiting {
             self.leave_party(&StreamKey::about(mode::PARTY, party.0), session);

@@ -16,11 +16,11 @@ use super::owner::Owning;
 use super::{JoinRefusal, Listener, Plane, Timer};
 use crate::outbox::Delivery;
 use crate::party::Member;
-use crate::place::Partition;
+use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
 use crate::rooms::{
-    Actor, Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request, RoomAction, RoomId,
-    RoomsConfig, To, ToOwner, ViewKey,
+    Across, Actor, Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request, RoomAction,
+    RoomId, RoomsConfig, To, ToOwner, ViewKey,
 };
 use crate::session::Millis;
 use crate::stream::{Presence, StreamKey, mode};
@@ -97,6 +97,26 @@ impl Plane {
         self.ask_rooms(now, ToOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
     }
 
+    /// What a place tells desks and the directory of rooms that are another's by now is old: that tells it again. That a
+    /// room has closed does not become old.
+    pub(super) fn drop_old_reports(&self, from: Place, ask: &mut ToOwner) -> bool {
+        let routes = &self.local.routes;
+        let is_its_own = |room: &RoomId| routes.owner(room.stream().partition()) == from;
+        match ask {
+            _ if !routes.is_of_cluster() || from == self.local.me => true,
+            ToOwner::Across(_, Across::Report(room, _) | Across::Filling { room, .. }) => is_its_own(room),
+            ToOwner::Across(_, Across::Listing(rooms)) => {
+                rooms.retain(|(room, summary)| summary.is_none() || is_its_own(room));
+                !rooms.is_empty()
+            }
+            ToOwner::Across(_, Across::Forgotten(partitions)) => {
+                partitions.retain(|partition| routes.owner(*partition) == from);
+                !partitions.is_empty()
+            }
+            _ => true,
+        }
+    }
+
     /// Sets the timer for what is due first among rooms.
     pub(super) fn set_rooms_timer(&mut self) {
         if let Some(due) = self.rooms.next_due()
@@ -156,6 +176,14 @@ impl Owning<'_> {
     pub(super) fn introduce_rooms(&mut self, changed: &BTreeSet<Partition>) {
         let mut effects = Vec::new();
         self.rooms.introduce(|desk| changed.contains(&desk.partition()), &mut effects);
+        self.carry_out_rooms(effects);
+    }
+
+    /// Rooms of a partition came here from its former owner; meanwhile these partitions got new owners by a death.
+    pub(super) fn tell_rooms_again(&mut self, partition: Partition, missed: &BTreeSet<Partition>) {
+        let mut effects = Vec::new();
+        let came_here = |room: RoomId| room.stream().partition() == partition;
+        self.rooms.tell_again(self.now, came_here, |desk| missed.contains(&desk.partition()), &mut effects);
         self.carry_out_rooms(effects);
     }
 

@@ -214,6 +214,16 @@ impl Owning<'_> {
         }
     }
 
+    /// Tells at once all joins and leaves that were kept back.
+    pub(super) fn tell_all_kept(&mut self, key: &StreamKey) {
+        while let Some(stream) = self.streams.map.get_mut(key).filter(|stream| !stream.news.is_empty()) {
+            let (joins, leaves) = stream.news.next(&stream.presences, self.config.snapshot_max.max(1));
+            if !joins.is_empty() || !leaves.is_empty() {
+                self.tell(key, &joins, &leaves);
+            }
+        }
+    }
+
     fn tell(&mut self, key: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
         let Some(stream) = self.streams.map.get(key) else { return };
         let event = PresenceEvent { stream: key, joins, leaves };

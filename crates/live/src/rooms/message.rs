@@ -12,6 +12,7 @@ use super::password::PasswordDigest;
 use super::path::RoomPath;
 use super::state::Summary;
 use super::variables::Change;
+use crate::place::Partition;
 use crate::plane::{Listener, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
@@ -318,6 +319,9 @@ pub enum Across {
     },
     /// To a desk: a room has closed.
     Closed(RoomId),
+    /// To the directory: these partitions' owner knows of none of the rooms that were there. What it listed before, as
+    /// their owner in former times, may have come late.
+    Forgotten(Vec<Partition>),
     /// To the directory: rooms that changed, and `None` for those that closed.
     Listing(Vec<(RoomId, Option<Arc<Summary>>)>),
 }

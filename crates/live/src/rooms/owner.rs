@@ -163,6 +163,11 @@ impl Rooms {
             Across::Closed(room) => self.known_desk(to, |desk| desk.closed(room)),
             Across::Filling { room, size, report } => self.adopt_room(to, room, size, report),
             Across::Listing(rooms) => self.directory.update(now, rooms),
+            Across::Forgotten(partitions) => {
+                let is_gone = |room: &RoomId| partitions.contains(&Owner::Room(*room).partition());
+                let gone = self.directory.listed().filter(is_gone).map(|room| (room, None)).collect();
+                self.directory.update(now, gone);
+            }
         }
     }
 
@@ -217,10 +222,33 @@ impl Rooms {
     pub fn relist(&mut self, now: Millis) {
         let mut listed: Vec<RoomId> = self.rooms.iter().filter(|(_, room)| !room.hidden).map(|(id, _)| *id).collect();
         listed.sort_unstable();
-        if !listed.is_empty() {
-            self.changed.extend(listed);
+        self.list_again(now, listed);
+    }
+
+    fn list_again(&mut self, now: Millis, rooms: Vec<RoomId>) {
+        if !rooms.is_empty() {
+            self.changed.extend(rooms);
             self.tell_at.get_or_insert(now + LISTING_INTERVAL_MS);
         }
+    }
+
+    /// Some rooms came here from another place. What that told desks and the directory of them may come later than what
+    /// is told from here, and is not listened to any more: it is told again.
+    pub fn tell_again(
+        &mut self,
+        now: Millis,
+        came_here: impl Fn(RoomId) -> bool,
+        is_other: impl Fn(&Owner) -> bool,
+        out: &mut Vec<Effect>,
+    ) {
+        let mut came: Vec<&mut Room> = self.rooms.values_mut().filter(|room| came_here(room.id)).collect();
+        came.sort_unstable_by_key(|room| room.id);
+        for room in &mut came {
+            room.report_anew(out);
+            room.introduce(&is_other, out);
+        }
+        let listed: Vec<RoomId> = came.iter().filter(|room| !room.hidden).map(|room| room.id).collect();
+        self.list_again(now, listed);
     }
 
     /// Desks of these templates are others, and know of no room yet.

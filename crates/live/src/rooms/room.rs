@@ -300,6 +300,13 @@ impl Room {
         }
     }
 
+    /// Tells the desk that fills it how full it is, even if that has not changed.
+    pub(super) fn report_anew(&mut self, out: &mut Vec<Effect>) {
+        let Some(desk) = &mut self.desk else { return };
+        desk.reported = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
+        out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Report(self.id, desk.reported)));
+    }
+
     fn report(&mut self, out: &mut Vec<Effect>) {
         let Some(desk) = &mut self.desk else { return };
         let report = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };

@@ -14,7 +14,7 @@ use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{Nats, NatsLogin, NatsOptions};
 use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, Order};
-use muster_gateway::rim::{FarBatch, LaneSenders};
+use muster_gateway::rim::{LaneSenders, Outward};
 use muster_gateway::shard::{Command, ShardHandle};
 use muster_live::place::Epoch;
 use muster_live::{Millis, ShardIndex};
@@ -48,7 +48,7 @@ pub enum Standing {
 /// A node that has joined.
 pub struct Cluster {
     /// To other nodes.
-    pub far: mpsc::UnboundedSender<FarBatch>,
+    pub far: mpsc::UnboundedSender<Outward>,
     telemetry: ClusterTelemetry,
     standing: watch::Receiver<Standing>,
     attach: Option<oneshot::Sender<Attached>>,
@@ -71,7 +71,7 @@ struct Joined {
 
 /// What the thread works with.
 struct Ends {
-    far: mpsc::UnboundedReceiver<FarBatch>,
+    far: mpsc::UnboundedReceiver<Outward>,
     attach: oneshot::Receiver<Attached>,
     view: watch::Sender<Arc<View>>,
     standing: watch::Sender<Standing>,
@@ -275,7 +275,13 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                 }
             },
             batch = far.recv() => match batch {
-                Some(batch) => freight.send_out(batch),
+                Some(Outward::Batch(batch)) => freight.send_out(batch),
+                Some(Outward::HandedOver(partitions)) => {
+                    for (partition, epoch) in partitions {
+                        // Without a node there is nobody to tell.
+                        let _ = node.orders().send(Order::HandedOver { partition, epoch }).await;
+                    }
+                }
                 None => return,
             },
         }

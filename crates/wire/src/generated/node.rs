@@ -40,7 +40,7 @@ pub struct Message {
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 40, 41, 42"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -102,6 +102,15 @@ pub mod message {
         Misdirected(super::Empty),
         #[prost(message, tag = "32")]
         Carried(super::CarriedParts),
+        /// To the former owner of partitions on their way: nothing more comes about them.
+        #[prost(message, tag = "40")]
+        Passed(super::Fence),
+        /// From the former owner: it has nothing more to say of them.
+        #[prost(message, tag = "41")]
+        HandedOver(super::Fence),
+        /// To the former owner: the next one has all that there was.
+        #[prost(message, tag = "42")]
+        Taken(super::Fence),
     }
 }
 // ---- Parts ----
@@ -414,6 +423,8 @@ pub struct Roster {
     pub ends: bool,
     #[prost(bool, tag = "5")]
     pub is_anew: bool,
+    #[prost(bool, tag = "6")]
+    pub is_last: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Push {
@@ -898,7 +909,7 @@ pub struct LobbyView {
 pub struct Across {
     #[prost(oneof = "across::Owner", tags = "1, 2, 3")]
     pub owner: ::core::option::Option<across::Owner>,
-    #[prost(oneof = "across::What", tags = "4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "across::What", tags = "4, 5, 6, 7, 8, 9, 10")]
     pub what: ::core::option::Option<across::What>,
 }
 /// Nested message and enum types in `Across`.
@@ -927,7 +938,14 @@ pub mod across {
         Listing(super::RoomListing),
         #[prost(message, tag = "9")]
         Filling(super::RoomFilling),
+        #[prost(message, tag = "10")]
+        Forgotten(super::Partitions),
     }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Partitions {
+    #[prost(uint32, repeated, tag = "1")]
+    pub partitions: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SeatAsk {

@@ -59,7 +59,7 @@ impl Faults {
             }
             Across::Closed(_) => self.strikes(Fault::LoseClosed),
             Across::Listing(_) => self.strikes(Fault::LoseListing),
-            Across::Report(..) | Across::Filling { .. } | Across::Elsewhere(_) => false,
+            Across::Report(..) | Across::Filling { .. } | Across::Elsewhere(_) | Across::Forgotten(_) => false,
         }
     }
 }

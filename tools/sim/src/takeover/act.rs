@@ -40,7 +40,12 @@ impl World {
             8..=10 => self.close(who),
             11..=13 => self.lose_or_add_node(),
             14..=15 => self.rest(),
-            16..=19 => {
+            16 => {
+                self.trace.line(|| "owners give to others".to_owned());
+                self.cluster.move_some(&mut self.rng);
+                Ok(())
+            }
+            17..=19 => {
                 let ms = pick(&mut self.rng, &[1, 20, 300]);
                 self.advance(ms)
             }
@@ -66,7 +71,9 @@ impl World {
             let shards = self.rng.u16(1..=2);
             self.trace.line(|| "a node joins".to_owned());
             self.cluster.join(&mut self.rng, shards);
-            self.messages.excuse();
+            return Ok(());
+        }
+        if !self.has_crashes {
             return Ok(());
         }
         let node = nodes[self.rng.usize(0..nodes.len())];

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use fastrand::Rng;
-use muster_live::place::{Epoch, NodeNumber, Partition};
+use muster_live::place::{Epoch, Move, NodeNumber, PARTITIONS, Partition};
 use muster_live::plane::Message;
 use muster_live::{Place, Plane, PlaneConfig, Routes, ShardIndex, StreamKey};
 
 use super::faults::Faults;
 use crate::frames::Encoder;
+use crate::scenario::pick;
 
 /// See the module.
 pub(super) struct Cluster {
@@ -20,8 +21,14 @@ pub(super) struct Cluster {
     nodes: Vec<(NodeNumber, ShardIndex)>,
     next_node: NodeNumber,
     owners: Vec<(Place, Epoch)>,
-    /// Every view that there was: of epoch 1, 2 and so on.
-    views: Vec<Routes>,
+    /// What is on its way between living owners.
+    moves: BTreeMap<Partition, Move>,
+    /// By partition, since when nothing of it was lost.
+    unbroken_since: Vec<Epoch>,
+    /// Every view that there was: of epoch 1, 2 and so on; and since when nothing was lost then.
+    views: Vec<(Routes, Vec<Epoch>)>,
+    /// Nodes that died.
+    pub crashes: usize,
     /// How many of them a place has been told of, and how many there were before it.
     told: BTreeMap<Place, (usize, usize)>,
     config: PlaneConfig,
@@ -38,6 +45,9 @@ impl Cluster {
             nodes: Vec::new(),
             next_node: 1,
             owners: Vec::new(),
+            moves: BTreeMap::new(),
+            unbroken_since: vec![Epoch(1); usize::from(PARTITIONS)],
+            crashes: 0,
             views: Vec::new(),
             told: BTreeMap::new(),
             config,
@@ -65,7 +75,8 @@ impl Cluster {
 
     fn publish_view(&mut self) {
         let owned = |partition: Partition| self.owners[usize::from(partition.number())];
-        self.views.push(Routes::of_cluster(&self.nodes, self.next_node, owned));
+        let routes = Routes::of_cluster(&self.nodes, self.next_node, owned);
+        self.views.push((routes.with_moves(self.moves.values().copied()), self.unbroken_since.clone()));
     }
 
     /// The epoch of the next view.
@@ -93,26 +104,54 @@ impl Cluster {
         self.told.get(&place).map(|(told, _)| *told).unwrap_or_default()
     }
 
-    /// Since when a stream has its owner by the view of a number.
-    pub(super) fn epoch_of(&self, view: usize, stream: &StreamKey) -> Option<Epoch> {
-        Some(self.views.get(view.checked_sub(1)?)?.epoch(stream.partition()))
+    /// Since when nothing of a stream was lost, by the view of a number.
+    pub(super) fn unbroken_since(&self, view: usize, stream: &StreamKey) -> Option<Epoch> {
+        let (_, unbroken_since) = self.views.get(view.checked_sub(1)?)?;
+        unbroken_since.get(usize::from(stream.partition().number())).copied()
     }
 
-    /// By the last view.
+    /// By the last view, when everything has arrived.
     pub(super) fn owner(&self, stream: &StreamKey) -> Place {
         self.owners[usize::from(stream.partition().number())].0
     }
 
-    /// A node joins. Others offer it what they do not use; sometimes that comes to nothing.
+    /// A node joins, and may be given something at once.
     pub(super) fn join(&mut self, rng: &mut Rng, shards: ShardIndex) {
-        let is_lost = rng.u8(0..4) == 0;
-        let up_to_date: Vec<Place> = self.planes.keys().copied().filter(|place| self.is_up_to_date(*place)).collect();
-        let (node, epoch) = (self.start(shards), self.epoch());
-        for place in up_to_date {
-            let wanted: Vec<Partition> = Partition::all().filter(|_| rng.bool()).collect();
-            let offered = self.planes.get_mut(&place).map(|plane| plane.offer(&wanted)).unwrap_or_default();
-            for partition in offered.into_iter().filter(|_| !is_lost) {
-                self.owners[usize::from(partition.number())] = (Place::new(node, rng.u16(0..shards)), epoch);
+        self.start(shards);
+        if rng.bool() {
+            self.begin_moves(rng);
+        }
+        self.publish_view();
+    }
+
+    /// Living owners are to give something to others.
+    pub(super) fn move_some(&mut self, rng: &mut Rng) {
+        self.begin_moves(rng);
+        self.publish_view();
+    }
+
+    fn begin_moves(&mut self, rng: &mut Rng) {
+        let (epoch, share) = (self.epoch(), pick(rng, &[2, 16, 256]));
+        let all = self.nodes.iter().flat_map(|(node, shards)| (0..*shards).map(|shard| Place::new(*node, shard)));
+        let places: Vec<Place> = all.collect();
+        for partition in Partition::all() {
+            if rng.u32(0..share) > 0 {
+                continue;
+            }
+            let to = places[rng.usize(0..places.len())];
+            if self.owners[usize::from(partition.number())].0 != to {
+                self.moves.entry(partition).or_insert(Move { partition, to, epoch });
+            }
+        }
+    }
+
+    /// A place says that these are others' now.
+    pub(super) fn handed_over(&mut self, from: Place, partitions: &[(Partition, Epoch)]) {
+        for (partition, epoch) in partitions {
+            let owner = &mut self.owners[usize::from(partition.number())];
+            if let Some(to) = self.moves.get(partition).filter(|it| owner.0 == from && it.epoch == *epoch) {
+                *owner = (to.to, *epoch);
+                self.moves.remove(partition);
             }
         }
         self.publish_view();
@@ -128,8 +167,19 @@ impl Cluster {
             queue.truncate(rng.usize(0..=queue.len()));
         }
         let (epoch, places) = (self.epoch(), self.planes.keys().copied().collect::<Vec<_>>());
-        for owner in self.owners.iter_mut().filter(|(owner, _)| owner.node() == node) {
-            *owner = (places[rng.usize(0..places.len())], epoch);
+        self.crashes += 1;
+        for (partition, owner) in Partition::all().zip(&mut self.owners) {
+            let is_dead = |place: Place| place.node() == node;
+            let next = self.moves.get(&partition).map(|it| it.to);
+            if !is_dead(owner.0) && !next.is_some_and(is_dead) {
+                continue;
+            }
+            // Of what is on its way, whoever lives of the two has it.
+            let anybody = places[rng.usize(0..places.len())];
+            let heir = [Some(owner.0), next].into_iter().flatten().find(|place| !is_dead(*place)).unwrap_or(anybody);
+            *owner = (heir, epoch);
+            self.moves.remove(&partition);
+            self.unbroken_since[usize::from(partition.number())] = epoch;
         }
         self.publish_view();
     }
@@ -143,7 +193,7 @@ impl Cluster {
     pub(super) fn next_view(&mut self, rng: &mut Rng, place: Place) -> Option<Routes> {
         let (told, _) = self.told.get_mut(&place)?;
         *told = rng.usize(*told..self.views.len()) + 1;
-        self.views.get(*told - 1).cloned()
+        self.views.get(*told - 1).map(|(routes, _)| routes.clone())
     }
 
     /// Queues with something for a place that lives.

@@ -21,6 +21,10 @@ impl World {
             let detail = format!("nobody waits for the answer to question {request} of {place:?}");
             return Err(Violation { check: Check::Answers, detail });
         };
+        let is_refused = matches!(&reply, Reply::Joined(Err(JoinRefusal::Unavailable)));
+        ensure(Check::Answers, !is_refused || self.cluster.crashes > 0, || {
+            format!("nobody died, and yet {asked:?} is not answered")
+        })?;
         match (asked, reply) {
             (Asked::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
                 let tie = self.tie(who, stream)?;
@@ -132,7 +136,7 @@ impl World {
     /// differs from what it knew, no other hears.
     fn put_in_order(&mut self, who: Who, stream: StreamId, content: &[u8], mark: u32) -> Checked {
         let (view, is_difference) = (mark >> 1, mark & 1 == 1);
-        let epoch = self.cluster.epoch_of(view as usize, &self.streams[usize::from(stream)]);
+        let epoch = self.cluster.unbroken_since(view as usize, &self.streams[usize::from(stream)]);
         let is_other = self.heard_of.insert((stream, who), epoch) != Some(epoch);
         let tie = self.clients.get_mut(&who).and_then(|client| client.ties.get_mut(&stream));
         let Some(period) = tie.and_then(|tie| tie.period.as_mut()) else { return Ok(()) };

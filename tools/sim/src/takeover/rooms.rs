@@ -7,8 +7,8 @@ use std::sync::Arc;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::plane::{JoinRefusal, Reply, RequestRef};
 use muster_live::rooms::{
-    Answer, Caller, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request, RoomAction, RoomId,
-    Summary, Template, ToOwner, ViewKey,
+    Answer, Caller, CloseCause, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request,
+    RoomAction, RoomId, Summary, Template, ToOwner, ViewKey,
 };
 use muster_live::{SessionRef, StreamKey};
 
@@ -239,6 +239,10 @@ impl World {
         };
         let is_end = matches!(&told.tale, Tale::Event(Event::Closed(_)));
         let is_anew = matches!(&told.tale, Tale::Lobby(delta) if delta.anew);
+        let is_lost = matches!(&told.tale, Tale::Event(Event::Closed(CloseCause::Lost)));
+        ensure(Check::Stray, !is_lost || self.cluster.crashes > 0, || {
+            format!("nobody died, and yet session {who} hears that a room was lost")
+        })?;
         if self.cluster.faults.silences(is_end, is_anew) {
             return Ok(());
         }

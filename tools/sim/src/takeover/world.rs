@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
-use muster_live::place::{Epoch, Partition};
+use muster_live::place::Epoch;
 use muster_live::plane::{Down, Message, Output};
 use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::stream::mode;
@@ -71,13 +71,15 @@ pub(super) struct World {
     pub appearances: Vec<(Who, StreamId)>,
     pub periods: u64,
     pub messages: Messages,
-    /// Which owner's a session heard last on a stream, by its epoch.
+    /// Since when nothing was lost of what a session heard last on a stream.
     pub heard_of: BTreeMap<(StreamId, Who), Option<Epoch>>,
     pub orders: Vec<Order>,
     pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     pub rooms: Rooms,
     pub closing: Vec<Who>,
     pub is_merged: bool,
+    /// Whether nodes die.
+    pub has_crashes: bool,
     /// What is heard in this step is how a place differs from what it knew: no other hears the same.
     pub is_difference: bool,
     pub steps: u64,
@@ -123,6 +125,7 @@ impl World {
         let parties: Vec<StreamKey> = (0..2).map(party).collect();
         let encoder = Rc::new(Encoder::new(&streams, &parties));
         let config = config(&mut rng);
+        let has_crashes = fault.is_some() || rng.u8(0..3) > 0;
         let is_merged = config.merge_above < SESSIONS_MAX;
         let cluster = Cluster::new(rng.u16(1..=2), config, encoder.clone(), Faults::new(fault, seed));
         Self {
@@ -144,6 +147,7 @@ impl World {
             rooms: Rooms::default(),
             closing: Vec::new(),
             is_merged,
+            has_crashes,
             is_difference: false,
             steps: 0,
             trace: Trace::new(prints),
@@ -185,6 +189,10 @@ impl World {
         for (key, reason) in out.closes {
             self.trace.line(|| format!("  {place:?} closes a session: {reason:?}"));
             self.closing.extend(self.by_ref.get(&SessionRef { place, key }));
+        }
+        if !out.handed_over.is_empty() {
+            self.trace.line(|| format!("  {place:?} has handed over {}", out.handed_over.len()));
+            self.cluster.handed_over(place, &out.handed_over);
         }
         for (to, message) in out.sends {
             self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
@@ -235,12 +243,7 @@ impl World {
     fn tell(&mut self, place: Place) -> Checked {
         let Some(view) = self.cluster.next_view(&mut self.rng, place) else { return Ok(()) };
         self.trace.step(|| format!("  {place:?} is told of {:?}", view.places()), &[place.node().into()]);
-        let all: Vec<Partition> = Partition::all().collect();
-        self.step(place, |plane, now, out| {
-            plane.reroute(now, view, out);
-            // What it offered when it knew the view before, and has still.
-            plane.keep(now, &all, out);
-        })
+        self.step(place, |plane, now, out| plane.reroute(now, view, out))
     }
 
     /// Time passes, and timers run.

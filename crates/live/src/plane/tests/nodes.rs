@@ -4,14 +4,14 @@ mod crash;
 mod cut;
 mod epochs;
 mod island;
-mod offers;
+mod moves;
 mod owners;
 mod rooms;
 
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::place::{Epoch, NodeNumber, Partition};
+use crate::place::{Epoch, Move, NodeNumber, Partition};
 
 /// Nodes joined by queues that keep the order of each pair of places.
 struct Cluster {
@@ -21,6 +21,8 @@ struct Cluster {
     nodes: Vec<(NodeNumber, ShardIndex)>,
     next_node: NodeNumber,
     owners: Vec<(Place, Epoch)>,
+    moves: BTreeMap<Partition, Move>,
+    handed_over: Vec<(Partition, Epoch)>,
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
     replies: Vec<Reply>,
@@ -41,6 +43,8 @@ impl Cluster {
             next_node: nodes.len() as NodeNumber + 1,
             nodes,
             owners: Partition::all().map(owner).collect(),
+            moves: BTreeMap::new(),
+            handed_over: Vec::new(),
             epoch: Epoch(1),
             heard: BTreeMap::new(),
             replies: Vec::new(),
@@ -53,6 +57,7 @@ impl Cluster {
 
     fn routes(&self) -> Routes {
         Routes::of_cluster(&self.nodes, self.next_node, |partition| self.owners[usize::from(partition.number())])
+            .with_moves(self.moves.values().copied())
     }
 
     fn open(&mut self, place: Place) -> SessionRef {
@@ -72,6 +77,7 @@ impl Cluster {
         for (to, message) in out.sends {
             self.queues.entry((place, to)).or_default().push_back(message);
         }
+        self.handed_over.extend(out.handed_over);
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         result
     }
@@ -115,6 +121,26 @@ impl Cluster {
     fn give(&mut self, partition: Partition, to: Place) {
         self.epoch.0 += 1;
         self.owners[usize::from(partition.number())] = (to, self.epoch);
+    }
+
+    /// A partition is on its way to another owner.
+    fn hand(&mut self, partition: Partition, to: Place) {
+        self.epoch.0 += 1;
+        self.moves.insert(partition, Move { partition, to, epoch: self.epoch });
+    }
+
+    /// A partition is on its way no more: one of the two died.
+    fn unhand(&mut self, partition: Partition, to: Place) {
+        self.moves.remove(&partition);
+        self.give(partition, to);
+    }
+
+    /// What was handed over belongs to the next owners.
+    fn settle_moves(&mut self) {
+        for (partition, epoch) in std::mem::take(&mut self.handed_over) {
+            let it = self.moves.remove(&partition).filter(|it| it.epoch == epoch).unwrap();
+            self.owners[usize::from(partition.number())] = (it.to, epoch);
+        }
     }
 
     /// A node dies; what is on its way from it still is. Others own what it did, once they are told.
