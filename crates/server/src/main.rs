@@ -9,7 +9,17 @@ use muster_server::{cli, commands};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The allocator asks for huge pages, and the kernel then fills memory up to them in the background: an idle server
+/// grows by a sixth within an hour. Without them nothing is slower (BENCHMARKS.md). Where it cannot be said, that is all
+/// there is to it.
+#[cfg(target_os = "linux")]
+fn refuse_huge_pages() {
+    let _ = nix::sys::prctl::set_thp_disable(true);
+}
+
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    refuse_huge_pages();
     match cli::parse(std::env::args_os().skip(1)) {
         Ok(command) => commands::run(command),
         Err(error) => {
