@@ -125,7 +125,10 @@ fn a_view_is_read_as_it_was_written() {
     view.revision = Revision(7);
     let routes = view.routes();
     for (partition, holding) in view.holdings() {
-        assert_eq!((Some(routes.owner(partition)), routes.epoch(partition)), (holding.owner, holding.epoch));
+        let epoch = holding.moving.map_or(holding.epoch, |moving| moving.epoch);
+        assert_eq!((Some(routes.owner(partition)), routes.epoch(partition)), (holding.eventual_owner(), epoch));
+        let former = routes.former(partition).map(|former| (Some(former.owner), former.epoch));
+        assert_eq!(former, holding.moving.map(|_| (holding.owner, holding.epoch)), "who hands over what is on its way");
     }
     assert_eq!(routes.places().len(), 4);
     assert!(routes.is_yet_to_come(Place::new(5, 0)) && !routes.is_yet_to_come(Place::new(2, 0)));
