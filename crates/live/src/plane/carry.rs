@@ -43,7 +43,7 @@ impl Carried {
     pub fn partition(&self) -> Partition {
         match self {
             Self::Stream(CarriedStream { stream, .. }) | Self::News(CarriedNews { stream, .. }) => stream.partition(),
-            Self::Party(party) => StreamKey::about(mode::PARTY, party.party.0).partition(),
+            Self::Party(party) => party.party.stream().partition(),
             Self::Rooms(rooms) => rooms.owner().partition(),
             Self::Ticket(_) | Self::Pool(_) => POOL.partition(),
         }
@@ -101,24 +101,15 @@ pub struct CarriedPool {
 }
 
 impl Plane {
-    /// Takes out all that this place knows of a partition that it owns. Nobody is told, and nothing of it is due here
-    /// any more. Each piece has a bounded size; together they are to be given to [`Self::carry_in`] in this order.
+    /// Takes out all that this place knows of partitions that it owns; those of which there is nothing are left out.
+    /// Nobody is told, and nothing of it is due here any more. Each piece has a bounded size; those of a partition are to
+    /// be given to [`Self::carry_in`] in this order. Several partitions at once cost hardly more than one.
     ///
-    /// Messages for the partition that wait here, for a free way down say, are not among it.
-    pub fn carry_out(&mut self, now: Millis, partition: Partition) -> Vec<Carried> {
-        self.carry_out_all(now, &BTreeSet::from([partition])).remove(&partition).unwrap_or_default()
-    }
-
-    /// The same with several partitions at once, which costs hardly more than one. Those of which there is nothing are
-    /// left out.
-    pub fn carry_out_all(
-        &mut self,
-        now: Millis,
-        partitions: &BTreeSet<Partition>,
-    ) -> BTreeMap<Partition, Vec<Carried>> {
+    /// Messages for them that wait here, for a free way down say, are not among it.
+    pub fn carry_out(&mut self, now: Millis, partitions: &BTreeSet<Partition>) -> BTreeMap<Partition, Vec<Carried>> {
         let is_one = |partition: Partition| partitions.contains(&partition);
         let mut parts = self.streams.carry_out(now, is_one);
-        let parties = self.parties.carry_out(|party| is_one(StreamKey::about(mode::PARTY, party.0).partition()));
+        let parties = self.parties.carry_out(|party| is_one(party.stream().partition()));
         parts.extend(parties.into_iter().map(|party| Carried::Party(Box::new(party))));
         let rooms = self.rooms.carry_out(now, |owner| is_one(owner.partition()));
         parts.extend(rooms.into_iter().map(Carried::Rooms));

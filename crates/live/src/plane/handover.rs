@@ -5,6 +5,7 @@
 //! which holds it. The former owner goes on until all places have passed, then gives the next one the partition's state,
 //! and each place the word that it has nothing more to say. Until that word came a place keeps what the next owner says
 //! of the partition.
+//!
 //! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is rebuilt
 //! of what places know.
 
@@ -180,7 +181,7 @@ impl Plane {
             .map(|(partition, _)| *partition)
             .collect();
         self.owning(now, out).leave_rosters(|partition| complete.contains(&partition));
-        let mut carried = self.carry_out_all(now, &complete);
+        let mut carried = self.carry_out(now, &complete);
         let mut said = Vec::new();
         for partition in complete {
             let Some(Leaving { next, next_epoch: epoch, .. }) = self.handovers.leaving.remove(&partition) else {
@@ -276,26 +277,25 @@ impl Plane {
         if ends {
             rebuilding.awaited.clear();
         }
+        rebuilding.streams.extend(parts.iter().filter_map(|part| match part {
+            super::Carried::Stream(carried) => Some(carried.stream.clone()),
+            _ => None,
+        }));
         self.carry_in(now, partition, parts);
         self.complete_moves(now, out);
     }
 
     /// Goes on with partitions that have arrived here.
     fn complete_moves(&mut self, now: Millis, out: &mut Output) {
-        let has_arrived = |(partition, rebuilding): &(&Partition, &Rebuilding)| {
-            rebuilding.former.is_some() && rebuilding.awaited.is_empty() && !self.handovers.is_passing(**partition)
-        };
-        let arrived: Vec<(Partition, Epoch, Option<Place>)> = self
-            .rebuilding
-            .iter()
-            .filter(has_arrived)
-            .map(|(partition, rebuilding)| (*partition, rebuilding.epoch, rebuilding.former))
-            .collect();
+        let arrived = self.rebuilding.iter().filter_map(|(partition, rebuilding)| {
+            let former = rebuilding.former?;
+            let is_complete = rebuilding.awaited.is_empty() && !self.handovers.is_passing(*partition);
+            is_complete.then_some((former, *partition, rebuilding.epoch))
+        });
+        let arrived: Vec<(Place, Partition, Epoch)> = arrived.collect();
         let mut taken: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();
-        for (partition, epoch, former) in arrived {
-            if let Some(former) = former {
-                taken.entry(former).or_default().push((partition, epoch));
-            }
+        for (former, partition, epoch) in arrived {
+            taken.entry(former).or_default().push((partition, epoch));
             self.rebuilt(now, partition, out);
         }
         for (former, partitions) in taken {

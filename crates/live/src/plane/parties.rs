@@ -14,6 +14,13 @@ use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
+impl PartyId {
+    /// The stream of a party, whose owner is the party's.
+    pub fn stream(self) -> StreamKey {
+        StreamKey::about(mode::PARTY, self.0)
+    }
+}
+
 impl Plane {
     /// Brings a session to a party, as its founder or as who wants to join: `ask` makes the request of the session's
     /// presence. The answer is [`Reply::Party`], or [`Reply::Joined`] if the session cannot come anywhere.

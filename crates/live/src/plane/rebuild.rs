@@ -54,7 +54,7 @@ impl Plane {
         let directory = self.local.routes.epoch(Owner::Directory.partition());
         self.owning(now, out).leave_rosters(|partition| changed.contains(&partition));
         self.streams.forget(|stream| changed.contains(&stream.partition()));
-        self.parties.forget(|party| changed.contains(&StreamKey::about(mode::PARTY, party.0).partition()));
+        self.parties.forget(|party| changed.contains(&party.stream().partition()));
         self.rooms.forget(now, directory, |owner| changed.contains(&owner.partition()));
         if changed.contains(&POOL.partition()) {
             self.pool.clear(self.config.matchmaker);
@@ -285,7 +285,6 @@ impl Plane {
         }
         let cause = if former.is_some() { Cause::Begins } else { Cause::NewOwner };
         let mut owning = self.owning(now, out);
-        let streams = if former.is_some() { owning.streams_in(partition) } else { streams };
         streams.iter().for_each(|stream| owning.send_rosters(stream, cause));
         if former.is_some() {
             owning.tell_rooms_again(partition, &missed);
@@ -320,11 +319,6 @@ impl Owning<'_> {
             let here: Vec<Place> = places.filter(|place| place.node() == me).collect();
             here.into_iter().for_each(|place| self.send_roster(&key, place, Cause::LostHere));
         }
-    }
-
-    /// The streams of a partition that are here.
-    fn streams_in(&self, partition: Partition) -> BTreeSet<StreamKey> {
-        self.streams.map.keys().filter(|key| key.partition() == partition).cloned().collect()
     }
 
     fn send_rosters(&mut self, key: &StreamKey, cause: Cause) {

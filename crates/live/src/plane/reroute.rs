@@ -8,7 +8,7 @@ use super::{Message, Plane};
 use crate::party::PartyId;
 use crate::place::{Partition, Place, Routes};
 use crate::session::Millis;
-use crate::stream::{SessionRef, StreamKey, mode};
+use crate::stream::SessionRef;
 
 impl Plane {
     /// Who is there and who owns what from now on. Sessions of nodes that have gone leave everything that this place
@@ -77,10 +77,10 @@ impl Plane {
 impl Owning<'_> {
     /// The sessions of these places leave every stream.
     pub(super) fn lose(&mut self, gone: &[Place]) {
-        // In an order that another run has too.
         // What is still arriving from its former owner comes when it is there, see `lose_absent`.
         let arriving: BTreeSet<Partition> =
             self.rebuilding.iter().filter(|(_, it)| it.former.is_some()).map(|(partition, _)| *partition).collect();
+        // In an order that another run has too.
         let mut streams = self.streams.deafen(gone, |stream| !arriving.contains(&stream.partition()));
         streams.sort_unstable();
         for stream in streams {
@@ -102,7 +102,7 @@ impl Owning<'_> {
             self.drop_if_unused(&stream);
             self.drop_unheard(&stream);
         }
-        let is_here = |party: &PartyId| !arriving.contains(&StreamKey::about(mode::PARTY, party.0).partition());
+        let is_here = |party: &PartyId| !arriving.contains(&party.stream().partition());
         let mut waiting: Vec<(PartyId, SessionRef)> = self
             .parties
             .sessions()
@@ -110,7 +110,7 @@ impl Owning<'_> {
             .collect();
         waiting.sort_unstable();
         for (party, session) in waiting {
-            self.leave_party(&StreamKey::about(mode::PARTY, party.0), session);
+            self.leave_party(&party.stream(), session);
         }
     }
 }

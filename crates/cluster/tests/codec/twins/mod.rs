@@ -96,7 +96,7 @@ impl Owner {
     fn carry_out(&mut self, now: Millis) -> Vec<(Partition, Vec<Carried>)> {
         let now = self.clock(now);
         let partitions = BTreeSet::from([scene::partition(), Partition::of_name("matchmaker")]);
-        let carried = self.plane.carry_out_all(now, &partitions).into_iter().map(|(partition, parts)| {
+        let carried = self.plane.carry_out(now, &partitions).into_iter().map(|(partition, parts)| {
             let carried = Up::Carried { partition, epoch: Epoch(1), parts, ends: true };
             let arrived = one(&encode(&[(0, 0, Message::Up(carried))])).content.unwrap();
             let Message::Up(Up::Carried { partition, parts, .. }) = arrived else { panic!("{arrived:?}") };

@@ -1,12 +1,19 @@
 //! A partition that another plane goes on with.
 
+use std::collections::BTreeSet;
+
 use super::*;
+
+/// All that a plane knows of a partition as its owner.
+fn taken_out(plane: &mut Plane, now: Millis, partition: Partition) -> Vec<Carried> {
+    plane.carry_out(now, &BTreeSet::from([partition])).remove(&partition).unwrap_or_default()
+}
 
 /// The plane of a shard is another from now on, which was told all that the former knew as an owner.
 fn carry(world: &mut World, shard: ShardIndex, partition: Partition) -> Vec<Carried> {
     let now = world.now;
     let plane = &mut world.planes[usize::from(shard)];
-    let parts = plane.carry_out(now, partition);
+    let parts = taken_out(plane, now, partition);
     plane.carry_in(now, partition, parts.clone());
     parts
 }
@@ -70,7 +77,7 @@ fn what_was_carried_away_is_due_no_more() {
     }
     let before = world.heard.clone();
     let now = world.now;
-    let parts = world.planes[0].carry_out(now, stream.partition());
+    let parts = taken_out(&mut world.planes[0], now, stream.partition());
     world.pass(1_000);
     assert_eq!(world.heard, before);
     // Where it comes back the former timers mean nothing, and it is told once.
@@ -91,7 +98,7 @@ fn pieces_of_another_partition_are_passed_over() {
     let stream = room("hall");
     world.join(session, &stream, JoinOptions::default());
     let now = world.now;
-    let parts = world.planes[0].carry_out(now, stream.partition());
+    let parts = taken_out(&mut world.planes[0], now, stream.partition());
     let other = Partition::all().find(|other| *other != stream.partition()).unwrap();
     world.planes[0].carry_in(now, other, parts);
     assert_eq!(world.planes[0].stats().streams, 0);
