@@ -132,8 +132,8 @@ impl World {
         ensure(Check::Stray, hears, || format!("session {who} does not hear stream {stream}, and receives {said:?}"))
     }
 
-    /// One order for all, for as long as the stream has one owner: then some may have missed the last of it. How a place
-    /// differs from what it knew, no other hears.
+    /// One order for all, for as long as the stream has one owner: then some may have missed the last of it, which the
+    /// next owner may tell them behind other things. How a place differs from what it knew, no other hears.
     fn put_in_order(&mut self, who: Who, stream: StreamId, content: &[u8], mark: u32) -> Checked {
         let (view, is_difference) = (mark >> 1, mark & 1 == 1);
         let epoch = self.cluster.unbroken_since(view as usize, &self.streams[usize::from(stream)]);
@@ -145,7 +145,7 @@ impl World {
         }
         match is_difference {
             true => Ok(()),
-            false => self.orders[usize::from(stream)].heard(who, &mut period.place, content, true),
+            false => self.orders.entry((stream, epoch)).or_default().heard(who, &mut period.place, content, true),
         }
     }
 

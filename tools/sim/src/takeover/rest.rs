@@ -39,7 +39,7 @@ impl World {
     /// The last of a run: all go, and nothing remains.
     pub(super) fn end(&mut self) -> Checked {
         self.rest()?;
-        self.orders.iter().try_for_each(|order| order.check())?;
+        self.orders.values().try_for_each(|order| order.check())?;
         for who in self.clients.keys().copied().collect::<Vec<_>>() {
             self.close(who)?;
         }

@@ -73,7 +73,8 @@ pub(super) struct World {
     pub messages: Messages,
     /// Since when nothing was lost of what a session heard last on a stream.
     pub heard_of: BTreeMap<(StreamId, Who), Option<Epoch>>,
-    pub orders: Vec<Order>,
+    /// By stream, and by what its partition's epoch was when it was last lost.
+    pub orders: BTreeMap<(StreamId, Option<Epoch>), Order>,
     pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     pub rooms: Rooms,
     pub closing: Vec<Who>,
@@ -132,7 +133,7 @@ impl World {
             cluster,
             now: 1_000,
             rng,
-            orders: streams.iter().map(|_| Order::default()).collect(),
+            orders: BTreeMap::new(),
             streams,
             parties,
             encoder,
