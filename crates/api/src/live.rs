@@ -9,7 +9,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use muster_domain::{Error, ErrorKind, UserId};
 use muster_live::plane::{
-    JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
+    Claim, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
 };
 use muster_live::{
     CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
@@ -39,6 +39,9 @@ pub trait Rim {
 /// Tells players of a match.
 type Teller = Box<dyn Fn(&Matched)>;
 
+/// Brings sessions on their way to another place.
+type Mover = Box<dyn Fn(RequestRef, Claim)>;
+
 /// Who waits for an answer, and on whose behalf if the answer says what a session finds.
 struct Waiting {
     session: Option<SessionKey>,
@@ -61,6 +64,8 @@ pub struct Live {
     is_broken: Cell<bool>,
     /// Who tells players of a match.
     on_match: OnceCell<Teller>,
+    /// Who lets sessions go that are to go on at another place.
+    on_claim: OnceCell<Mover>,
 }
 
 /// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
@@ -82,6 +87,7 @@ impl Live {
             waiting: RefCell::default(),
             is_broken: Cell::new(false),
             on_match: OnceCell::new(),
+            on_claim: OnceCell::new(),
         }
     }
 
@@ -98,12 +104,18 @@ impl Live {
         if !output.handed_over.is_empty() {
             self.rim.handed_over(std::mem::take(&mut output.handed_over));
         }
+        let claims = std::mem::take(&mut output.claims);
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
         // Telling is steps of its own.
         for matched in matches {
             if let Some(tell) = self.on_match.get() {
                 tell(&matched);
+            }
+        }
+        for (request, claim) in claims {
+            if let Some(depart) = self.on_claim.get() {
+                depart(request, claim);
             }
         }
         std::mem::forget(unfinished);
@@ -113,6 +125,11 @@ impl Live {
     /// Sets who tells players of a match that the matchmaker found here.
     pub fn on_match(&self, tell: impl Fn(&Matched) + 'static) {
         let _ = self.on_match.set(Box::new(tell));
+    }
+
+    /// Sets who lets sessions of this shard go that are claimed by another place, and answers that.
+    pub fn on_claim(&self, depart: impl Fn(RequestRef, Claim) + 'static) {
+        let _ = self.on_claim.set(Box::new(depart));
     }
 
     /// Whether a step panicked: the shard has to end.

@@ -8,6 +8,7 @@ pub mod link;
 pub mod membership;
 pub mod nats;
 pub mod node;
+pub mod operator;
 pub mod recovery;
 pub mod registry;
 #[cfg(test)]

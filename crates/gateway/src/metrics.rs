@@ -35,12 +35,22 @@ pub struct GatewayMetrics {
     pub sockets_held: AtomicU64,
     /// Times the sockets of a shard paused.
     pub socket_pauses: AtomicU64,
+    /// Sessions that survive their socket, with one or without.
+    pub sessions_resumable: AtomicI64,
     /// Sessions that wait for their next socket now.
     pub sessions_waiting: AtomicI64,
     /// Sessions that went on over another socket.
     pub resumed: AtomicU64,
     /// Sockets that got a new session instead of the one they asked for, by [`Refusal`].
     pub resumes_refused: [AtomicU64; Refusal::ALL.len()],
+    /// Sessions that came from another node.
+    pub moved_in: AtomicU64,
+    /// Sessions that went to another node.
+    pub moved_out: AtomicU64,
+    /// Sessions that ended on their way to another node.
+    pub moves_failed: AtomicU64,
+    /// How long those that came were waited for, in milliseconds together.
+    pub moved_in_ms: AtomicU64,
     /// Sessions whose next socket did not come in time.
     pub sessions_expired: AtomicU64,
     /// Sessions that ended with their socket because too many waited for another.

@@ -65,6 +65,8 @@ pub enum Command {
     Routes(Routes, oneshot::Sender<()>),
     /// Whether there is no way to the other nodes for now; `done` is told when this shard goes by it.
     Island(bool, oneshot::Sender<()>),
+    /// Let nobody new in, and send sessions that survive their socket to other nodes.
+    Drain,
     /// Close everything, then end; `done` is told how many connections outlived the time.
     Stop {
         /// How long connections have to end by themselves.
@@ -130,6 +132,7 @@ pub struct Shard {
     /// Sessions that survive their socket.
     pub resumables: Resumables,
     peers: OnceCell<Arc<[ShardHandle]>>,
+    leaving: Cell<bool>,
     draining: Cell<bool>,
     open: Cell<usize>,
     closed: Notify,
@@ -148,6 +151,11 @@ impl Shard {
     /// Another shard, if there is one of this index and it is known already.
     pub fn peer(&self, index: usize) -> Option<ShardHandle> {
         self.peers.get()?.get(index).cloned()
+    }
+
+    /// Whether nobody new is let in: others take over what is here.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.get()
     }
 
     /// Whether the server is stopping: no further request on any connection.
@@ -322,6 +330,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             pushing,
             resumables: Resumables::default(),
             peers: OnceCell::new(),
+            leaving: Cell::new(false),
             draining: Cell::new(false),
             open: Cell::new(0),
             closed: Notify::new(),
@@ -329,6 +338,12 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             next_connection: Cell::new(0),
             readiness: Cell::new(None),
             load,
+        });
+        let claimed = Rc::downgrade(&shard);
+        shard.app.live.on_claim(move |request, claim| {
+            if let Some(shard) = claimed.upgrade() {
+                resume::claimed(&shard, request, claim);
+            }
         });
         serve(&shard, inbox, receiver).await;
     });
@@ -343,7 +358,9 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
     loop {
         tokio::select! {
             biased;
-            Some(command) = inbox.recv(), if stopping.is_none() => match command {
+            Some(command) = inbox.recv() => match command {
+                // Nobody is let in any more.
+                Command::Connection { .. } | Command::Socket(_) | Command::Stop { .. } if stopping.is_some() => {}
                 Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
                 Command::Socket(handover) => resume::take_over(*handover, shard),
                 Command::Peers(peers) => {
@@ -358,6 +375,10 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 Command::Island(is_island, done) => {
                     live.step(|plane, _, _| plane.set_island(is_island));
                     let _ = done.send(());
+                }
+                Command::Drain => {
+                    shard.leaving.set(true);
+                    tokio::task::spawn_local(resume::send_all_away(shard.clone()));
                 }
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Stop { within, done } => {

@@ -127,6 +127,16 @@ impl<T> Registry<T> {
         slot.session.as_ref().map(|(info, _)| info)
     }
 
+    /// A session goes on by another token of the same user.
+    pub fn renew(&mut self, key: SessionKey, info: SessionInfo) {
+        let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation);
+        if let Some((known, _)) = slot.and_then(|slot| slot.session.as_mut())
+            && known.user_id == info.user_id
+        {
+            *known = info;
+        }
+    }
+
     /// The sessions that a revocation ends.
     pub fn revoked(&self, revocation: &Revocation) -> Vec<SessionKey> {
         if !revocation.reason.closes_sockets() {

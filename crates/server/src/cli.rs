@@ -32,6 +32,8 @@ pub enum Command {
     Restore { file: PathBuf, force: bool, flags: Vec<Setting> },
     /// Ask a running server whether it is well.
     Healthcheck { target: HealthTarget },
+    /// Have a node of a cluster give everything to others and stop.
+    Drain { node: String, flags: Vec<Setting> },
     /// Hand over to the bench tool with these arguments.
     Bench { arguments: Vec<std::ffi::OsString> },
     /// Do something to one player's account.

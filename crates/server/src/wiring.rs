@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
@@ -40,6 +41,11 @@ use crate::revocation_feed::{self, Mailbox};
 use crate::settings::{gateway_config, guessing, live_rules, request_limits, session_rules};
 use crate::system::{RandomPool, System};
 use crate::telemetry::Telemetry;
+
+/// How often a node that drains looks whether its sessions have gone.
+const DRAIN_LOOK: Duration = Duration::from_millis(20);
+/// How much longer than their grace it waits for them.
+const DRAIN_MARGIN: Duration = Duration::from_secs(1);
 
 /// The content type of the Prometheus text format.
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -67,6 +73,9 @@ pub struct Running {
     threads: Vec<JoinHandle<()>>,
     tasks: JoinSet<()>,
     drain: Duration,
+    /// How long sessions wait for their next socket.
+    grace: Duration,
+    metrics: Arc<GatewayMetrics>,
     cluster: Option<Cluster>,
 }
 
@@ -150,7 +159,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         cluster: cluster.as_ref().map(|cluster| cluster.telemetry().clone()),
     };
     let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
-    let accepting = listener::accept(listener, connections_max, shards.clone(), gateway_metrics);
+    let accepting = listener::accept(listener, connections_max, shards.clone(), gateway_metrics.clone());
     tasks.spawn(async move {
         if let Err(error) = accepting.await {
             tracing::error!(%error, "accepting ended");
@@ -160,7 +169,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
     tasks.spawn_local(revocation_feed::follow(store, shared.revocations, jobs));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
-    Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain, cluster })
+    let (grace, metrics) = (Duration::from_millis(gateway.resume.grace_ms), gateway_metrics);
+    Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain, grace, metrics, cluster })
 }
 
 impl Running {
@@ -176,6 +186,34 @@ impl Running {
             Some(cluster) => cluster.lost().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Resolves when an operator has told this node to drain. A server on its own never is.
+    pub async fn told_to_drain(&self) {
+        match &self.cluster {
+            Some(cluster) => cluster.told_to_drain().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// As a node of a cluster, before [`Self::stop`]: lets nobody new in, waits until sessions that survive their socket
+    /// went on at other nodes or their grace is over, and gives what it owns to others. A server on its own does nothing.
+    pub async fn drain(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        for shard in self.shards.iter() {
+            // One that has ended lets nobody in.
+            let _ = shard.send(Command::Drain).await;
+        }
+        let left = || self.metrics.sessions_resumable.load(Ordering::Relaxed);
+        tracing::info!(resumable_sessions = left(), "draining: sessions that can go on elsewhere do so");
+        let went = async {
+            while left() > 0 {
+                sleep(DRAIN_LOOK).await;
+            }
+        };
+        let _ = timeout(self.grace + DRAIN_MARGIN, went).await;
+        tracing::info!(resumable_sessions = left(), "drained of sessions: what this node owns goes to others");
+        cluster.drain().await;
     }
 
     /// Stops: no new connections, sockets closed with their reason, requests under way finished, all within

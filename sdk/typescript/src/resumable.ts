@@ -167,6 +167,8 @@ export class ResumableAdapter implements WebSocketAdapter {
       this.#session = greeting.session ?? null;
       this.#graceMs = greeting.grace_ms ?? 0;
     } else if (greeting.resumed && this.#kept.resume(greeting.received ?? 0)) {
+      // It may have gone on at another node, where it is found by another name.
+      this.#session = greeting.session ?? this.#session;
       this.#phase = "open";
       this.#resumed++;
       this.#closeAbandoned();

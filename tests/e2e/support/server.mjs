@@ -124,6 +124,11 @@ export class Server {
     }
   }
 
+  /** Resolves with the status or the signal with which the server ended. */
+  get ended() {
+    return this.#ended;
+  }
+
   get pid() {
     return this.#child.pid;
   }

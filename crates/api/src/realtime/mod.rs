@@ -115,6 +115,11 @@ impl SocketSession {
         Rc::new(Self { app, format, claims, session_id, key })
     }
 
+    /// A session that was elsewhere before, as `key` of this shard's plane.
+    pub fn adopt(app: Rc<App>, format: Format, claims: Claims, session_id: SessionId, key: SessionKey) -> Rc<Self> {
+        Rc::new(Self { app, format, claims, session_id, key })
+    }
+
     /// From here on the session receives: its user's notifications, and of its user's status. With `appears` it shows an
     /// empty status itself.
     pub fn begin(&self, appears: bool) {

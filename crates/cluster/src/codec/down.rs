@@ -5,7 +5,8 @@ use muster_live::{CloseReason, Presence, SessionKey};
 use muster_wire::node::{self, message::What};
 
 use super::blobs::{Blobs, Writer};
-use super::form::{CodecError, Form, Result, form_of_enum, list_from_wire, list_to_wire, part, required};
+use super::form::{CodecError, Form, Result, form_of_enum, list_from_wire, list_to_wire, maybe, part, required};
+use super::moves;
 use super::reply;
 use super::stream::{delivery_from_wire, delivery_to_wire};
 
@@ -51,6 +52,14 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
         })),
         Down::HandedOver { partitions } => What::HandedOver(node::Fence { partitions: list_to_wire(partitions) }),
         Down::Taken { partitions } => What::Taken(node::Fence { partitions: list_to_wire(partitions) }),
+        Down::Arrived { session, standing, hears } => {
+            What::Arrived(Box::new(moves::arrived_to_wire(*session, standing, *hears)))
+        }
+        Down::Rebound { request, stream, session, standing } => {
+            let (stream, standing) = (Some(stream.to_wire()), standing.as_ref().map(Form::to_wire));
+            let rebound = node::Rebound { stream, session: session.number(), standing };
+            return (Some(*request), What::Rebound(Box::new(rebound)));
+        }
         Down::Misdirected { request } => return (Some(*request), What::Misdirected(node::Empty {})),
         Down::Push { session, payload, delivery } => {
             let payload = Some(writer.shared_payload(payload));
@@ -104,6 +113,17 @@ pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &mut Blobs) -> 
         },
         What::HandedOver(over) => Down::HandedOver { partitions: list_from_wire(over.partitions)? },
         What::Taken(taken) => Down::Taken { partitions: list_from_wire(taken.partitions)? },
+        What::Arrived(arrived) => Down::Arrived {
+            session: SessionKey::from_number(arrived.session),
+            standing: part(arrived.standing, "arrived.standing")?,
+            hears: arrived.hears,
+        },
+        What::Rebound(rebound) => Down::Rebound {
+            request: required(answers, "message.answers")?,
+            stream: part(rebound.stream, "rebound.stream")?,
+            session: SessionKey::from_number(rebound.session),
+            standing: maybe(rebound.standing)?,
+        },
         What::Misdirected(node::Empty {}) => Down::Misdirected { request: required(answers, "message.answers")? },
         What::Push(push) => Down::Push {
             session: SessionKey::from_number(push.session),

@@ -12,6 +12,7 @@ mod carry;
 mod carry_rooms;
 mod down;
 mod form;
+mod moves;
 mod parties;
 mod pool;
 mod reply;
@@ -232,10 +233,13 @@ fn content(
         | What::List(_)
         | What::Pool(_)
         | What::Matches(_)
+        | What::Claim(_)
+        | What::Rebind(_)
         | What::Rebuild(_)
         | What::Carried(_)
         | What::Fence(_)
-        | What::Passed(_) => {
+        | What::Passed(_)
+        | What::Heard(_) => {
             let up = up::from_wire(what, request, blobs)?;
             Ok(match epoch {
                 Some(epoch) => Message::Dated(epoch, up),
@@ -253,6 +257,8 @@ fn content(
         | What::Misdirected(_)
         | What::HandedOver(_)
         | What::Taken(_)
+        | What::Arrived(_)
+        | What::Rebound(_)
         | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
     }
 }

@@ -9,7 +9,9 @@ use muster_live::matchmaker::{
 use muster_live::plane::{PoolAsk, PoolReply, PoolStats};
 use muster_wire::node::{self, field_value, obstacle, pool_ask, pool_reply, ticket_member, ticket_owner};
 
-use super::form::{Form, Result, id_from_wire, list_from_wire, list_to_wire, maybe, part, present_id, required, size};
+use super::form::{
+    Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, part, present_id, required, size,
+};
 
 impl Form for PoolAsk {
     type Wire = node::PoolAsk;
@@ -26,6 +28,9 @@ impl Form for PoolAsk {
             Self::RemoveSession(session) => What::RemoveSession(present_id(*session)),
             Self::RemoveOwner(owner) => What::RemoveOwner(owner.to_wire()),
             Self::Explain(id, owner) => What::Explain(removal(id, owner.as_ref())),
+            Self::Rebind(session, to) => {
+                What::Rebind(node::TicketRebind { session_id: id_to_wire(*session), to: Some(to.to_wire()) })
+            }
             Self::Stats => What::Stats(node::Empty {}),
         };
         node::PoolAsk { what: Some(what) }
@@ -41,6 +46,7 @@ impl Form for PoolAsk {
             What::RemoveSession(session) => Self::RemoveSession(id_from_wire(Some(session))),
             What::RemoveOwner(owner) => Self::RemoveOwner(Owner::from_wire(owner)?),
             What::Explain(removal) => Self::Explain(TicketId(removal.id.into()), maybe(removal.owner)?),
+            What::Rebind(rebind) => Self::Rebind(id_from_wire(rebind.session_id), part(rebind.to, "ticket_rebind.to")?),
             What::Stats(node::Empty {}) => Self::Stats,
         })
     }

@@ -33,6 +33,9 @@ pub(super) fn to_wire(reply: &Reply) -> node::Reply {
         Reply::Party(Err(refusal)) => What::PartyRefusal(refusal.to_wire()),
         Reply::Parties(page) => What::Parties(page.to_wire()),
         Reply::Rooms(outcome) => either(outcome, What::Rooms, What::RoomsError),
+        Reply::Session(Ok(moved)) => What::Session(Box::new(moved.to_wire())),
+        Reply::Session(Err(refusal)) => What::NoSession(refusal.to_wire()),
+        Reply::Rebound => What::Rebound(node::Empty {}),
     };
     node::Reply { what: Some(what) }
 }
@@ -58,6 +61,9 @@ pub(super) fn from_wire(wire: node::Reply) -> Result<Reply> {
         What::Rooms(answer) => Reply::Rooms(Ok(Form::from_wire(answer)?)),
         What::RoomsError(error) => Reply::Rooms(Err(Error::from_wire(error)?)),
         What::Pool(reply) => Reply::Pool(Ok(Form::from_wire(reply)?)),
+        What::Session(moved) => Reply::Session(Ok(Box::new(Form::from_wire(*moved)?))),
+        What::NoSession(refusal) => Reply::Session(Err(Form::from_wire(refusal)?)),
+        What::Rebound(node::Empty {}) => Reply::Rebound,
         What::PoolError(error) => Reply::Pool(Err(Error::from_wire(error)?)),
     })
 }

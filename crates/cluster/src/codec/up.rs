@@ -38,6 +38,8 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             What::List(node::List { stream, with_hidden, skip: *skip as u64, limit: *limit as u64 })
         }
         Up::Pool { request: _, ask } => What::Pool(Box::new(ask.to_wire())),
+        Up::Claim { request: _, claim } => What::Claim(claim.to_wire()),
+        Up::Rebind { request: _, rebind } => What::Rebind(Box::new(rebind.to_wire())),
         Up::Matches { request: _, limit, sizes } => {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
             What::Matches(node::Matches { limit, size_min, size_max })
@@ -55,6 +57,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
         }),
         Up::Fence { partitions } => What::Fence(node::Fence { partitions: list_to_wire(partitions) }),
         Up::Passed { partitions } => What::Passed(node::Fence { partitions: list_to_wire(partitions) }),
+        Up::Heard { partitions } => What::Heard(node::Fence { partitions: list_to_wire(partitions) }),
     }
 }
 
@@ -94,6 +97,8 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             limit: size(list.limit),
         },
         What::Pool(ask) => Up::Pool { request, ask: Form::from_wire(*ask)? },
+        What::Claim(claim) => Up::Claim { request: asked()?, claim: Form::from_wire(claim)? },
+        What::Rebind(rebind) => Up::Rebind { request: asked()?, rebind: Box::new(Form::from_wire(*rebind)?) },
         What::Matches(matches) => Up::Matches {
             request: asked()?,
             limit: size(matches.limit),
@@ -112,6 +117,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
         },
         What::Fence(fence) => Up::Fence { partitions: list_from_wire(fence.partitions)? },
         What::Passed(passed) => Up::Passed { partitions: list_from_wire(passed.partitions)? },
+        What::Heard(heard) => Up::Heard { partitions: list_from_wire(heard.partitions)? },
         _ => return Err(CodecError::Missing("message.what")),
     })
 }

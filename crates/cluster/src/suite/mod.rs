@@ -64,6 +64,7 @@ suite! {
             a_node_that_is_gone_is_voted_out_and_its_links_end
             what_was_said_before_leaving_arrives
             a_draining_node_gives_everything_away_and_goes
+            an_operator_has_a_node_drain_and_waits_until_it_has_left
             a_node_that_was_voted_out_can_leave
             nodes_that_lose_the_bus_together_are_islands_and_go_on_with_nothing_lost
             a_node_cut_off_for_long_comes_again_as_another

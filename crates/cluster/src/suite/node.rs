@@ -15,6 +15,7 @@ use crate::link::BATCH_BYTES_MAX;
 use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
 use crate::membership::{Compatibility, Incompatible};
 use crate::node::{LINK_BYTES_MAX, Node, NodeEvent, NotTaken, Order};
+use crate::operator::{self, DrainError};
 
 /// Batches from each node to each other one.
 const BATCHES: u64 = 300;
@@ -94,6 +95,31 @@ pub(crate) async fn what_was_said_before_leaving_arrives(ground: impl Ground) {
         player.receives(gone, BATCHES).await;
         player.until("a view without it", |player| !player.nodes.contains(&gone)).await;
     }
+}
+
+pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(ground: impl Ground) {
+    let [mut one, mut two, mut draining] = three(&ground).await;
+    let outside = ground.join().await.node;
+    let unknown = operator::drain(&*outside, "nobody", |_, _| {}).await;
+    assert!(matches!(unknown, Err(DrainError::Unknown { .. })), "{unknown:?}");
+    let ambiguous = operator::drain(&*outside, "node", |_, _| {}).await;
+    assert!(matches!(ambiguous, Err(DrainError::Ambiguous { .. })), "{ambiguous:?}");
+    let (gone, mut owned) = (draining.me, Vec::new());
+    let name = gone.to_string();
+    let drain = async {
+        draining.until("it to be drained", |player| player.is_drained).await;
+        draining.order(Order::Leave).await;
+        draining.until("it to leave", |player| player.has_left).await;
+    };
+    let is_gone = |player: &Player| !player.nodes.contains(&gone);
+    let (drained, (), (), ()) = tokio::join!(
+        operator::drain(&*outside, &name, |_, partitions| owned.push(partitions)),
+        drain,
+        one.until("a view without it", is_gone),
+        two.until("a view without it", is_gone)
+    );
+    drained.expect("drained");
+    assert_eq!(owned.last(), Some(&0), "{owned:?}");
 }
 
 pub(crate) async fn a_draining_node_gives_everything_away_and_goes(ground: impl Ground) {

@@ -6,12 +6,13 @@ use bytes::Bytes;
 use muster_cluster::codec::Encoded;
 use muster_domain::Timestamp;
 use muster_domain::error::{Error, ErrorKind};
-use muster_domain::ids::{SessionId, UserId, Uuid};
+use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
+use muster_domain::sessions::Claims;
 use muster_live::close::CloseReason;
 use muster_live::place::PARTITIONS;
 use muster_live::plane::{
-    Audience, Carried, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message,
-    PoolReply, Publish, Reply, RequestRef, Standing, Up,
+    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, Down, Frames, Join, JoinRefusal, Joined, LaneKind,
+    Listener, LocalAudience, Message, Moved, PoolReply, Publish, Rebind, Reply, RequestRef, Standing, Up,
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
@@ -80,6 +81,7 @@ fn every_down(random: &mut Random) -> Vec<(String, Down)> {
     };
     answer(named("", random, |reply| reply));
     answer(named("", random, |refusal: JoinRefusal| Reply::Joined(Err(refusal))));
+    answer(named("Session ", random, |refusal: ClaimRefusal| Reply::Session(Err(refusal))));
     answer(named("Party ", random, |answer: party::Reply| Reply::Party(Ok(answer))));
     answer(named("Party ", random, |refusal: party::Refusal| Reply::Party(Err(refusal))));
     answer(named("Rooms ", random, |answer: rooms::Answer| Reply::Rooms(Ok(answer))));
@@ -120,6 +122,8 @@ every!(Up, random,
         limit: size(random),
         sizes: (size(random), size(random)),
     },
+    Up::Claim { .. } => Up::Claim { request: any(random), claim: any(random) },
+    Up::Rebind { .. } => Up::Rebind { request: any(random), rebind: Box::new(any(random)) },
     Up::Rebuild { .. } => Up::Rebuild {
         partition: any(random),
         epoch: any(random),
@@ -133,6 +137,7 @@ every!(Up, random,
     },
     Up::Fence { .. } => Up::Fence { partitions: partitions(random) },
     Up::Passed { .. } => Up::Passed { partitions: partitions(random) },
+    Up::Heard { .. } => Up::Heard { partitions: partitions(random) },
 );
 fn partitions(random: &mut Random) -> Vec<(Partition, Epoch)> {
     (0..random.below(4)).map(|_| (any(random), any(random))).collect()
@@ -182,6 +187,13 @@ every!(Down, random,
     },
     Down::HandedOver { .. } => Down::HandedOver { partitions: partitions(random) },
     Down::Taken { .. } => Down::Taken { partitions: partitions(random) },
+    Down::Arrived { .. } => Down::Arrived { session: any(random), standing: any(random), hears: any(random) },
+    Down::Rebound { .. } => Down::Rebound {
+        request: random.next(),
+        stream: any(random),
+        session: any(random),
+        standing: any(random),
+    },
     Down::Misdirected { .. } => Down::Misdirected { request: random.next() },
     Down::Push { .. } => Down::Push { session: any(random), payload: any(random), delivery: any(random) },
     Down::Close { .. } => Down::Close { session: any(random), payload: any(random), reason: any(random) },
@@ -212,6 +224,14 @@ every!(Reply, random,
     Reply::Party(_) => Reply::Party(either(random)),
     Reply::Parties(_) => Reply::Parties(any(random)),
     Reply::Rooms(_) => Reply::Rooms(either(random)),
+    Reply::Session(_) => Reply::Session(if any(random) { Ok(Box::new(any(random))) } else { Err(any(random)) }),
+    Reply::Rebound => Reply::Rebound,
+);
+every!(ClaimRefusal, random,
+    ClaimRefusal::Gone => ClaimRefusal::Gone,
+    ClaimRefusal::Overflow => ClaimRefusal::Overflow,
+    ClaimRefusal::Format => ClaimRefusal::Format,
+    ClaimRefusal::Elsewhere(_) => ClaimRefusal::Elsewhere(any(random)),
 );
 every!(ErrorKind, random,
     ErrorKind::InvalidArgument => ErrorKind::InvalidArgument,
@@ -260,6 +280,33 @@ fields!(Standing, random => Standing {
     presence: any(random),
     listener: any(random),
     by_join: any(random),
+});
+fields!(Claim, random => Claim {
+    session_id: any(random),
+    user_id: any(random),
+    encoding: any(random),
+    received: number(random),
+    to: any(random),
+});
+fields!(Rebind, random => Rebind { from: any(random), to: any(random), standing: any(random) });
+fields!(Moved, random => Moved {
+    claims: Claims {
+        token_id: TokenId(any(random)),
+        user_id: any(random),
+        username: any(random),
+        vars: (0..random.below(3)).map(|_| (any(random), any(random))).collect(),
+        issued_at_sec: any(random),
+        expires_at_sec: any(random),
+    },
+    departed: Departed {
+        serial: any(random),
+        has_tickets: any(random),
+        standings: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
+        arrivals: any(random),
+    },
+    received: number(random),
+    sent: number(random),
+    frames: any(random),
 });
 fields!(Partition, random => Partition::new(random.below(PARTITIONS.into()) as u16).unwrap());
 fields!(Epoch, random => Epoch(number(random)));

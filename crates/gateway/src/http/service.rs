@@ -94,6 +94,8 @@ impl Exchange {
             _ if request.method() == Method::OPTIONS => preflight(),
             "/" if is_read => Response::new(Body::default()),
             "/readycheck" if is_read => self.readiness().await,
+            "/healthcheck" if self.shard.is_leaving() => error(Code::Unavailable, LEAVING),
+            path if self.shard.is_leaving() && path.starts_with(SIGN_IN) => error(Code::Unavailable, LEAVING),
             "/ws" if is_read => self.open_socket(request),
             _ => self.call(request).await,
         }
@@ -103,6 +105,9 @@ impl Exchange {
     async fn readiness(&self) -> Response<Body> {
         if self.shard.is_draining() {
             return error(Code::Unavailable, "The server is stopping.");
+        }
+        if self.shard.is_leaving() {
+            return error(Code::Unavailable, LEAVING);
         }
         if self.shard.is_ready().await {
             return respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() });
@@ -154,6 +159,9 @@ impl Exchange {
     fn open_socket(&self, mut request: Request<Incoming>) -> Response<Body> {
         if self.shard.is_draining() {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping.");
+        }
+        if self.shard.is_leaving() {
+            return self.refuse_socket(StatusCode::SERVICE_UNAVAILABLE, LEAVING);
         }
         let checked = handshake::check_request(request.method(), request.version(), request.headers());
         let accept = match checked.and_then(|()| handshake::accept_key(request.headers())) {
@@ -218,6 +226,11 @@ async fn run_operation(shard: Rc<Shard>, parts: Parts, body: Bytes, address: IpA
     };
     respond(api::call(&shard.app, request).await)
 }
+
+/// Where players sign in.
+const SIGN_IN: &str = "/v2/account/authenticate/";
+/// What a node says that gives everything to others.
+const LEAVING: &str = "This server is draining and takes nobody new. Please connect again: another takes over.";
 
 const FORWARDED_REFUSED: &str = "This is a development server with well-known keys, and this request came through a \
      proxy. Run `muster serve` for anything that others can reach.";

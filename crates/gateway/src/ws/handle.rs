@@ -203,9 +203,10 @@ impl SocketHandle {
         self.resumption.as_deref()
     }
 
-    /// Whether another socket came for the session.
+    /// Whether another socket came for the session, or is to come elsewhere.
     pub(super) fn is_taken_over(&self) -> bool {
-        self.resumption.as_ref().is_some_and(|resumption| resumption.offer.borrow().is_some())
+        let resumption = self.resumption.as_ref();
+        resumption.is_some_and(|resumption| resumption.is_sent_away.get() || resumption.offer.borrow().is_some())
     }
 
     /// Counts a message of the client.

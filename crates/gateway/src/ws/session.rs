@@ -12,7 +12,7 @@ use muster_api::context::App;
 use muster_api::realtime::{Operation, Outcome, SocketSession};
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
-use muster_live::{CloseReason, Delivery, Discarded};
+use muster_live::{CloseReason, Delivery, Discarded, Place, SessionKey};
 use muster_wire::envelope::Format;
 use percent_encoding::percent_decode_str;
 
@@ -31,7 +31,7 @@ pub struct Opening {
     pub(super) format: Format,
     /// Whether the user appears online.
     appears: bool,
-    address: IpAddr,
+    pub(super) address: IpAddr,
     /// Whether and which session outlives its socket.
     pub(super) resume: Option<Request>,
 }
@@ -156,12 +156,36 @@ impl Registered {
         tracing::debug!(%session_id, %user_id, %address, format, "socket opened");
     }
 
+    /// A session that was on another node before. It is on everything that it was on.
+    pub(super) fn adopt(
+        shard: Rc<Shard>,
+        session: Rc<SocketSession>,
+        handle: Rc<SocketHandle>,
+        address: IpAddr,
+    ) -> Self {
+        Self { shard, session, handle, address, appears: false }
+    }
+
+    pub(super) fn key(&self) -> SessionKey {
+        self.session.key()
+    }
+
+    pub(super) fn claims(&self) -> &Claims {
+        self.session.claims()
+    }
+
     pub(super) fn session_id(&self) -> SessionId {
         self.session.session_id()
     }
 
     pub(super) fn handler(&self) -> Handler {
         Handler { session: self.session.clone() }
+    }
+
+    /// The session went to another node.
+    pub(super) fn moved(self, to: Place) {
+        let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
+        tracing::debug!(%session_id, %user_id, node = to.node(), "session moved");
     }
 
     /// Ends the session, and says why.

@@ -66,6 +66,11 @@ impl<H: MessageHandler> Work<H> {
         self.waiting.as_ref().is_some_and(|waiting| waiting.is_full)
     }
 
+    /// Whether everything that came is done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.operation.is_none() && self.waiting.is_none()
+    }
+
     /// Takes a message: handles it, or keeps it behind what came before.
     ///
     /// Errors: why the socket closes.

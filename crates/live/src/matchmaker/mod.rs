@@ -242,6 +242,19 @@ impl<M> Matchmaker<M> {
         self.active.len()
     }
 
+    /// Changes a session on all tickets that it is on.
+    pub fn change_session(&mut self, session_id: SessionId, mut change: impl FnMut(&mut M)) {
+        let key = MemberKey::Session(session_id);
+        for slot in self.by_member.get(&key).into_iter().flatten() {
+            let members = self.tickets.get_mut(slot).map(|ticket| &mut ticket.members);
+            members
+                .into_iter()
+                .flatten()
+                .filter(|member| member.key == key)
+                .for_each(|member| change(&mut member.presence));
+        }
+    }
+
     /// Everybody who is in a ticket, in no order.
     pub fn members(&self) -> impl Iterator<Item = &Member<M>> {
         self.tickets.values().flat_map(|ticket| &ticket.members)

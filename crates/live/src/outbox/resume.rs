@@ -73,6 +73,33 @@ impl Outbox {
         self.frames.push_front(greeting);
         classes.put_front(true);
     }
+
+    /// The session goes on elsewhere, with a client that has the first `received` frames. Answers the frames behind those:
+    /// what was sent and what waits. `None` if some of them are not kept any more, or they are more than `bytes_max`.
+    pub fn hand_over(&mut self, received: u64, bytes_max: usize) -> Option<Vec<Bytes>> {
+        if !self.can_resume(received) {
+            return None;
+        }
+        self.rewind();
+        let Self { frames, ring, .. } = std::mem::take(self);
+        let mut ring = ring?;
+        ring.acknowledge(received);
+        let kept: Vec<Bytes> = ring.take().into_iter().chain(frames).filter(|frame| !frame.is_empty()).collect();
+        (kept.iter().map(Bytes::len).sum::<usize>() <= bytes_max).then_some(kept)
+    }
+
+    /// The session was elsewhere before: its client has the first `sent` frames. These are before all that waits here. To
+    /// be called before anything was written.
+    pub fn take_over(&mut self, sent: u64, frames: Vec<Bytes>) {
+        let Some(ring) = &mut self.ring else { return };
+        ring.begin_at(sent);
+        let classes = self.classes.get_or_insert_default();
+        for frame in frames.into_iter().rev().filter(|frame| !frame.is_empty()) {
+            self.bytes += frame.len();
+            self.frames.push_front(frame);
+            classes.put_front(false);
+        }
+    }
 }
 
 impl Classes {

@@ -31,6 +31,11 @@ impl Ring {
         Self { frames: VecDeque::new(), bytes: 0, sent: 0, is_asked: false, limits }
     }
 
+    /// So many frames were sent before the first that is kept here.
+    pub(super) fn begin_at(&mut self, sent: u64) {
+        self.sent = sent;
+    }
+
     /// A frame was written to its end. At a limit the oldest go: who lost those cannot be served any more.
     pub(super) fn keep(&mut self, frame: Bytes) {
         self.sent += 1;

@@ -82,6 +82,11 @@ impl Parties {
         self.parties.get(&id).is_some_and(|party| party.knows(session))
     }
 
+    /// A session goes on elsewhere. Answers whether it is a member of the party, or waits to be.
+    pub fn rebind(&mut self, id: PartyId, from: SessionRef, to: SessionRef) -> bool {
+        self.parties.get_mut(&id).is_some_and(|party| party.rebind(from, to))
+    }
+
     /// These parties have another owner now, and end.
     pub fn forget(&mut self, is_lost: impl Fn(PartyId) -> bool) {
         let lost: Vec<PartyId> = self.parties.keys().copied().filter(|id| is_lost(*id)).collect();

@@ -93,6 +93,21 @@ impl Party {
         self.sessions().any(|known| known == session)
     }
 
+    /// A session goes on elsewhere. A ticket that is on its way names it where it was: it is not for those who are
+    /// members now.
+    pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> bool {
+        let mut is_known = false;
+        for member in self.members.iter_mut().chain(&mut self.requests).filter(|member| member.session() == from) {
+            (member.presence.session, member.listener.session) = (to, to);
+            is_known = true;
+        }
+        if self.leader.session == from {
+            self.leader.session = to;
+        }
+        self.membership += u64::from(is_known);
+        is_known
+    }
+
     /// Its members, and those who wait to be.
     pub(super) fn sessions(&self) -> impl Iterator<Item = SessionRef> {
         self.members.iter().chain(&self.requests).map(Member::session)

@@ -165,6 +165,9 @@ impl Local {
         let Some(question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
         out.replies.push((request, question.refusal()));
         if let Some(begun) = question.beginning {
+            if let Some(serial) = begun.serial {
+                self.forget_refused(begun.key, &begun.stream, serial);
+            }
             self.undo(begun);
         }
     }

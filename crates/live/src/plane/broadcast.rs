@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::local::Local;
 use super::message::{Frames, Listener, LocalAudience};
+use super::moves::Rebound;
 use super::output::Output;
 use crate::outbox::Delivery;
 use crate::registry::SessionKey;
@@ -41,6 +42,8 @@ enum Work {
     Broadcast(Job),
     /// A session is taken off, behind what was broadcast before.
     Removal(Listener),
+    /// A session goes on elsewhere, behind what was broadcast before.
+    Rebound(Rebound),
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +123,24 @@ impl Local {
         }
     }
 
+    /// An owner has bound a session to another place: it has what is being broadcast here before that.
+    pub(super) fn rebound(&mut self, rebound: Rebound, out: &mut Output) {
+        match self.listeners.get_mut(&rebound.stream).filter(|listeners| !listeners.jobs.is_empty()) {
+            Some(listeners) => listeners.jobs.push_back(Work::Rebound(rebound)),
+            None => self.departed(rebound, out),
+        }
+    }
+
+    /// Forgets that owners have bound sessions elsewhere, where this has yet to be heard: the next owners are told of them
+    /// as of this place.
+    pub(super) fn drop_rebounds(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
+        for stream in self.busy.iter().filter(|stream| is_lost(stream)) {
+            if let Some(listeners) = self.listeners.get_mut(stream) {
+                listeners.jobs.retain(|job| !matches!(job, Work::Rebound(_)));
+            }
+        }
+    }
+
     /// Goes on with one slice of a broadcast in progress. Answers whether there is more to do.
     pub(super) fn run_slice(&mut self, out: &mut Output) -> bool {
         let Some(stream) = self.busy.pop_front() else { return false };
@@ -135,6 +156,11 @@ impl Local {
                 let listener = *listener;
                 listeners.jobs.pop_front();
                 self.removed(&stream, listener);
+            }
+            Some(Work::Rebound(_)) => {
+                if let Some(Work::Rebound(rebound)) = listeners.jobs.pop_front() {
+                    self.departed(rebound, out);
+                }
             }
             None => {}
         }

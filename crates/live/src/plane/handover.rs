@@ -2,22 +2,21 @@
 //! and the order stays.
 //!
 //! Each place tells the former owner that it has told that all (*passed*), and tells everything further to the next one,
-//! which holds it. The former owner goes on until all places have passed, then gives the next one the partition's state,
-//! and each place the word that it has nothing more to say. Until that word came a place keeps what the next owner says
-//! of the partition.
+//! which holds it. The former owner goes on until all places have passed. Then it gives each place the word that it has
+//! nothing more to say, and when all have heard that (*heard*), the next one the partition's state. So whatever the former
+//! owner said has arrived before the next one speaks, even if the former one dies after that.
 //!
 //! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is rebuilt
 //! of what places know.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::Plane;
 use super::message::{Down, Message, Up};
 use super::output::Output;
 use super::rebuild::Rebuilding;
+use super::{Carried, Plane};
 use crate::place::{Epoch, Former, Partition, Place, Routes};
 use crate::session::Millis;
-use crate::stream::StreamKey;
 
 /// Parts of a partition's state in one message.
 const PARTS_MAX: usize = 16;
@@ -27,8 +26,10 @@ const PARTS_MAX: usize = 16;
 pub(super) struct Handovers {
     /// What this place still owns, although it is another's next.
     leaving: BTreeMap<Partition, Leaving>,
-    /// Partitions of which former owners still have something to say here.
-    passing: BTreeMap<Partition, Passing>,
+    /// What it owns no more, until all places have heard so.
+    packed: BTreeMap<Partition, Packed>,
+    /// Who may still say something here of partitions that are another's, and since when they are.
+    speaking: BTreeMap<Partition, (Place, Epoch)>,
 }
 
 /// A partition that this place hands over.
@@ -42,30 +43,14 @@ struct Leaving {
     awaited: Vec<Place>,
 }
 
-/// A partition of which former owners still have something to say here.
-#[derive(Debug, Default)]
-struct Passing {
-    /// They, the earliest first, and since when the partition is another's.
-    formers: VecDeque<(Place, Epoch)>,
-    /// What those that come later have said, in order.
-    kept: VecDeque<(Place, Word)>,
-}
-
-/// What an owner says of a partition.
+/// The state of a partition that this place hands over.
 #[derive(Debug)]
-enum Word {
-    Something(Down),
-    /// It has nothing more to say: since this epoch another owns it.
-    Over(Epoch),
-}
-
-impl Passing {
-    /// The next word of who may speak now.
-    fn next(&mut self) -> Option<(Place, Word)> {
-        let speaker = self.formers.front().map(|(former, _)| *former);
-        let position = self.kept.iter().position(|(from, _)| speaker.is_none_or(|speaker| speaker == *from))?;
-        self.kept.remove(position)
-    }
+struct Packed {
+    next: Place,
+    epoch: Epoch,
+    parts: Vec<Carried>,
+    /// Places that have yet to hear what was said last.
+    awaited: Vec<Place>,
 }
 
 impl Handovers {
@@ -76,25 +61,14 @@ impl Handovers {
 
     /// Whether a place may still speak for a partition that another owns next.
     pub(super) fn speaks(&self, partition: Partition, former: Place) -> bool {
-        let passing = self.passing.get(&partition);
-        passing.is_some_and(|passing| passing.formers.iter().any(|(place, _)| *place == former))
-    }
-
-    /// Whether a former owner still has something to say of a partition here.
-    fn is_passing(&self, partition: Partition) -> bool {
-        self.passing.contains_key(&partition)
-    }
-
-    /// Messages that wait for their turn.
-    pub(super) fn kept(&self) -> usize {
-        self.passing.values().map(|passing| passing.kept.len()).sum()
+        self.speaking.get(&partition).is_some_and(|(place, _)| *place == former)
     }
 
     /// These partitions were lost on their way, or before it.
     pub(super) fn forget(&mut self, changed: &BTreeSet<Partition>) {
         self.leaving.retain(|partition, _| !changed.contains(partition));
-        let lost = self.passing.iter_mut().filter(|(partition, _)| changed.contains(partition));
-        lost.for_each(|(_, passing)| passing.formers.clear());
+        self.packed.retain(|partition, _| !changed.contains(partition));
+        self.speaking.retain(|partition, _| !changed.contains(partition));
     }
 }
 
@@ -123,8 +97,7 @@ impl Plane {
                 };
                 self.rebuilding.insert(partition, rebuilding);
             }
-            let passing = self.handovers.passing.entry(partition).or_default();
-            passing.formers.push_back((former, next_epoch));
+            self.handovers.speaking.insert(partition, (former, next_epoch));
             passed.entry(former).or_default().push((partition, next_epoch));
         }
         for (former, partitions) in passed {
@@ -148,22 +121,30 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// Nothing comes any more of places that have gone.
-    pub(super) fn pass_without(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
-        for leaving in self.handovers.leaving.values_mut() {
-            leaving.awaited.retain(|place| !gone.contains(place));
+    /// A place has heard all that this former owner had to say of these.
+    pub(super) fn heard(&mut self, from: Place, partitions: &[(Partition, Epoch)], out: &mut Output) {
+        for (partition, epoch) in partitions {
+            if let Some(packed) = self.handovers.packed.get_mut(partition).filter(|packed| packed.epoch == *epoch) {
+                packed.awaited.retain(|place| *place != from);
+            }
         }
-        self.hand_over(now, out);
-        // What they handed over has arrived where it was to; what they had to say here may be lost.
-        for passing in self.handovers.passing.values_mut() {
-            passing.formers.retain(|(former, _)| !gone.contains(former));
-            passing.kept.retain(|(from, _)| !gone.contains(from));
-        }
-        self.hear_kept(now, true, out);
-        self.complete_moves(now, out);
+        self.send_packed(out);
     }
 
-    /// Hands over what is complete.
+    /// Nothing comes any more of places that have gone.
+    pub(super) fn pass_without(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
+        let Handovers { leaving, packed, speaking } = &mut self.handovers;
+        let awaited = leaving.values_mut().map(|leaving| &mut leaving.awaited);
+        for awaited in awaited.chain(packed.values_mut().map(|packed| &mut packed.awaited)) {
+            awaited.retain(|place| !gone.contains(place));
+        }
+        // Of those that are not lost this place came too late to be told anything.
+        speaking.retain(|_, (former, _)| !gone.contains(former));
+        self.hand_over(now, out);
+        self.send_packed(out);
+    }
+
+    /// Packs what is complete, and says that nothing more will be said of it.
     pub(super) fn hand_over(&mut self, now: Millis, out: &mut Output) {
         if self.handovers.leaving.is_empty() {
             return;
@@ -180,14 +161,32 @@ impl Plane {
             .filter(|(partition, leaving)| is_complete(partition, leaving))
             .map(|(partition, _)| *partition)
             .collect();
+        if complete.is_empty() {
+            return;
+        }
         self.owning(now, out).leave_rosters(|partition| complete.contains(&partition));
         let mut carried = self.carry_out(now, &complete);
-        let mut said = Vec::new();
+        let places = self.local.routes.places().to_vec();
+        let mut over = Vec::new();
         for partition in complete {
             let Some(Leaving { next, next_epoch: epoch, .. }) = self.handovers.leaving.remove(&partition) else {
                 continue;
             };
-            let mut parts = carried.remove(&partition).unwrap_or_default();
+            let parts = carried.remove(&partition).unwrap_or_default();
+            self.handovers.packed.insert(partition, Packed { next, epoch, parts, awaited: places.clone() });
+            over.push((partition, epoch));
+        }
+        let me = self.local.me;
+        for place in places.into_iter().filter(|place| *place != me) {
+            self.local.down(place, Down::HandedOver { partitions: over.clone() }, out);
+        }
+        self.hear_over(now, me, over, out);
+    }
+
+    /// Sends to their next owners the partitions of which all places have heard the last.
+    fn send_packed(&mut self, out: &mut Output) {
+        for (partition, packed) in self.handovers.packed.extract_if(.., |_, packed| packed.awaited.is_empty()) {
+            let Packed { next, epoch, mut parts, .. } = packed;
             loop {
                 let rest = parts.split_off(parts.len().min(PARTS_MAX));
                 let ends = rest.is_empty();
@@ -198,29 +197,6 @@ impl Plane {
                 }
                 parts = rest;
             }
-            said.push((partition, epoch));
-        }
-        if said.is_empty() {
-            return;
-        }
-        for place in self.local.routes.places().to_vec() {
-            if place == self.local.me {
-                self.hear_over(now, place, &said, out);
-            } else {
-                self.local.down(place, Down::HandedOver { partitions: said.clone() }, out);
-            }
-        }
-    }
-
-    /// What an owner says of a partition before its turn is kept.
-    pub(super) fn keep_for_later(&mut self, from: Place, down: Down) -> Option<Down> {
-        let partition = down.stream().map(StreamKey::partition);
-        match partition.and_then(|partition| self.handovers.passing.get_mut(&partition)) {
-            Some(passing) if passing.formers.front().is_some_and(|(former, _)| *former != from) => {
-                passing.kept.push_back((from, Word::Something(down)));
-                None
-            }
-            _ => Some(down),
         }
     }
 
@@ -229,37 +205,16 @@ impl Plane {
         &mut self,
         now: Millis,
         former: Place,
-        partitions: &[(Partition, Epoch)],
+        partitions: Vec<(Partition, Epoch)>,
         out: &mut Output,
     ) {
-        for (partition, epoch) in partitions {
-            if let Some(passing) = self.handovers.passing.get_mut(partition) {
-                passing.kept.push_back((former, Word::Over(*epoch)));
+        for (partition, epoch) in &partitions {
+            let speaking = &mut self.handovers.speaking;
+            if speaking.get(partition) == Some(&(former, *epoch)) {
+                speaking.remove(partition);
             }
         }
-        self.hear_kept(now, false, out);
-        self.complete_moves(now, out);
-    }
-
-    /// Hears whose turn it is. `with_gaps`: former owners have gone, and what they said last may be missing.
-    pub(super) fn hear_kept(&mut self, now: Millis, with_gaps: bool, out: &mut Output) {
-        let partitions: Vec<Partition> = self.handovers.passing.keys().copied().collect();
-        for partition in partitions {
-            while let Some(passing) = self.handovers.passing.get_mut(&partition)
-                && let Some((from, word)) = passing.next()
-            {
-                match word {
-                    Word::Over(epoch) => drop(passing.formers.pop_front_if(|former| *former == (from, epoch))),
-                    Word::Something(mut down) => {
-                        if let Down::Roster { is_anew, .. } = &mut down {
-                            *is_anew |= with_gaps;
-                        }
-                        self.receive_down(now, from, down, out);
-                    }
-                }
-            }
-        }
-        self.handovers.passing.retain(|_, passing| !passing.formers.is_empty());
+        self.send_up(now, former, Up::Heard { partitions }, out);
     }
 
     /// A part of a partition's state comes from its former owner.
@@ -268,7 +223,7 @@ impl Plane {
         now: Millis,
         from: Place,
         (partition, epoch): (Partition, Epoch),
-        parts: Vec<super::Carried>,
+        parts: Vec<Carried>,
         ends: bool,
         out: &mut Output,
     ) {
@@ -278,7 +233,7 @@ impl Plane {
             rebuilding.awaited.clear();
         }
         rebuilding.streams.extend(parts.iter().filter_map(|part| match part {
-            super::Carried::Stream(carried) => Some(carried.stream.clone()),
+            Carried::Stream(carried) => Some(carried.stream.clone()),
             _ => None,
         }));
         self.carry_in(now, partition, parts);
@@ -289,8 +244,7 @@ impl Plane {
     fn complete_moves(&mut self, now: Millis, out: &mut Output) {
         let arrived = self.rebuilding.iter().filter_map(|(partition, rebuilding)| {
             let former = rebuilding.former?;
-            let is_complete = rebuilding.awaited.is_empty() && !self.handovers.is_passing(*partition);
-            is_complete.then_some((former, *partition, rebuilding.epoch))
+            rebuilding.awaited.is_empty().then_some((former, *partition, rebuilding.epoch))
         });
         let arrived: Vec<(Place, Partition, Epoch)> = arrived.collect();
         let mut taken: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();

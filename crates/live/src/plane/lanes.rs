@@ -57,7 +57,7 @@ impl Message {
     }
 }
 
-/// What is sent up, with the epoch if it is for another node: what waits for credit is not of a later one.
+/// What is sent up, in a cluster with the epoch: what waits for credit is not of a later one.
 #[derive(Debug)]
 pub(super) struct Dated {
     pub epoch: Option<Epoch>,

@@ -1,6 +1,6 @@
 //! A shard's own sessions: what they are on, what they hear, and what owners tell them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use super::Map;
 use super::asked::Asked;
 use super::broadcast::Listeners;
 use super::lanes::{Dated, Lanes};
-use super::message::{Down, JoinRefusal, Listener, LocalAudience, Reply, Up};
+use super::message::{Down, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
+use super::moves::{Moving, Rebound};
 use super::options::PlaneConfig;
 use super::output::Output;
 use super::roster::Rosters;
 use crate::outbox::Delivery;
-use crate::place::{Place, Routes};
+use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
 use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
 
@@ -29,6 +30,14 @@ pub(super) struct Session {
     pub streams: Vec<OnStream>,
     /// Whether it ever asked the matchmaker for anything.
     pub has_tickets: bool,
+    /// Of one that comes from another place, or goes to one.
+    pub moving: Option<Box<Moving>>,
+}
+
+impl Session {
+    pub(super) fn new(username: Arc<str>, encoding: Encoding) -> Self {
+        Self { username, encoding, serial: 0, streams: Vec::new(), has_tickets: false, moving: None }
+    }
 }
 
 /// What a session has to do with a stream.
@@ -99,6 +108,10 @@ pub(super) struct Local {
     pub rosters: Rosters,
     /// Sessions that have come to a match or a party, which may have to leave others for it.
     pub arrivals: Vec<(SessionKey, StreamKey)>,
+    /// What sessions are that went on here and are not here any more: their owners do not know yet.
+    pub strays: Vec<Standing>,
+    /// Which partitions were rebuilt since this place is there, and in which epoch last.
+    pub rebuilt: BTreeMap<Partition, Epoch>,
     /// Frames handed to sessions so far.
     pub deliveries: u64,
 }
@@ -118,6 +131,8 @@ impl Local {
             rosters: Rosters::default(),
             busy: VecDeque::new(),
             arrivals: Vec::new(),
+            strays: Vec::new(),
+            rebuilt: BTreeMap::new(),
             deliveries: 0,
         }
     }
@@ -273,7 +288,9 @@ impl Local {
             }
             (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
         });
-        forgotten.collect()
+        // Owners that have yet to tell that it came here are told that it has gone when they do.
+        let untold = session.moving.as_ref().map_or(&[][..], |moving| moving.untold());
+        forgotten.filter(|(stream, _)| !untold.contains(stream)).collect()
     }
 
     /// From now on the matchmaker has to be told when the session closes. Those of a party leave the party.
@@ -294,7 +311,7 @@ impl Local {
     /// Sends down, or does at once what concerns this shard.
     pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
         if to == self.me {
-            self.receive(down, out);
+            self.receive(to, down, out);
         } else if self.is_there(to) {
             self.lanes.down(to, down, out);
         }
@@ -303,7 +320,7 @@ impl Local {
     /// Sends up to another place. What is for one that has gone is lost; what it asks is answered as if it had gone after.
     pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Output) {
         if self.is_there(to) {
-            let partition = if to.node() == self.me.node() { None } else { up.partition() };
+            let partition = up.partition().filter(|_| self.routes.is_of_cluster());
             let epoch = partition.map(|partition| self.routes.epoch(partition));
             self.lanes.up(to, Dated { epoch, up }, out);
         } else {
@@ -316,7 +333,7 @@ impl Local {
     }
 
     /// What an owner told this shard. Nothing here sends anything to another shard.
-    pub(super) fn receive(&mut self, down: Down, out: &mut Output) {
+    pub(super) fn receive(&mut self, from: Place, down: Down, out: &mut Output) {
         match down {
             Down::Reply(request, reply) => {
                 if self.is_answered(request, &reply) {
@@ -326,6 +343,10 @@ impl Local {
             // The plane's.
             Down::HandedOver { .. } | Down::Taken { .. } => {}
             Down::Misdirected { request } => self.give_up_one(request, out),
+            Down::Arrived { session, standing, hears } => self.arrived(session, standing, hears),
+            Down::Rebound { request, stream, session, standing } => {
+                self.rebound(Rebound { request, stream, session, standing }, out);
+            }
             Down::Refused { stream, session, serial, request, refusal } => {
                 self.forget_refused(session, &stream, serial);
                 // Unless it has come anew since, or was told to hear by something else.
@@ -351,8 +372,8 @@ impl Local {
                 {
                     self.tell_difference(&stream, &before, out);
                 }
-                if !is_last {
-                    self.keep_roster(&stream);
+                if from.node() == self.me.node() && !is_last {
+                    self.drop_roster(&stream);
                 }
             }
             Down::Push { session, payload, delivery } => {

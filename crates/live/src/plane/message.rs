@@ -9,6 +9,7 @@ use bytes::Bytes;
 use muster_domain::ids::SessionId;
 
 use super::carry::Carried;
+use super::moves::{Claim, ClaimRefusal, Moved, Rebind};
 use super::pool::{POOL, PoolAsk, PoolReply};
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
@@ -32,7 +33,7 @@ pub struct RequestRef {
 pub enum Message {
     /// To an owner.
     Up(Up),
-    /// To an owner on another node, of something that it owns since this epoch, as the sender believes.
+    /// To an owner in a cluster, of something that it owns since this epoch, as the sender believes.
     Dated(Epoch, Up),
     /// From an owner.
     Down(Down),
@@ -160,6 +161,25 @@ pub enum Up {
         /// Which partitions.
         partitions: Vec<(Partition, Epoch)>,
     },
+    /// To the former owner of these, since these epochs: all that it had to say of them has been heard.
+    Heard {
+        /// Which partitions.
+        partitions: Vec<(Partition, Epoch)>,
+    },
+    /// A session's next socket arrived elsewhere: it is to go on there. To the place that has it.
+    Claim {
+        /// Who is told what becomes of it.
+        request: RequestRef,
+        /// Which session, and for whom.
+        claim: Claim,
+    },
+    /// A session that is on a stream or hears it goes on at another place.
+    Rebind {
+        /// Who is told that it does.
+        request: RequestRef,
+        /// Which, and where.
+        rebind: Box<Rebind>,
+    },
     /// The relayed matches of this owner.
     Matches {
         /// Who asks.
@@ -181,6 +201,8 @@ impl Up {
             Self::Parties { request, .. }
             | Self::Count { request, .. }
             | Self::List { request, .. }
+            | Self::Claim { request, .. }
+            | Self::Rebind { request, .. }
             | Self::Matches { request, .. } => Some(*request),
             Self::Leave { .. }
             | Self::Unlisten { .. }
@@ -188,6 +210,7 @@ impl Up {
             | Self::Rebuild { .. }
             | Self::Fence { .. }
             | Self::Passed { .. }
+            | Self::Heard { .. }
             | Self::Carried { .. } => None,
         }
     }
@@ -205,6 +228,7 @@ impl Up {
         match self {
             Self::Join(join) => Some(join.stream.partition()),
             Self::Publish(publish) => Some(publish.stream.partition()),
+            Self::Rebind { rebind, .. } => Some(rebind.standing.stream.partition()),
             Self::Leave { stream, .. }
             | Self::Listen { stream, .. }
             | Self::Unlisten { stream, .. }
@@ -214,9 +238,11 @@ impl Up {
             Self::Pool { .. } => Some(POOL.partition()),
             Self::Parties { .. }
             | Self::Count { .. }
+            | Self::Claim { .. }
             | Self::Rebuild { .. }
             | Self::Fence { .. }
             | Self::Passed { .. }
+            | Self::Heard { .. }
             | Self::Carried { .. }
             | Self::Matches { .. } => None,
         }
@@ -224,7 +250,7 @@ impl Up {
 }
 
 /// What a session is to a stream, as its place knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Which stream.
     pub stream: StreamKey,
@@ -382,6 +408,26 @@ pub enum Down {
         /// Which partitions, and since when they are its own.
         partitions: Vec<(Partition, Epoch)>,
     },
+    /// A session that goes on here is on a stream, or hears it: what comes of it from now on comes here.
+    Arrived {
+        /// Which session.
+        session: SessionKey,
+        /// As what, as the owner knows it.
+        standing: Standing,
+        /// Whether it hears the stream already. It may yet wait to be let in.
+        hears: bool,
+    },
+    /// Nothing of a stream comes to a session of this place any more: it goes on elsewhere.
+    Rebound {
+        /// Which question that answers.
+        request: u64,
+        /// Which stream.
+        stream: StreamKey,
+        /// Which session.
+        session: SessionKey,
+        /// As what it goes on; `None` if its owner knows nothing of it.
+        standing: Option<Standing>,
+    },
     /// What was asked was not for this owner, or not any more.
     Misdirected {
         /// Which question.
@@ -416,7 +462,9 @@ impl Down {
             | Self::Removed { stream, .. }
             | Self::Fanout { stream, .. }
             | Self::Event { stream, .. }
+            | Self::Rebound { stream, .. }
             | Self::Roster { stream, .. } => Some(stream),
+            Self::Arrived { standing, .. } => Some(&standing.stream),
             Self::Reply(..)
             | Self::Push { .. }
             | Self::Close { .. }
@@ -484,6 +532,10 @@ pub enum Reply {
     Parties(party::Page),
     /// What was asked of rooms.
     Rooms(muster_domain::Result<rooms::Answer>),
+    /// To a claim: the session, which is nowhere else any more.
+    Session(Result<Box<Moved>, ClaimRefusal>),
+    /// A session goes on elsewhere as far as one stream is concerned.
+    Rebound,
 }
 
 /// What a session finds on a stream that it joined.

@@ -10,12 +10,14 @@ mod handover;
 mod lanes;
 mod local;
 mod message;
+mod moves;
 mod options;
 mod output;
 mod owner;
 mod parties;
 mod pool;
 mod presences;
+mod rebind;
 mod rebuild;
 mod reroute;
 mod rooms;
@@ -35,6 +37,7 @@ pub use message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
     Reply, RequestRef, Standing, Up,
 };
+pub use moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
 pub use output::Output;
@@ -126,9 +129,7 @@ impl Plane {
 
     /// A session of this shard opened.
     pub fn open(&mut self, info: SessionInfo, username: Arc<str>, encoding: Encoding) -> SessionKey {
-        self.local
-            .sessions
-            .open(info, Session { username, encoding, serial: 0, streams: Vec::new(), has_tickets: false })
+        self.local.sessions.open(info, Session::new(username, encoding))
     }
 
     /// A session closed: it is on no stream any more, and receives nothing.
@@ -291,7 +292,7 @@ impl Plane {
 
     /// Closes a session of this shard, behind what it was sent and a last message.
     pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Output) {
-        self.local.receive(Down::Close { session: key, payload, reason }, out);
+        self.local.receive(self.local.me, Down::Close { session: key, payload, reason }, out);
     }
 
     /// Sends something to one session, wherever it is.
@@ -306,13 +307,9 @@ impl Plane {
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Dated(epoch, up) => self.receive_dated(now, from, epoch, up, out),
-            Message::Down(Down::HandedOver { partitions }) => self.hear_over(now, from, &partitions, out),
+            Message::Down(Down::HandedOver { partitions }) => self.hear_over(now, from, partitions, out),
             Message::Down(Down::Taken { partitions }) => out.handed_over.extend(partitions),
-            Message::Down(down) => {
-                if let Some(down) = self.keep_for_later(from, down) {
-                    self.receive_down(now, from, down, out);
-                }
-            }
+            Message::Down(down) => self.receive_down(now, from, down, out),
             Message::Credit(kind, count) => {
                 self.local.lanes.credit(from, kind, count, out);
                 self.release_held(now, out);
@@ -323,7 +320,7 @@ impl Plane {
     fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Output) {
         let has_credit = lanes::Traffic::needs_credit(&down);
         if self.is_by_owner(from, &down) {
-            self.local.receive(down, out);
+            self.local.receive(from, down, out);
         }
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Down, out);
@@ -445,13 +442,8 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    fn own(&mut self, now: Millis, from: Place, mut up: Up, out: &mut Output) {
+    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
         let has_credit = from != self.local.me && lanes::Traffic::needs_credit(&up);
-        if let Up::Rooms(ask) = &mut up
-            && !self.drop_old_reports(from, ask)
-        {
-            return;
-        }
         let mut owning = self.owning(now, out);
         match up {
             Up::Join(join) => owning.join(*join),
@@ -472,6 +464,9 @@ impl Plane {
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
             Up::Passed { partitions } => self.passed(now, from, &partitions, out),
+            Up::Heard { partitions } => self.heard(from, &partitions, out),
+            Up::Claim { request, claim } => out.claims.push((request, claim)),
+            Up::Rebind { request, rebind } => owning.rebind(request, *rebind),
             // Of a change that is over.
             Up::Rebuild { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
         }
@@ -491,7 +486,13 @@ impl Plane {
     /// Sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so
     /// the way down stays free.
     fn leave_others(&mut self, now: Millis, out: &mut Output) {
+        while let Some(stray) = self.local.strays.pop() {
+            self.send_stray_away(now, stray, out);
+        }
         while let Some((key, stream)) = self.local.arrivals.pop() {
+            if self.local.is_moving_with(key, &stream) {
+                continue;
+            }
             for mode in self.config.exclusive(stream.mode) {
                 let others = self.streams_of(key, *mode).into_iter().filter(|other| *other != stream);
                 others.for_each(|other| {

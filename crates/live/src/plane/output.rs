@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::message::{Message, Reply};
+use super::message::{Message, Reply, RequestRef};
+use super::moves::Claim;
 use super::pool::Matched;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
@@ -26,6 +27,8 @@ pub struct Output {
     pub matches: Vec<Matched>,
     /// Partitions that this place has handed over, and since when they are others'.
     pub handed_over: Vec<(Partition, Epoch)>,
+    /// Sessions of this shard that are to go on elsewhere, and whom to tell what becomes of that.
+    pub claims: Vec<(RequestRef, Claim)>,
 }
 
 impl Output {
@@ -37,5 +40,6 @@ impl Output {
             && self.replies.is_empty()
             && self.matches.is_empty()
             && self.handed_over.is_empty()
+            && self.claims.is_empty()
     }
 }

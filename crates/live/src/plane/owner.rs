@@ -52,7 +52,7 @@ impl Stream {
         self.listeners.iter().map(|(place, _)| *place)
     }
 
-    fn discount_listener(&mut self, place: Place, encoding: Encoding) {
+    pub(super) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
         counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
@@ -198,7 +198,7 @@ impl Owning<'_> {
     }
 
     /// Counts a session that hears a stream from now on. The first of a place of another node brings it the roster.
-    fn count_in(&mut self, key: &StreamKey, listener: Listener) {
+    pub(super) fn count_in(&mut self, key: &StreamKey, listener: Listener) {
         let place = listener.session.place;
         let stream = self.streams.map.entry(key.clone()).or_default();
         let is_first = stream.count_listener(place, listener.encoding);

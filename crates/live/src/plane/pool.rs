@@ -14,7 +14,7 @@ use crate::matchmaker::{
 use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::Presence;
+use crate::stream::{Presence, SessionRef};
 
 /// The name of the pool.
 pub(super) struct PoolName(&'static str);
@@ -38,6 +38,8 @@ pub enum PoolAsk {
     Remove(TicketId, Owner),
     /// A session closed: whatever ticket it is in goes.
     RemoveSession(SessionId),
+    /// A session goes on elsewhere.
+    Rebind(SessionId, SessionRef),
     /// An owner's tickets go.
     RemoveOwner(Owner),
     /// Why a ticket of this owner's waits; of anybody's without one.
@@ -89,6 +91,7 @@ impl Pool {
             PoolAsk::Add(ticket) => matchmaker.add(*ticket, now)?,
             PoolAsk::Remove(id, owner) => drop(matchmaker.remove(&id, &owner)?),
             PoolAsk::RemoveSession(session) => drop(matchmaker.remove_session(session)),
+            PoolAsk::Rebind(session, to) => matchmaker.change_session(session, |presence| presence.session = to),
             PoolAsk::RemoveOwner(owner) => drop(matchmaker.remove_owner(&owner)),
             PoolAsk::Explain(id, owner) => {
                 let ticket = matchmaker.ticket(&id).filter(|ticket| owner.is_none_or(|owner| ticket.owner == owner));

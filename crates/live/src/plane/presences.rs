@@ -71,6 +71,19 @@ impl Presences {
         true
     }
 
+    /// A session goes on elsewhere. Answers in which encoding it hears by its join, if it is here.
+    pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
+        let (place, _, here) = self.here.get_full_mut(&from)?;
+        Arc::make_mut(&mut here.presence).session = to;
+        let heard = here.heard;
+        if self.here.replace_index(place, to).is_err() {
+            // It was here by both: it is by the second.
+            self.remove(from);
+        }
+        self.changed(place);
+        Some(heard)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Presence> {
         self.here.values().map(|here| &*here.presence)
     }

@@ -83,7 +83,7 @@ impl Plane {
             self.rooms.relist(now);
             self.set_rooms_timer();
         }
-        self.local.end_with_owners(changed, out);
+        self.local.moves_with_owners(changed);
         let mut fences: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();
         let mut standings = self.local.standings(changed);
         for partition in changed.iter().copied() {
@@ -133,6 +133,11 @@ impl Plane {
         let is_news = |partition: Partition, epoch: Epoch| epoch > self.local.routes.epoch(partition);
         match message {
             Message::Up(_) | Message::Dated(..) if self.early.contains_key(&from) => true,
+            Message::Up(Up::Rebind { rebind, .. }) | Message::Dated(_, Up::Rebind { rebind, .. })
+                if self.local.routes.is_yet_to_come(rebind.to.place) =>
+            {
+                true
+            }
             Message::Dated(epoch, up) => up.partition().is_some_and(|partition| is_news(partition, *epoch)),
             Message::Up(Up::Rebuild { partition, epoch, .. } | Up::Carried { partition, epoch, .. }) => {
                 is_news(*partition, *epoch)
@@ -147,7 +152,7 @@ impl Plane {
     /// Messages that wait until this place knows more.
     pub(super) fn kept_back(&self) -> usize {
         let held = self.rebuilding.values().map(|rebuilding| rebuilding.held.len());
-        held.sum::<usize>() + self.early.values().map(VecDeque::len).sum::<usize>() + self.handovers.kept()
+        held.sum::<usize>() + self.early.values().map(VecDeque::len).sum::<usize>()
     }
 
     /// Whether what a place says of a stream is its owner's to say.
@@ -159,8 +164,13 @@ impl Plane {
             })
     }
 
-    /// A message from another node, for what this place owned since an epoch. Of another epoch none is taken.
-    pub(super) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, up: Up, out: &mut Output) {
+    /// A message for what this place owned since an epoch. Of another epoch none is taken.
+    pub(super) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, mut up: Up, out: &mut Output) {
+        if let Up::Rooms(ask) = &mut up
+            && !self.drop_old_reports(from, ask)
+        {
+            return;
+        }
         let owned_since =
             |partition| self.handovers.leaving(partition).unwrap_or_else(|| self.local.routes.epoch(partition));
         if up.partition().is_some_and(|partition| owned_since(partition) != epoch) {
@@ -382,7 +392,7 @@ impl Streams {
 
 impl Local {
     /// Parties and rooms end with their owner: those in them are told.
-    fn end_with_owners(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
+    pub(super) fn end_with_owners(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
         let mut ended: BTreeMap<StreamKey, Vec<SessionKey>> = BTreeMap::new();
         for key in self.sessions.keys() {
             let streams = self.sessions.get(key).map_or(&[][..], |session| &session.streams);

@@ -98,19 +98,19 @@ impl Plane {
     }
 
     /// What a place tells desks and the directory of rooms that are another's by now is old: that tells it again. That a
-    /// room has closed does not become old.
+    /// room has closed does not become old. To be called when it comes, though it may wait before it counts.
     pub(super) fn drop_old_reports(&self, from: Place, ask: &mut ToOwner) -> bool {
         let routes = &self.local.routes;
-        let is_its_own = |room: &RoomId| routes.owner(room.stream().partition()) == from;
+        let is_its = |partition| routes.owner(partition) == from || self.handovers.speaks(partition, from);
+        let is_its_own = |room: &RoomId| is_its(room.stream().partition());
         match ask {
-            _ if !routes.is_of_cluster() || from == self.local.me => true,
             ToOwner::Across(_, Across::Report(room, _) | Across::Filling { room, .. }) => is_its_own(room),
             ToOwner::Across(_, Across::Listing(rooms)) => {
                 rooms.retain(|(room, summary)| summary.is_none() || is_its_own(room));
                 !rooms.is_empty()
             }
             ToOwner::Across(_, Across::Forgotten(partitions)) => {
-                partitions.retain(|partition| routes.owner(*partition) == from);
+                partitions.retain(|partition| is_its(*partition));
                 !partitions.is_empty()
             }
             _ => true,

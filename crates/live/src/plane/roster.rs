@@ -2,16 +2,18 @@
 //! what is not as they know it. A place on a node of its own keeps none.
 
 use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
 
 use super::Map;
 use super::local::Local;
 use super::message::{Frames, LocalAudience};
 use super::output::Output;
 use crate::outbox::Delivery;
-use crate::stream::{Encoding, Presence, PresenceEvent, SessionRef, StreamKey};
+use crate::place::Place;
+use crate::stream::{Encoding, Presence, PresenceEvent, StreamKey};
 
-/// Those who may be seen on a stream.
-pub(super) type Roster = IndexMap<SessionRef, Known, foldhash::fast::RandomState>;
+/// Those who may be seen on a stream, by their public ids: a session may go on at another place.
+pub(super) type Roster = IndexMap<SessionId, Known, foldhash::fast::RandomState>;
 
 /// One of them.
 #[derive(Debug)]
@@ -22,8 +24,13 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn told(presence: &Presence) -> (SessionRef, Self) {
-        (presence.session, Self { presence: presence.clone(), is_told: true })
+    fn told(presence: &Presence) -> (SessionId, Self) {
+        (presence.session_id, Self { presence: presence.clone(), is_told: true })
+    }
+
+    /// Whether others see it as this presence, wherever its session is.
+    fn shows(&self, presence: &Presence) -> bool {
+        self.presence == Presence { session: self.presence.session, ..presence.clone() }
     }
 }
 
@@ -44,7 +51,7 @@ impl Rosters {
     /// Who came to a stream and who went.
     pub(super) fn change(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
         if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
-            leaves.iter().for_each(|left| drop(roster.swap_remove(&left.session)));
+            leaves.iter().for_each(|left| drop(roster.swap_remove(&left.session_id)));
             roster.extend(joins.iter().map(Known::told));
         }
     }
@@ -53,22 +60,23 @@ impl Rosters {
 impl Local {
     /// A session is shown who is there, perhaps before that is told, perhaps by an owner that tells no more.
     pub(super) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
-        if self.is_owned_here(stream) {
-            return;
-        }
-        if let Some(hearers) = self.rosters.0.get_mut(stream) {
+        let is_owned_here = self.is_owned_here(stream);
+        let hearers = self.rosters.0.get_mut(stream);
+        if let Some(hearers) = hearers.filter(|hearers| hearers.roster.is_some() || !is_owned_here) {
             // Whoever is shown them first is all who hear it here.
             let is_told = hearers.roster.is_none();
             let roster = hearers.roster.get_or_insert_default();
             for shown in presences {
-                roster.entry(shown.session).or_insert_with(|| Known { presence: shown.clone(), is_told });
+                roster.entry(shown.session_id).or_insert_with(|| Known { presence: shown.clone(), is_told });
             }
         }
     }
 
-    /// Whether a place of this node owns a stream.
+    /// Whether a place of this node owns a stream, and no other did until now.
     fn is_owned_here(&self, stream: &StreamKey) -> bool {
-        self.routes.owner(stream.partition()).node() == self.me.node()
+        let is_here = |owner: Place| owner.node() == self.me.node();
+        let former = self.routes.former(stream.partition());
+        is_here(self.routes.owner(stream.partition())) && former.is_none_or(|former| is_here(former.owner))
     }
 
     pub(super) fn count_hearer(&mut self, stream: &StreamKey) {
@@ -107,11 +115,9 @@ impl Local {
         hearers.roster.replace(incoming.iter().map(Known::told).collect())
     }
 
-    /// A roster of a stream that a place of this node owns is needed no more.
-    pub(super) fn keep_roster(&mut self, stream: &StreamKey) {
-        if self.is_owned_here(stream)
-            && let Some(hearers) = self.rosters.0.get_mut(stream)
-        {
+    /// A roster of a stream is needed no more: a place of this node owns it.
+    pub(super) fn drop_roster(&mut self, stream: &StreamKey) {
+        if let Some(hearers) = self.rosters.0.get_mut(stream) {
             hearers.roster = None;
         }
     }
@@ -121,8 +127,8 @@ impl Local {
     pub(super) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Output) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
         let is_in = |roster: &Roster, presence: &Presence, told: bool| {
-            let known = roster.get(&presence.session).filter(|known| known.is_told || !told);
-            known.is_some_and(|known| known.presence == *presence)
+            let known = roster.get(&presence.session_id).filter(|known| known.is_told || !told);
+            known.is_some_and(|known| known.shows(presence))
         };
         let presences = |roster: &'_ Roster, keep: &dyn Fn(&Presence) -> bool| -> Vec<Presence> {
             roster.values().map(|known| &known.presence).filter(|presence| keep(presence)).cloned().collect()

@@ -55,6 +55,13 @@ impl News {
         }
     }
 
+    /// A session goes on elsewhere.
+    pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) {
+        let untold = self.untold.iter_mut().flat_map(|untold| &mut untold.joins);
+        let telling = self.telling.iter_mut().flat_map(|telling| &mut telling.joins);
+        untold.chain(telling).filter(|(session, _)| *session == from).for_each(|(session, _)| *session = to);
+    }
+
     fn is_empty(&self) -> bool {
         self.untold.is_none() && self.telling.is_none()
     }

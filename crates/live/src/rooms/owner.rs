@@ -186,6 +186,13 @@ impl Rooms {
         }
     }
 
+    /// A user's session goes on elsewhere.
+    pub fn rebind(&mut self, room: RoomId, user: UserId, from: SessionRef, to: SessionRef) {
+        if let Some(known) = self.rooms.get_mut(&room) {
+            known.rebind(user, from, to);
+        }
+    }
+
     /// Of what there is something here.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
         let directory = self.directory.listed().next().map(|_| Owner::Directory);

@@ -14,6 +14,7 @@ Muster, a game server.
   muster account export ID      print all that is stored of a player, as JSON
   muster account ban ID         let a player in no more; also unban, delete
   muster healthcheck [PORT|URL] ask a running server whether it is well (default port 7350)
+  muster drain NODE             have a node of a cluster give all it has to others and stop
   muster bench ...              load a server and measure it; `muster bench --help` tells more
   muster help KEY               tell about one configuration key
   muster --version

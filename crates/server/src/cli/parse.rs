@@ -10,8 +10,8 @@ use super::{AccountAction, Command, HealthTarget, MigrateAction, UsageError, hel
 const DEFAULT_PORT: u16 = 7350;
 
 /// Names of all commands, for suggestions.
-const COMMANDS: [&str; 10] =
-    ["dev", "serve", "check", "migrate", "backup", "restore", "account", "healthcheck", "bench", "help"];
+const COMMANDS: [&str; 11] =
+    ["dev", "serve", "check", "migrate", "backup", "restore", "account", "healthcheck", "drain", "bench", "help"];
 
 /// Parses the arguments without the program's name.
 ///
@@ -38,6 +38,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         }
         "account" => account(rest),
         "healthcheck" => healthcheck(rest),
+        "drain" => drain(rest),
         "help" | "-h" | "-help" | "--help" => about(rest),
         "version" | "-version" | "--version" => Ok(Command::Print(help::version())),
         _ if name.starts_with('-') => Err(UsageError(format!(
@@ -145,6 +146,15 @@ fn healthcheck(rest: Vec<String>) -> Result<Command, UsageError> {
         _ => return Err(usage()),
     };
     Ok(Command::Healthcheck { target })
+}
+
+fn drain(rest: Vec<String>) -> Result<Command, UsageError> {
+    let split = split(rest, &[])?;
+    match split.words.as_slice() {
+        _ if split.help => Ok(overview()),
+        [node] => Ok(Command::Drain { node: node.clone(), flags: split.flags }),
+        _ => Err(UsageError("write `muster drain NODE`, with a node's name or number".to_owned())),
+    }
 }
 
 fn about(rest: Vec<String>) -> Result<Command, UsageError> {

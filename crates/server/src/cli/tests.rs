@@ -57,6 +57,7 @@ fn commands() {
     assert_eq!(read("check --keys"), "print name = muster");
     assert_eq!(read("healthcheck"), "Healthcheck { target: Port(7350) }");
     assert_eq!(read("healthcheck 7360"), "Healthcheck { target: Port(7360) }");
+    assert_eq!(read("drain b"), "Drain { node: \"b\", flags: [] }");
     assert_eq!(read("healthcheck http://host:1/"), "Healthcheck { target: Url(\"http://host:1/\") }");
     assert_eq!(read("bench ccu --unknown 5"), "Bench { arguments: [\"ccu\", \"--unknown\", \"5\"] }");
     assert_eq!(
@@ -94,6 +95,7 @@ fn mistakes_say_what_to_write() {
     assert_eq!(read("migrate"), "error write `muster migrate up` or `muster migrate status`");
     assert_eq!(read("backup"), "error write `muster backup FOLDER`, with one folder");
     assert_eq!(read("account export bob"), "error `bob` is no user id, which is a UUID");
+    assert_eq!(read("drain"), "error write `muster drain NODE`, with a node's name or number");
     assert_eq!(
         read("healthcheck 70000"),
         "error write `muster healthcheck`, with a port (1 to 65535) or a URL if need be"

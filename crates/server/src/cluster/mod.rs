@@ -31,6 +31,8 @@ use freight::Freight;
 const JOIN_WAIT: Duration = Duration::from_secs(60);
 /// How long leaving may take: longer than the node itself waits for what it sent to arrive.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
+/// How long others may take over what a node gives away.
+const DRAIN_WAIT: Duration = Duration::from_secs(3);
 /// How long a request to NATS may take.
 const REQUEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -43,6 +45,16 @@ pub enum Standing {
     VotedOut,
     /// There is no way to the others any more.
     Ended,
+    /// It is one of its nodes, and gives everything that it owns to others.
+    Draining,
+    /// It is one of its nodes, and everything that it owned is another's.
+    Drained,
+}
+
+impl Standing {
+    fn is_member(self) -> bool {
+        matches!(self, Self::Member | Self::Draining | Self::Drained)
+    }
 }
 
 /// A node that has joined.
@@ -132,15 +144,34 @@ impl Cluster {
     /// Resolves with how it ended when this node is none of the cluster's any more.
     pub async fn lost(&self) -> Standing {
         let mut standing = self.standing.clone();
-        match standing.wait_for(|standing| *standing != Standing::Member).await {
+        match standing.wait_for(|standing| !standing.is_member()).await {
             Ok(standing) => *standing,
             Err(_) => Standing::Ended,
         }
     }
 
+    /// Resolves when an operator has told this node to drain, or it does so already.
+    pub async fn told_to_drain(&self) {
+        let mut standing = self.standing.clone();
+        if standing.wait_for(|standing| matches!(standing, Standing::Draining | Standing::Drained)).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Gives what this node owns to others. Resolves when it owns nothing any more, or nothing that others take.
+    pub async fn drain(&self) {
+        let mut standing = self.standing.clone();
+        if self.orders.send(Order::Drain).await.is_ok() {
+            let drained = standing.wait_for(|standing| !matches!(standing, Standing::Member | Standing::Draining));
+            if tokio::time::timeout(DRAIN_WAIT, drained).await.is_err() {
+                tracing::warn!("others did not take all that this node owns: they take the rest when it has left");
+            }
+        }
+    }
+
     /// Leaves the cluster: others own at once what this node did. For a node whose players have gone.
     pub async fn leave(self) {
-        if *self.standing.borrow() == Standing::Member && self.orders.send(Order::Leave).await.is_ok() {
+        if self.standing.borrow().is_member() && self.orders.send(Order::Leave).await.is_ok() {
             let _ = tokio::time::timeout(LEAVE_WAIT, self.lost()).await;
         }
         // The thread ends when nobody can send through it any more.
@@ -151,7 +182,8 @@ impl Cluster {
     }
 }
 
-fn nats_options(config: &ClusterConfig) -> NatsOptions {
+/// How the cluster of a configuration is reached.
+pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     let login = if let Some(file) = &config.nats_credentials_file {
         NatsLogin::CredentialsFile(file.clone())
     } else if !config.nats_token.is_empty() {
@@ -252,6 +284,14 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                     freight.forget_all_but(&new);
                     let routes = new.routes();
                     tell(&shards, |done| Command::Routes(routes.clone(), done)).await;
+                    let is_draining = new.node(number).is_some_and(|node| node.is_draining);
+                    standing.send_if_modified(|standing| {
+                        let begins = is_draining && *standing == Standing::Member;
+                        if begins {
+                            *standing = Standing::Draining;
+                        }
+                        begins
+                    });
                     view.send_replace(new);
                 }
                 Some(NodeEvent::Batch { from, bytes }) => freight.take_in(from, bytes),
@@ -263,7 +303,10 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                     tell(&shards, |done| Command::Island(false, done)).await;
                     tracing::info!("connected to the cluster again");
                 }
-                Some(NodeEvent::Drained) => tracing::info!("everything that this node owned is another's now"),
+                Some(NodeEvent::Drained) => {
+                    tracing::info!("everything that this node owned is another's now");
+                    standing.send_replace(Standing::Drained);
+                }
                 Some(NodeEvent::Joined(_)) => {}
                 Some(NodeEvent::VotedOut) => {
                     standing.send_replace(Standing::VotedOut);

@@ -2,6 +2,7 @@
 
 mod account;
 mod database;
+mod drain;
 mod health;
 mod serve;
 
@@ -27,6 +28,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Backup { file, flags } => database::backup(&file, &flags),
         Command::Restore { file, force, flags } => database::restore(&file, force, &flags),
         Command::Healthcheck { target } => health::check(&target),
+        Command::Drain { node, flags } => drain::drain(&node, &flags),
         Command::Account { action, user_id, flags } => account::run(action, user_id, &flags),
     };
     outcome.unwrap_or_else(|text| {

@@ -40,6 +40,10 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
         let end = tokio::select! {
             _ = terminate.recv() => End::Told,
             _ = interrupt.recv() => End::Told,
+            () = running.told_to_drain() => {
+                tracing::info!("told to drain");
+                End::Told
+            }
             () = running.failed() => {
                 tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
                 End::Failed
@@ -56,7 +60,12 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
             },
         };
         tracing::info!("stopping; a second signal ends at once");
-        let stop = running.stop();
+        let stop = async {
+            if end == End::Told {
+                running.drain().await;
+            }
+            running.stop().await
+        };
         tokio::select! {
             left = stop => tracing::info!(connections_cut = left, "stopped"),
             _ = terminate.recv() => return Ok(end.status()),
@@ -71,7 +80,7 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
 /// Why a server stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// By a signal.
+    /// By a signal or `muster drain`.
     Told,
     /// A part of it has ended.
     Failed,

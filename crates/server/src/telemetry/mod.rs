@@ -154,9 +154,17 @@ impl Telemetry {
 
     fn render_resumption(&self, page: &mut Exposition) {
         let gateway = &self.gateway;
+        let resumable = gateway.sessions_resumable.load(Ordering::Relaxed) as f64;
+        page.gauge("sessions_resumable", "Sessions that survive their socket.", resumable);
         let waiting = gateway.sessions_waiting.load(Ordering::Relaxed) as f64;
         page.gauge("sessions_waiting", "Sessions that wait for their next socket.", waiting);
         page.counter("session_resume_count", "Sessions that went on over another socket.", read(&gateway.resumed));
+        page.counter("session_moved_in_count", "Sessions that came from another node.", read(&gateway.moved_in));
+        page.counter("session_moved_out_count", "Sessions that went to another node.", read(&gateway.moved_out));
+        let failed = read(&gateway.moves_failed);
+        page.counter("session_move_failed_count", "Sessions that ended on their way to another node.", failed);
+        let waited = read(&gateway.moved_in_ms);
+        page.counter("session_move_ms", "How long sockets waited for sessions of other nodes, together.", waited);
         let refused = Refusal::ALL.map(|why| (why.name(), read(&gateway.resumes_refused[why as usize])));
         page.counters(
             "session_resume_refused_count",

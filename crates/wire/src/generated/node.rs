@@ -40,7 +40,7 @@ pub struct Message {
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 40, 41, 42"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 40, 41, 43, 42"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -102,12 +102,23 @@ pub mod message {
         Misdirected(super::Empty),
         #[prost(message, tag = "32")]
         Carried(super::CarriedParts),
+        #[prost(message, tag = "33")]
+        Claim(super::Claim),
+        #[prost(message, tag = "34")]
+        Rebind(::prost::alloc::boxed::Box<super::Rebind>),
+        #[prost(message, tag = "35")]
+        Arrived(::prost::alloc::boxed::Box<super::Arrived>),
+        #[prost(message, tag = "36")]
+        Rebound(::prost::alloc::boxed::Box<super::Rebound>),
         /// To the former owner of partitions on their way: nothing more comes about them.
         #[prost(message, tag = "40")]
         Passed(super::Fence),
         /// From the former owner: it has nothing more to say of them.
         #[prost(message, tag = "41")]
         HandedOver(super::Fence),
+        /// To the former owner: all that it had to say of them has been heard.
+        #[prost(message, tag = "43")]
+        Heard(super::Fence),
         /// To the former owner: the next one has all that there was.
         #[prost(message, tag = "42")]
         Taken(super::Fence),
@@ -355,8 +366,58 @@ pub struct PartitionEpoch {
     #[prost(uint64, tag = "2")]
     pub epoch: u64,
 }
+/// A session is asked for by the place where its next socket arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Claim {
+    /// Its public id.
+    #[prost(message, optional, tag = "1")]
+    pub session_id: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "2")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(enumeration = "Encoding", tag = "3")]
+    pub encoding: i32,
+    /// How many of its frames its client has.
+    #[prost(uint64, tag = "4")]
+    pub received: u64,
+    /// As which it is to go on.
+    #[prost(message, optional, tag = "5")]
+    pub to: ::core::option::Option<SessionRef>,
+}
+/// A session that is on a stream or hears it goes on at another place.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Rebind {
+    #[prost(message, optional, tag = "1")]
+    pub from: ::core::option::Option<SessionRef>,
+    #[prost(message, optional, tag = "2")]
+    pub to: ::core::option::Option<SessionRef>,
+    /// What it is there, as the session that it is to be.
+    #[prost(message, optional, tag = "3")]
+    pub standing: ::core::option::Option<Standing>,
+}
 // ---- Down, from owners ----
 
+/// A session that goes on at this place is on a stream, or hears it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Arrived {
+    #[prost(fixed64, tag = "1")]
+    pub session: u64,
+    #[prost(message, optional, tag = "2")]
+    pub standing: ::core::option::Option<Standing>,
+    /// Whether it hears it already.
+    #[prost(bool, tag = "3")]
+    pub hears: bool,
+}
+/// Nothing of a stream comes to a session of this place any more.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Rebound {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(fixed64, tag = "2")]
+    pub session: u64,
+    /// As what it goes on. Absent if the owner knows nothing of it.
+    #[prost(message, optional, tag = "3")]
+    pub standing: ::core::option::Option<Standing>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Refused {
     #[prost(message, optional, tag = "1")]
@@ -447,7 +508,7 @@ pub struct Close {
 /// An answer. A kind that is unknown counts as none.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reply {
-    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
     pub what: ::core::option::Option<reply::What>,
 }
 /// Nested message and enum types in `Reply`.
@@ -478,7 +539,66 @@ pub mod reply {
         Pool(super::PoolReply),
         #[prost(message, tag = "12")]
         PoolError(super::Error),
+        #[prost(message, tag = "13")]
+        Session(::prost::alloc::boxed::Box<super::Moved>),
+        #[prost(message, tag = "14")]
+        NoSession(super::ClaimRefusal),
+        #[prost(message, tag = "15")]
+        Rebound(super::Empty),
     }
+}
+/// A session on its way to the place that claimed it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Moved {
+    /// Of the token that it was opened with.
+    #[prost(message, optional, tag = "1")]
+    pub token_id: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "2")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(string, tag = "3")]
+    pub username: ::prost::alloc::string::String,
+    #[prost(btree_map = "string, string", tag = "4")]
+    pub vars: ::prost::alloc::collections::BTreeMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
+    /// In Unix seconds.
+    #[prost(int64, tag = "5")]
+    pub issued_at: i64,
+    #[prost(int64, tag = "6")]
+    pub expires_at: i64,
+    /// Counts its joins.
+    #[prost(uint32, tag = "7")]
+    pub serial: u32,
+    #[prost(bool, tag = "8")]
+    pub has_tickets: bool,
+    #[prost(message, repeated, tag = "9")]
+    pub bound: ::prost::alloc::vec::Vec<Bound>,
+    /// Streams that it has come to, for which it may have to leave others.
+    #[prost(message, repeated, tag = "10")]
+    pub arrivals: ::prost::alloc::vec::Vec<StreamKey>,
+    /// How many messages of its client were taken, and how many frames its client has.
+    #[prost(uint64, tag = "11")]
+    pub received: u64,
+    #[prost(uint64, tag = "12")]
+    pub sent: u64,
+    /// The frames behind those.
+    #[prost(bytes = "bytes", repeated, tag = "13")]
+    pub frames: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// As what a session goes on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Bound {
+    #[prost(message, optional, tag = "1")]
+    pub standing: ::core::option::Option<Standing>,
+    /// Since when the stream has its owner.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClaimRefusal {
+    #[prost(enumeration = "ClaimRefusalKind", tag = "1")]
+    pub kind: i32,
+    /// Where it has gone.
+    #[prost(uint32, tag = "2")]
+    pub place: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Joined {
@@ -1124,7 +1244,7 @@ pub struct RoomPage {
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PoolAsk {
-    #[prost(oneof = "pool_ask::What", tags = "1, 2, 3, 4, 5, 6")]
+    #[prost(oneof = "pool_ask::What", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub what: ::core::option::Option<pool_ask::What>,
 }
 /// Nested message and enum types in `PoolAsk`.
@@ -1145,7 +1265,18 @@ pub mod pool_ask {
         Explain(super::TicketRemoval),
         #[prost(message, tag = "6")]
         Stats(super::Empty),
+        #[prost(message, tag = "7")]
+        Rebind(super::TicketRebind),
     }
+}
+/// A session goes on at another place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TicketRebind {
+    /// Its public id.
+    #[prost(message, optional, tag = "1")]
+    pub session_id: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "2")]
+    pub to: ::core::option::Option<SessionRef>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TicketOwner {
@@ -1965,6 +2096,42 @@ impl JoinRefusal {
             "JOIN_REFUSAL_TOO_MANY_STREAMS" => Some(Self::TooManyStreams),
             "JOIN_REFUSAL_CLOSED" => Some(Self::Closed),
             "JOIN_REFUSAL_UNAVAILABLE" => Some(Self::Unavailable),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ClaimRefusalKind {
+    /// As if there were none any more.
+    Unspecified = 0,
+    Gone = 1,
+    Overflow = 2,
+    Format = 3,
+    Elsewhere = 4,
+}
+impl ClaimRefusalKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CLAIM_REFUSAL_KIND_UNSPECIFIED",
+            Self::Gone => "CLAIM_REFUSAL_KIND_GONE",
+            Self::Overflow => "CLAIM_REFUSAL_KIND_OVERFLOW",
+            Self::Format => "CLAIM_REFUSAL_KIND_FORMAT",
+            Self::Elsewhere => "CLAIM_REFUSAL_KIND_ELSEWHERE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLAIM_REFUSAL_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "CLAIM_REFUSAL_KIND_GONE" => Some(Self::Gone),
+            "CLAIM_REFUSAL_KIND_OVERFLOW" => Some(Self::Overflow),
+            "CLAIM_REFUSAL_KIND_FORMAT" => Some(Self::Format),
+            "CLAIM_REFUSAL_KIND_ELSEWHERE" => Some(Self::Elsewhere),
             _ => None,
         }
     }

@@ -30,6 +30,16 @@ pub(super) fn user_id(who: Who) -> UserId {
     UserId(Uuid::from_u128(1_000_000 + who as u128))
 }
 
+/// Who a session is.
+pub(super) fn info(who: Who) -> SessionInfo {
+    SessionInfo {
+        session_id: session_id(who),
+        user_id: user_id(who),
+        token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
+        issued_at_sec: 1,
+    }
+}
+
 impl World {
     pub(super) fn act(&mut self) -> Checked {
         let who = self.rng.usize(0..self.clients.len().max(1));
@@ -39,18 +49,19 @@ impl World {
             0..=7 => self.open(),
             8..=10 => self.close(who),
             11..=13 => self.lose_or_add_node(),
-            14..=15 => self.rest(),
-            16 => {
+            14 => self.rest(),
+            15 => {
                 self.trace.line(|| "owners give to others".to_owned());
                 self.cluster.move_some(&mut self.rng);
                 Ok(())
             }
-            17..=19 => {
+            16..=18 => {
                 let ms = pick(&mut self.rng, &[1, 20, 300]);
                 self.advance(ms)
             }
             _ if !self.may_act(who) => Ok(()),
-            20..=44 => self.join(who, stream),
+            19..=24 => self.begin_move(who),
+            25..=44 => self.join(who, stream),
             45..=52 => self.go(who, stream),
             53..=60 => self.listen(who, stream),
             61..=72 => self.publish(who, stream),
@@ -60,9 +71,11 @@ impl World {
     }
 
     fn may_act(&self, who: Who) -> bool {
-        self.clients
-            .get(&who)
-            .is_some_and(|client| client.is_open && !self.cluster.planes[&client.at.place].is_congested())
+        !self.moves.contains_key(&who)
+            && self
+                .clients
+                .get(&who)
+                .is_some_and(|client| client.is_open && !self.cluster.planes[&client.at.place].is_congested())
     }
 
     fn lose_or_add_node(&mut self) -> Checked {
@@ -84,6 +97,7 @@ impl World {
         self.trace.line(|| format!("node {node} dies"));
         self.cluster.crash(&mut self.rng, node);
         self.messages.excuse();
+        self.moves_without(node);
         let lost: Vec<Who> = self
             .clients
             .iter()
@@ -106,13 +120,7 @@ impl World {
         }
         let place = places[self.rng.usize(0..places.len())];
         let encoding = pick(&mut self.rng, &Encoding::ALL);
-        let info = SessionInfo {
-            session_id: session_id(who),
-            user_id: user_id(who),
-            token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
-            issued_at_sec: 1,
-        };
-        let key = self.step(place, |plane, _, _| plane.open(info, who.to_string().into(), encoding))?;
+        let key = self.step(place, |plane, _, _| plane.open(info(who), who.to_string().into(), encoding))?;
         let at = SessionRef { place, key };
         self.trace.line(|| format!("session {who} opens at {at:?}"));
         self.by_ref.insert(at, who);
@@ -121,7 +129,7 @@ impl World {
     }
 
     /// A session is no more; whoever owns anything is yet to hear of it.
-    fn forget(&mut self, who: Who) {
+    pub(super) fn forget(&mut self, who: Who) {
         let Some(client) = self.clients.get_mut(&who) else { return };
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
@@ -133,6 +141,9 @@ impl World {
         let Some(at) = self.clients.get(&who).filter(|client| client.is_open).map(|client| client.at) else {
             return Ok(());
         };
+        if self.will_end(who) {
+            return Ok(());
+        }
         self.trace.step(|| format!("session {who} closes"), &[who as u64]);
         self.forget(who);
         self.step(at.place, |plane, now, out| plane.close(now, at.key, out))
@@ -191,8 +202,11 @@ impl World {
                 self.step(at.place, |plane, now, out| plane.unlisten(now, at.key, key, out))
             }
             1 => {
-                let hears = self.clients[&who].ties.get(&stream).is_some_and(|tie| tie.hoped().hears);
-                self.note(who, stream, Op::Vanish { hears });
+                let hoped = self.clients[&who].ties.get(&stream).map(|tie| tie.hoped()).unwrap_or_default();
+                // Whoever is not there has nothing to leave.
+                if hoped.present.is_some() {
+                    self.note(who, stream, Op::Vanish { hears: hoped.hears });
+                }
                 self.step(at.place, |plane, now, out| plane.vanish(now, at.key, key, out)).map(drop)
             }
             _ => {

@@ -163,10 +163,17 @@ impl Cluster {
         self.planes.retain(|place, _| place.node() != node);
         self.told.retain(|place, _| place.node() != node);
         self.queues.retain(|(_, to), _| to.node() != node);
-        for (_, queue) in self.queues.iter_mut().filter(|((from, _), _)| from.node() == node) {
-            queue.truncate(rng.usize(0..=queue.len()));
-        }
         let (epoch, places) = (self.epoch(), self.planes.keys().copied().collect::<Vec<_>>());
+        for (_, queue) in self.queues.iter_mut().filter(|((from, _), _)| from.node() == node) {
+            for message in queue.drain(rng.usize(0..=queue.len())..) {
+                // It may be of what the node had handed over.
+                if let Message::Down(down) = message
+                    && let Some(partition) = down.stream().map(StreamKey::partition)
+                {
+                    self.unbroken_since[usize::from(partition.number())] = epoch;
+                }
+            }
+        }
         self.crashes += 1;
         for (partition, owner) in Partition::all().zip(&mut self.owners) {
             let is_dead = |place: Place| place.node() == node;

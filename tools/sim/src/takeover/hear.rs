@@ -45,8 +45,19 @@ impl World {
                 tie.listen_answered(request, true);
                 if tie.epoch == epoch { self.shown(who, stream, &presences, true) } else { Ok(()) }
             }
-            (Asked::Listen { who, stream, .. }, Reply::Joined(Err(_))) => {
-                self.tie(who, stream)?.listen_answered(request, false);
+            (Asked::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
+                let tie = self.tie(who, stream)?;
+                tie.listen_answered(request, false);
+                // It has gone since, and goes on hearing.
+                let still_hears = tie.epoch == epoch && tie.answered().hears && tie.period.is_none();
+                if still_hears { self.shown(who, stream, &[], false) } else { Ok(()) }
+            }
+            (Asked::Claim { who, to }, reply) => {
+                self.claim_answers.push((who, to, reply));
+                Ok(())
+            }
+            (Asked::Rebind { who, stream }, reply) => {
+                self.rebind_answered(who, stream, &reply);
                 Ok(())
             }
             (Asked::Party(asked), reply) => self.party_answered(asked, &reply),
@@ -98,6 +109,9 @@ impl World {
 
     /// A frame for a session.
     pub(super) fn deliver(&mut self, at: SessionRef, frame: &Bytes) -> Checked {
+        if self.keep_for(at, frame) {
+            return Ok(());
+        }
         let marked = frame.split_last_chunk().map(|(frame, mark)| (frame, u32::from_le_bytes(*mark)));
         let (frame, mark) = marked.unwrap_or_default();
         let (Some(who), Some((encoding, said))) = (self.by_ref.get(&at).copied(), decode(frame)) else {

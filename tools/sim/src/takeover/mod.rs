@@ -8,6 +8,7 @@ mod act;
 mod cluster;
 mod faults;
 mod hear;
+mod moves;
 mod parties;
 mod rest;
 mod rooms;

@@ -14,7 +14,7 @@ use crate::violation::{Check, Checked, Violation, ensure};
 /// What was asked of a party.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PartyAsked {
-    who: Who,
+    pub who: Who,
     party: StreamId,
     makes: bool,
     generation: u64,

@@ -30,11 +30,22 @@ pub(super) enum RoomAsked {
     /// To come in.
     Enter { who: Who, room: RoomId, generation: u64 },
     /// To hear of a view.
-    Hear,
+    Hear { who: Who },
     /// To watch it.
     Watch { who: Who, period: u64 },
     /// The whole listing.
     Find,
+}
+
+impl RoomAsked {
+    pub(super) fn who(&self) -> Option<Who> {
+        match self {
+            Self::Hold { who, .. } | Self::Enter { who, .. } | Self::Hear { who } | Self::Watch { who, .. } => {
+                Some(*who)
+            }
+            Self::Find => None,
+        }
+    }
 }
 
 /// What a session has to do with a room, as the session knows it.
@@ -187,7 +198,7 @@ impl World {
         *period += 1;
         *watching = Watching::default();
         let period = *period;
-        let Some(request) = self.ask(at.place, Asked::Rooms(RoomAsked::Hear)) else { return Ok(()) };
+        let Some(request) = self.ask(at.place, Asked::Rooms(RoomAsked::Hear { who })) else { return Ok(()) };
         self.step(at.place, |plane, now, out| plane.listen(now, at.key, view().stream(), Some(request), out))?;
         let what = DirectoryAction::Subscribe(view());
         let asked = RoomAsked::Watch { who, period };
@@ -196,7 +207,7 @@ impl World {
 
     pub(super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
         let answer = match (asked, reply) {
-            (RoomAsked::Hear, Reply::Presences(..)) => return Ok(()),
+            (RoomAsked::Hear { .. }, Reply::Presences(..)) => return Ok(()),
             (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => return Ok(()),
             (_, Reply::Rooms(Ok(answer))) => answer,
             (_, Reply::Rooms(Err(_))) => return Ok(()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
 use muster_live::place::Epoch;
-use muster_live::plane::{Down, Message, Output};
+use muster_live::plane::{Down, Message, Output, Reply};
 use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::stream::mode;
 use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, StreamKey};
@@ -15,6 +15,7 @@ use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, Strea
 use super::act::SESSIONS_MAX;
 use super::cluster::Cluster;
 use super::faults::{Fault, Faults};
+use super::moves::Move;
 use super::parties::{PartyAsked, PartyTie};
 use super::rooms::{RoomAsked, Rooms, template};
 use crate::frames::{Encoder, StreamId, Version};
@@ -42,6 +43,20 @@ pub(super) enum Asked {
     Listen { who: Who, stream: StreamId, epoch: u32 },
     Party(PartyAsked),
     Rooms(RoomAsked),
+    Claim { who: Who, to: SessionRef },
+    Rebind { who: Who, stream: StreamKey },
+}
+
+impl Asked {
+    /// Who waits for the answer before it does anything else.
+    pub(super) fn who(&self) -> Option<Who> {
+        match self {
+            Self::Join { who, .. } | Self::Listen { who, .. } => Some(*who),
+            Self::Party(asked) => Some(asked.who),
+            Self::Rooms(asked) => asked.who(),
+            Self::Claim { .. } | Self::Rebind { .. } => None,
+        }
+    }
 }
 
 /// Something that may happen next.
@@ -53,6 +68,9 @@ enum Next {
     Close(Who),
     /// The how manieth of those about to enter a room.
     Enter(usize),
+    LeaveHome(Who),
+    /// The how manieth answer to a claim.
+    Settle(usize),
 }
 
 /// See the module.
@@ -77,6 +95,9 @@ pub(super) struct World {
     pub orders: BTreeMap<(StreamId, Option<Epoch>), Order>,
     pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     pub rooms: Rooms,
+    pub moves: BTreeMap<Who, Move>,
+    /// Answers to claims, which the tasks of sockets are yet to see.
+    pub claim_answers: Vec<(Who, SessionRef, Reply)>,
     pub closing: Vec<Who>,
     pub is_merged: bool,
     /// Whether nodes die.
@@ -146,6 +167,8 @@ impl World {
             heard_of: BTreeMap::new(),
             party_ties: BTreeMap::new(),
             rooms: Rooms::default(),
+            moves: BTreeMap::new(),
+            claim_answers: Vec::new(),
             closing: Vec::new(),
             is_merged,
             has_crashes,
@@ -199,6 +222,7 @@ impl World {
             self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
             self.cluster.send(place, to, message);
         }
+        out.claims.into_iter().try_for_each(|(request, claim)| self.claimed(place, request, claim))?;
         Ok(result)
     }
 
@@ -209,7 +233,12 @@ impl World {
         let busy = self.cluster.planes.iter().filter(|(_, plane)| plane.is_busy());
         next.extend(busy.map(|(place, _)| Next::Slice(*place)));
         next.extend(self.closing.iter().map(|who| Next::Close(*who)));
-        next.extend((0..self.rooms.entering.len()).map(Next::Enter));
+        let entering = self.rooms.entering.iter().enumerate();
+        next.extend(
+            entering.filter(|(_, (who, _))| !self.moves.contains_key(who)).map(|(number, _)| Next::Enter(number)),
+        );
+        next.extend(self.bound().map(Next::LeaveHome));
+        next.extend((0..self.claim_answers.len()).map(Next::Settle));
         if next.is_empty() {
             return Ok(false);
         }
@@ -226,6 +255,11 @@ impl World {
             Next::Enter(number) => {
                 let (who, room) = self.rooms.entering.swap_remove(number);
                 self.enter(who, room)?;
+            }
+            Next::LeaveHome(who) => self.leave_home(who)?,
+            Next::Settle(number) => {
+                let (who, to, reply) = self.claim_answers.remove(number);
+                self.claim_answered(who, to, reply)?;
             }
         }
         Ok(true)

@@ -19,7 +19,7 @@ use prost_types::FileDescriptorSet;
 /// The schema files, relative to [`PROTO_DIR`].
 const PROTO_FILES: [&str; 5] = ["api.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
 /// Rare or large variants of messages between nodes, which would make the frequent ones as large.
-const BOXED: [&str; 14] = [
+const BOXED: [&str; 18] = [
     "Message.what.reply",
     "Message.what.join",
     "Message.what.party",
@@ -28,6 +28,10 @@ const BOXED: [&str; 14] = [
     "Message.what.pool",
     "Message.what.event",
     "Message.what.roster",
+    "Message.what.rebind",
+    "Message.what.arrived",
+    "Message.what.rebound",
+    "Reply.what.session",
     "Across.what.seat",
     "Across.what.elsewhere",
     "Carried.what.party",

@@ -10,10 +10,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use muster_domain::ids::SessionId;
-use muster_live::CloseReason;
+use muster_live::{CloseReason, Place};
+use muster_wire::envelope::Format;
 use tokio::time::{Duration, sleep};
 
+use super::departure::{self, Departure};
 use super::greeting::Greeting;
+use super::listed::Listed;
 use super::{Arrival, Offer, Refusal, Resumption, name_of};
 use crate::metrics::GaugeGuard;
 use crate::shard::{ConnectionGuard, Shard, count_session};
@@ -32,44 +35,84 @@ pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Sh
     let resumption = Resumption::new(opening.claims.user_id, format);
     let handle = Rc::new(SocketHandle::resumable(shard.pushing.clone(), limits.ring, resumption));
     let session = Registered::open(shard.clone(), opening, handle.clone());
-    let name = name_of(session.session_id(), shard.index());
+    let name = name_of(session.session_id(), shard.app.live.place());
     if let Some(refusal) = refusal {
         shard.metrics.resumes_refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
     let greeting = Greeting::New { name: &name, grace_ms: limits.grace_ms, refusal };
     handle.outbox().borrow_mut().push_apart(greeting.frame(format));
     session.begin();
+    go_on(session, handle, Socket { stream, early, guard }, shard).await;
+}
+
+/// Goes on with a session that was elsewhere before, over its next socket. All that its client lacks waits in its queue.
+pub(super) async fn resume(
+    session: Registered,
+    handle: Rc<SocketHandle>,
+    arrival: Arrival,
+    received: u64,
+    shard: Rc<Shard>,
+) {
+    let Arrival { stream, early, opening, guard } = arrival;
+    greet_again(&shard, &handle, session.session_id(), opening.format, received);
+    go_on(session, handle, Socket { stream, early, guard }, shard).await;
+}
+
+/// Says to a client that it goes on, and sends what it lacks.
+fn greet_again(shard: &Shard, handle: &SocketHandle, session: SessionId, format: Format, received: u64) {
+    shard.metrics.resumed.fetch_add(1, Ordering::Relaxed);
+    let arrived = handle.resumption().map_or(0, |resumption| resumption.arrived.get());
+    let name = name_of(session, shard.app.live.place());
+    let greeting = Greeting::Resumed { name: &name, received: arrived, grace_ms: shard.config.resume.grace_ms };
+    handle.outbox().borrow_mut().resume(received, greeting.frame(format));
+}
+
+/// How a session's time on this shard ends.
+enum Ending {
+    Closed(CloseReason),
+    Moved(Place),
+}
+
+async fn go_on(session: Registered, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
     let listed = Listed::new(&shard, session.session_id(), handle.clone());
     let mut life = Life { shard: &shard, handle: &handle, pause: 0 };
     let mut work = Work::new(session.handler());
-    let mut socket = Socket { stream, early, guard };
-    let reason = loop {
+    let ending = loop {
         work = life.serve(socket, work).await;
         match life.next_socket(&mut work).await {
-            Ok(Offer { arrival, received }) => {
-                shard.metrics.resumed.fetch_add(1, Ordering::Relaxed);
-                let arrived = handle.resumption().map_or(0, |resumption| resumption.arrived.get());
-                let greeting = Greeting::Resumed { name: &name, received: arrived, grace_ms: limits.grace_ms };
-                handle.outbox().borrow_mut().resume(received, greeting.frame(format));
-                socket = Socket { stream: arrival.stream, early: arrival.early, guard: arrival.guard };
+            Ok(Offer::Socket { arrival, received }) => {
+                let Arrival { stream, early, opening, guard } = *arrival;
+                greet_again(&shard, &handle, session.session_id(), opening.format, received);
+                socket = Socket { stream, early, guard };
             }
-            Err(reason) => break reason,
+            Ok(Offer::Away { request, claim }) => {
+                let departure = Departure { request, claim, session: &session, handle: &handle, shard: &shard };
+                break match departure.run(&mut life, &mut work).await {
+                    Ok(()) => Ending::Moved(claim.to.place),
+                    Err(reason) => Ending::Closed(reason),
+                };
+            }
+            Err(reason) => break Ending::Closed(reason),
         }
     };
     let operation = work.into_operation();
-    drop(listed);
-    session.close(reason);
-    // One that came when all was over.
-    if let Some(offer) = handle.resumption().and_then(|resumption| resumption.offer.take()) {
-        tokio::task::spawn_local(begin_anew(offer.arrival, shard.clone()));
-    }
+    let session_id = session.session_id();
+    let home = match ending {
+        Ending::Moved(place) => {
+            listed.moved_to(place);
+            session.moved(place);
+            Some(place)
+        }
+        Ending::Closed(reason) => {
+            drop(listed);
+            session.close(reason);
+            None
+        }
+    };
+    handle.late_comers().for_each(|waiter| departure::send_on(waiter, session_id, home, &shard));
     if let Some(operation) = operation {
         finish(operation, &shard).await;
     }
-}
-
-fn begin_anew(arrival: Arrival, shard: Rc<Shard>) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
-    Box::pin(run(arrival, Some(Refusal::Gone), shard))
 }
 
 /// One of the sockets.
@@ -79,7 +122,7 @@ struct Socket {
     guard: ConnectionGuard,
 }
 
-struct Life<'a> {
+pub(super) struct Life<'a> {
     shard: &'a Shard,
     handle: &'a Rc<SocketHandle>,
     /// See [`SocketShared::wake_after_pause`](crate::ws::shared::SocketShared::wake_after_pause).
@@ -138,7 +181,7 @@ impl Life<'_> {
     }
 
     /// Goes on with the messages that arrived over the last socket. Errors: why the session ends.
-    fn go_on(&mut self, work: &mut Work<Handler>, context: &mut Context<'_>) -> Result<(), CloseReason> {
+    pub(super) fn go_on(&mut self, work: &mut Work<Handler>, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let shared = &self.shard.sockets;
         if shared.is_paused() {
             shared.wake_after_pause(&mut self.pause, context.waker());
@@ -153,24 +196,5 @@ impl Life<'_> {
             shared.traffic.panicked();
         }
         outcome
-    }
-}
-
-/// A session that handshakes find, until dropped.
-struct Listed<'a> {
-    shard: &'a Shard,
-    session: SessionId,
-}
-
-impl<'a> Listed<'a> {
-    fn new(shard: &'a Shard, session: SessionId, handle: Rc<SocketHandle>) -> Self {
-        shard.resumables.insert(session, handle);
-        Self { shard, session }
-    }
-}
-
-impl Drop for Listed<'_> {
-    fn drop(&mut self) {
-        self.shard.resumables.remove(self.session);
     }
 }

@@ -2,21 +2,28 @@
 //!
 //! Only sockets that ask for it have any of this. See the reference, "Sessions that survive their socket".
 
+mod departure;
+mod fetch;
 mod greeting;
 mod life;
+mod listed;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use bytes::Bytes;
 pub(super) use greeting::disabled;
+use listed::NotHere;
+pub use listed::{Resumables, claimed, send_all_away};
 use muster_domain::ids::{SessionId, UserId, Uuid};
-use muster_live::{CloseReason, Millis, RingLimits};
+use muster_live::place::{NODE_SHARDS_MAX, NODES_MAX};
+use muster_live::plane::{Claim, RequestRef};
+use muster_live::{Millis, NodeNumber, Place, RingLimits, ShardIndex};
 use muster_wire::envelope::Format;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::handle::SocketHandle;
 use super::session::Opening;
 use super::stream::{Portable, Stream};
 use crate::shard::{Command, ConnectionGuard, Shard, ShardHandle};
@@ -41,8 +48,8 @@ pub enum Request {
     Continue {
         /// Which.
         session: SessionId,
-        /// The shard that has it.
-        shard: usize,
+        /// The place that has it.
+        home: Place,
         /// How many of its messages the client has.
         received: u64,
     },
@@ -61,16 +68,26 @@ impl Request {
         }
         let received = received.and_then(|number| number.parse().ok());
         let received = received.ok_or("received must be how many messages of the session arrived.")?;
-        let place = resume.split_once('.').and_then(|(session, shard)| {
-            Some((SessionId(Uuid::try_parse(session).ok()?), shard.parse::<usize>().ok()?))
-        });
-        Ok(place.map_or(Self::Unknown, |(session, shard)| Self::Continue { session, shard, received }))
+        let found = named(resume);
+        Ok(found.map_or(Self::Unknown, |(session, home)| Self::Continue { session, home, received }))
     }
 }
 
-/// By what a client finds the session again.
-fn name_of(session: SessionId, shard: usize) -> String {
-    format!("{session}.{shard}")
+/// By what a client finds the session again: `<id>.<shard>`, on a node of a cluster `<id>.<node>.<shard>`.
+fn name_of(session: SessionId, home: Place) -> String {
+    match (home.node(), home.shard()) {
+        (0, shard) => format!("{session}.{shard}"),
+        (node, shard) => format!("{session}.{node}.{shard}"),
+    }
+}
+
+/// The session of a name, and the place that has it.
+fn named(name: &str) -> Option<(SessionId, Place)> {
+    let (session, home) = name.split_once('.')?;
+    let (node, shard) = home.split_once('.').unwrap_or(("0", home));
+    let (node, shard): (NodeNumber, ShardIndex) = (node.parse().ok()?, shard.parse().ok()?);
+    let is_place = node < NODES_MAX && shard < NODE_SHARDS_MAX;
+    Some((SessionId(Uuid::try_parse(session).ok()?), is_place.then(|| Place::new(node, shard))?))
 }
 
 /// Why a client does not go on with the session it had. It is told, and gets a new one.
@@ -118,11 +135,22 @@ pub struct Handover {
     permit: OwnedSemaphorePermit,
 }
 
-/// A socket for a session that has lost its own, or is about to.
-pub(super) struct Offer {
-    pub arrival: Arrival,
-    /// How many messages its client has.
-    pub received: u64,
+/// How a session that has lost its socket, or is about to, may go on.
+pub(super) enum Offer {
+    /// Over this one.
+    Socket {
+        arrival: Box<Arrival>,
+        /// How many messages its client has.
+        received: u64,
+    },
+    /// On another node, where its next socket is.
+    Away { request: RequestRef, claim: Claim },
+}
+
+/// Who came for a session that is about to go elsewhere.
+enum Waiter {
+    Socket { arrival: Box<Arrival>, received: u64 },
+    Claim(RequestRef),
 }
 
 /// What the handle of a session knows that may change its socket.
@@ -132,70 +160,58 @@ pub(super) struct Resumption {
     /// How many messages of the client were taken.
     pub arrived: Cell<u64>,
     pub offer: RefCell<Option<Offer>>,
+    /// Its node takes nobody any more: sockets end, and the next is elsewhere.
+    pub is_sent_away: Cell<bool>,
+    /// Of a session that goes elsewhere, who came for it meanwhile.
+    departing: RefCell<Option<Vec<Waiter>>>,
 }
 
 impl Resumption {
     fn new(user_id: UserId, format: Format) -> Self {
-        Self { user_id, format, arrived: Cell::new(0), offer: RefCell::default() }
+        Self {
+            user_id,
+            format,
+            arrived: Cell::new(0),
+            offer: RefCell::default(),
+            is_sent_away: Cell::new(false),
+            departing: RefCell::default(),
+        }
     }
 }
 
-/// The sessions of a shard that may change their socket.
-#[derive(Default)]
-pub struct Resumables(RefCell<HashMap<SessionId, Rc<SocketHandle>>>);
-
-impl Resumables {
-    fn insert(&self, session: SessionId, handle: Rc<SocketHandle>) {
-        self.0.borrow_mut().insert(session, handle);
-    }
-
-    fn remove(&self, session: SessionId) {
-        self.0.borrow_mut().remove(&session);
-    }
-
-    /// Gives a session its next socket. One that it still has is lost by that. A session with which the client cannot go
-    /// on is given up by its asking.
-    ///
-    /// Errors: why the client needs a new session, and its socket.
-    fn offer(&self, session: SessionId, offer: Offer) -> Result<(), (Refusal, Box<Arrival>)> {
-        let sessions = self.0.borrow();
-        let opening = &offer.arrival.opening;
-        let found = sessions.get(&session).and_then(|handle| Some((handle, handle.resumption()?)));
-        let found = found.filter(|(handle, resumption)| {
-            resumption.user_id == opening.claims.user_id && handle.close_requested().is_none()
-        });
-        let Some((handle, resumption)) = found else { return Err((Refusal::Gone, Box::new(offer.arrival))) };
-        let refusal = if resumption.format != opening.format {
-            Refusal::Format
-        } else if !handle.outbox().borrow().can_resume(offer.received) {
-            Refusal::Overflow
-        } else {
-            resumption.offer.replace(Some(offer));
-            handle.wake();
-            return Ok(());
-        };
-        handle.close(CloseReason::ConnectionLost);
-        Err((refusal, Box::new(offer.arrival)))
-    }
-}
-
-/// Brings a socket to the session it asked for, here or on another shard, or opens one.
-pub async fn arrive(arrival: Arrival, request: Request, shard: Rc<Shard>) {
+/// Brings a socket to the session it asked for, here or elsewhere, or opens one.
+pub async fn arrive(mut arrival: Arrival, request: Request, shard: Rc<Shard>) {
     let (arrival, refusal) = match request {
         Request::New => (arrival, None),
         Request::Unknown => (arrival, Some(Refusal::Gone)),
-        Request::Continue { session, shard: owner, received } if owner == shard.index() => {
-            match shard.resumables.offer(session, Offer { arrival, received }) {
-                Ok(()) => return,
-                Err((refusal, arrival)) => (*arrival, Some(refusal)),
+        Request::Continue { session, home, received } => {
+            let here = shard.app.live.place();
+            if home == here {
+                match shard.resumables.offer(session, Box::new(arrival), received) {
+                    Ok(()) => return,
+                    Err(NotHere::Refused(refusal, arrival)) => (*arrival, Some(refusal)),
+                    Err(NotHere::Moved(home, arrival)) => {
+                        return go_to(*arrival, Request::Continue { session, home, received }, shard);
+                    }
+                }
+            } else if home.node() != here.node() {
+                return fetch::fetch(arrival, fetch::Wanted { session, home, received }, shard).await;
+            } else {
+                arrival.opening.resume = Some(request);
+                match shard.peer(usize::from(home.shard())) {
+                    Some(peer) => return hand_over(arrival, peer).await,
+                    None => (arrival, Some(Refusal::Gone)),
+                }
             }
         }
-        Request::Continue { shard: owner, .. } => match shard.peer(owner) {
-            Some(peer) => return hand_over(arrival, peer).await,
-            None => (arrival, Some(Refusal::Gone)),
-        },
     };
     life::run(arrival, refusal, shard).await;
+}
+
+/// Brings a socket on to where its session has gone.
+fn go_to(arrival: Arrival, request: Request, shard: Rc<Shard>) {
+    let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(arrival, request, shard));
+    tokio::task::spawn_local(going);
 }
 
 async fn hand_over(arrival: Arrival, peer: ShardHandle) {
@@ -222,5 +238,29 @@ pub fn take_over(handover: Handover, shard: &Rc<Shard>) {
             tokio::task::spawn_local(arrive(Arrival { stream, early, opening, guard }, request, shard.clone()));
         }
         Err(error) => tracing::debug!(%error, "socket lost on its way to its session"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_where_a_session_is() {
+        let session = SessionId(Uuid::from_u128(7));
+        for home in [Place::new(0, 3), Place::new(12, 0), Place::new(NODES_MAX - 1, NODE_SHARDS_MAX - 1)] {
+            assert_eq!(named(&name_of(session, home)), Some((session, home)));
+        }
+        assert!(name_of(session, Place::new(0, 3)).ends_with("07.3"), "a node on its own names its shards");
+        for wrong in [
+            "",
+            "7.0",
+            "00000000-0000-0000-0000-000000000007",
+            "00000000-0000-0000-0000-000000000007.x",
+            "00000000-0000-0000-0000-000000000007.1.1024",
+            "00000000-0000-0000-0000-000000000007.9999999.0",
+        ] {
+            assert_eq!(named(wrong), None, "{wrong}");
+        }
     }
 }

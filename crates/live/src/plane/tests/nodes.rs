@@ -7,6 +7,7 @@ mod island;
 mod moves;
 mod owners;
 mod rooms;
+mod sessions;
 
 use std::collections::BTreeSet;
 

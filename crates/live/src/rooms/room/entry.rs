@@ -148,6 +148,13 @@ impl Room {
         }
     }
 
+    /// A user's session goes on elsewhere.
+    pub(in super::super) fn rebind(&mut self, user: UserId, from: SessionRef, to: SessionRef) {
+        if let Some(member) = self.members.get_mut(&user).filter(|member| member.listener.session == from) {
+            member.listener.session = to;
+        }
+    }
+
     pub(super) fn kick(
         &mut self,
         now: Millis,

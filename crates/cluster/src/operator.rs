@@ -1,0 +1,107 @@
+//! What an operator's tool does to a cluster without being one of its nodes.
+
+use muster_live::place::Epoch;
+use muster_wire::nodes::RegistryValueError;
+
+use crate::NodeNumber;
+use crate::membership::{Node, VIEW_KEY, View, assign};
+use crate::registry::{Event, Registry, RegistryError};
+
+/// Why a node was not told to drain, or whether it did is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum DrainError {
+    /// No node has this name or number.
+    #[error("there is no node `{name}` in the cluster: {there}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Those that are there.
+        there: String,
+    },
+    /// Several nodes have this name.
+    #[error("several nodes are called `{name}`; give the number of one: {there}")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// Those that are there.
+        there: String,
+    },
+    /// What is in the registry was written by something else, or by a release far away.
+    #[error("the cluster's view cannot be read: {0}")]
+    View(#[from] RegistryValueError),
+    /// The registry did not take it.
+    #[error("{0}; try again")]
+    Registry(RegistryError),
+    /// The registry's connection ended for good.
+    #[error("the connection to the registry has ended; try again")]
+    Ended,
+}
+
+/// Tells a node, by its name or number, to give away all that it owns and to stop, and waits until it has left the
+/// cluster. `tell` is told how many partitions it still owns, whenever that changes. To be repeated without harm.
+///
+/// # Errors
+/// [`DrainError`]. A node that was told goes on draining even if the connection is lost.
+pub async fn drain<R: Registry>(
+    registry: &R,
+    name: &str,
+    mut tell: impl FnMut(&Node, usize),
+) -> Result<(), DrainError> {
+    let mut watch = registry.watch();
+    let mut number = None;
+    let mut told = None;
+    while let Some(event) = watch.next().await {
+        let entry = match event {
+            Event::State(entries) => entries.into_iter().find(|entry| entry.key == VIEW_KEY),
+            Event::Set(entry) if entry.key == VIEW_KEY => Some(entry),
+            _ => continue,
+        };
+        let view = match entry {
+            Some(entry) => View::from_bytes(&entry.value, entry.revision)?,
+            None => View::empty(Epoch::default()),
+        };
+        let node = match number {
+            Some(number) => view.node(number),
+            None => Some(find(&view, name)?),
+        };
+        let Some(node) = node else { return Ok(()) };
+        number = Some(node.number);
+        let owned = view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|it| it.node() == node.number));
+        let owned = owned.count();
+        if told.replace(owned) != Some(owned) {
+            tell(node, owned);
+        }
+        if !node.is_draining {
+            match registry.update(VIEW_KEY, draining(&view, node.number).to_bytes(), view.revision, None).await {
+                // The watch tells what is there now.
+                Ok(_) | Err(RegistryError::Conflict) => {}
+                Err(error) => return Err(DrainError::Registry(error)),
+            }
+        }
+    }
+    Err(DrainError::Ended)
+}
+
+fn draining(view: &View, number: NodeNumber) -> View {
+    let mut next = view.successor(Epoch::default());
+    if let Some(node) = next.node_mut(number) {
+        node.is_draining = true;
+    }
+    assign(&mut next);
+    next
+}
+
+fn find<'v>(view: &'v View, name: &str) -> Result<&'v Node, DrainError> {
+    let mut named = view.nodes().iter().filter(|node| &*node.name == name);
+    let numbered = || view.nodes().iter().find(|node| Ok(node.number) == name.parse());
+    let there = || {
+        let nodes: Vec<String> =
+            view.nodes().iter().map(|node| format!("{} (number {})", node.name, node.number)).collect();
+        if nodes.is_empty() { "it has none".to_owned() } else { format!("there are {}", nodes.join(", ")) }
+    };
+    match (named.next(), named.next()) {
+        (Some(node), None) => Ok(node),
+        (Some(_), Some(_)) => Err(DrainError::Ambiguous { name: name.to_owned(), there: there() }),
+        (None, _) => numbered().ok_or_else(|| DrainError::Unknown { name: name.to_owned(), there: there() }),
+    }
+}

@@ -1,0 +1,153 @@
+//! A session that goes on at another node, because its next socket arrived there.
+//!
+//! What its client asked for is done here first. Then the owners of what it is on bind it to the other place, and what its
+//! client lacks follows. Whoever comes for it meanwhile waits, and is sent on.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
+use muster_domain::ids::SessionId;
+use muster_live::plane::{Claim, ClaimRefusal, Moved, PoolAsk, Reply, RequestRef};
+use muster_live::{CloseReason, Place, SessionKey, StreamKey};
+use tokio::time::{Duration, sleep, timeout};
+
+use super::life::{self, Life};
+use super::listed::refuse;
+use super::{Arrival, Offer, Refusal, Request, Waiter, go_to};
+use crate::shard::Shard;
+use crate::ws::handle::SocketHandle;
+use crate::ws::session::{Handler, Registered};
+use crate::ws::work::Work;
+
+/// How long what a client asked for may take before its session leaves. Beyond, the session ends.
+const FINISH_WAIT: Duration = Duration::from_secs(5);
+/// Bytes that a session takes along. One that has more ends.
+const MOVED_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How often an owner is asked that cannot answer: others may be about to learn who it is.
+const ATTEMPTS_MAX: u32 = 40;
+/// How long after one attempt the next is made.
+const ATTEMPT_WAIT: Duration = Duration::from_millis(50);
+
+/// See the module.
+pub(super) struct Departure<'a> {
+    pub request: RequestRef,
+    pub claim: Claim,
+    pub session: &'a Registered,
+    pub handle: &'a Rc<SocketHandle>,
+    pub shard: &'a Shard,
+}
+
+impl Departure<'_> {
+    /// Lets the session go. Errors: why it ends here instead.
+    pub(super) async fn run(self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+        if let Some(resumption) = self.handle.resumption() {
+            resumption.departing.replace(Some(Vec::new()));
+        }
+        match self.leave(life, work).await {
+            Ok(moved) => {
+                self.shard.metrics.moved_out.fetch_add(1, Ordering::Relaxed);
+                let reply = Reply::Session(Ok(Box::new(moved)));
+                self.shard.app.live.step(|plane, _, out| plane.answer(self.request, reply, out));
+                Ok(())
+            }
+            Err((refusal, reason)) => {
+                self.shard.metrics.moves_failed.fetch_add(1, Ordering::Relaxed);
+                refuse(self.shard, self.request, refusal);
+                Err(reason)
+            }
+        }
+    }
+
+    async fn leave(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<Moved, (ClaimRefusal, CloseReason)> {
+        let gone = |reason| (ClaimRefusal::Gone, reason);
+        let finished = timeout(FINISH_WAIT, self.finish(life, work)).await;
+        finished.unwrap_or(Err(CloseReason::ConnectionLost)).map_err(gone)?;
+        let (key, live) = (self.session.key(), &self.shard.app.live);
+        let streams = live.step(|plane, _, _| plane.depart(key, self.claim.to));
+        let is_bound = self.bind(key, streams).await;
+        // Tickets name those who are in a party: only now is none added any more that names the session where it was.
+        if is_bound && live.look(|plane| plane.may_have_tickets(key)) {
+            let ask = PoolAsk::Rebind(self.session.session_id(), self.claim.to);
+            live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
+        }
+        if let Some(reason) = self.handle.close_requested() {
+            return Err(gone(reason));
+        }
+        // From here to the answer nothing comes between.
+        let departed = live.step(|plane, _, _| plane.take_departed(key));
+        let departed = departed.ok_or(gone(CloseReason::ConnectionLost))?;
+        let frames = self.handle.outbox().borrow_mut().hand_over(self.claim.received, MOVED_BYTES_MAX);
+        let frames = frames.ok_or((ClaimRefusal::Overflow, CloseReason::ConnectionLost))?;
+        let received = self.handle.resumption().map_or(0, |resumption| resumption.arrived.get());
+        let (claims, sent) = (self.session.claims().clone(), self.claim.received);
+        Ok(Moved { claims, departed, received, sent, frames })
+    }
+
+    /// Does what the client asked for. Errors: why the session ends.
+    async fn finish(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+        poll_fn(|context| {
+            self.handle.watch(context.waker());
+            life.go_on(work, context)?;
+            match self.handle.close_requested() {
+                Some(reason) => Poll::Ready(Err(reason)),
+                None if work.is_idle() => Poll::Ready(Ok(())),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Has all owners bind the session to its new place. All have answered when it resolves, with whether all did.
+    async fn bind(&self, key: SessionKey, mut streams: Vec<StreamKey>) -> bool {
+        let live = &self.shard.app.live;
+        for _ in 0..ATTEMPTS_MAX {
+            let ask = |stream| live.begin(|plane, now, request, out| plane.rebind(now, key, stream, request, out));
+            let asked: Vec<_> = streams.iter().map(ask).collect();
+            let mut answers = Vec::new();
+            for answer in asked {
+                answers.push(matches!(answer.await, Ok(Reply::Rebound)));
+            }
+            let mut answers = answers.into_iter();
+            streams.retain(|_| !answers.next().unwrap_or_default());
+            if streams.is_empty() {
+                return true;
+            }
+            sleep(ATTEMPT_WAIT).await;
+        }
+        false
+    }
+}
+
+/// Sends whoever came for a session to where it went, if it did.
+pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, shard: &Rc<Shard>) {
+    match (waiter, home) {
+        (Waiter::Claim(request), home) => {
+            refuse(shard, request, home.map_or(ClaimRefusal::Gone, ClaimRefusal::Elsewhere));
+        }
+        (Waiter::Socket { arrival, received }, Some(home)) => {
+            go_to(*arrival, Request::Continue { session, home, received }, shard.clone());
+        }
+        (Waiter::Socket { arrival, .. }, None) => begin_anew(*arrival, shard.clone()),
+    }
+}
+
+fn begin_anew(arrival: Arrival, shard: Rc<Shard>) {
+    let beginning: std::pin::Pin<Box<dyn Future<Output = ()>>> =
+        Box::pin(life::run(arrival, Some(Refusal::Gone), shard));
+    tokio::task::spawn_local(beginning);
+}
+
+impl SocketHandle {
+    /// Those who came for a session whose time here is over.
+    pub(super) fn late_comers(&self) -> impl Iterator<Item = Waiter> {
+        let resumption = self.resumption();
+        let offered = resumption.and_then(|resumption| resumption.offer.take()).map(|offer| match offer {
+            Offer::Socket { arrival, received } => Waiter::Socket { arrival, received },
+            Offer::Away { request, .. } => Waiter::Claim(request),
+        });
+        let waiting = resumption.and_then(|resumption| resumption.departing.take());
+        offered.into_iter().chain(waiting.into_iter().flatten())
+    }
+}

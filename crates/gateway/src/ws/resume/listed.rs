@@ -1,0 +1,195 @@
+//! The sessions of a shard that may change their socket: how sockets, and other nodes to which sockets came, find them.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use muster_domain::ids::{SessionId, UserId};
+use muster_live::plane::{Claim, ClaimRefusal, Reply, RequestRef};
+use muster_live::{CloseReason, Encoding, Place};
+use muster_wire::envelope::Format;
+use tokio::time::{Duration, Instant, sleep};
+
+use super::{Arrival, Offer, Refusal, Waiter};
+use crate::shard::Shard;
+use crate::ws::handle::SocketHandle;
+
+/// Sessions of a draining shard that are sent away at once, and the pause before the next.
+const SENT_AWAY_AT_ONCE: usize = 250;
+const SENT_AWAY_PAUSE: Duration = Duration::from_millis(100);
+
+/// See the module.
+#[derive(Default)]
+pub struct Resumables {
+    here: RefCell<HashMap<SessionId, Rc<SocketHandle>>>,
+    moved: RefCell<Moved>,
+}
+
+/// Where sessions went that were here a short while ago.
+#[derive(Default)]
+struct Moved {
+    places: HashMap<SessionId, Place>,
+    /// Until when each is known, in order.
+    until: VecDeque<(Instant, SessionId)>,
+}
+
+/// Why a socket does not get the session that it asks for from this shard.
+pub(super) enum NotHere {
+    /// Its client gets a new one.
+    Refused(Refusal, Box<Arrival>),
+    /// It has gone there.
+    Moved(Place, Box<Arrival>),
+}
+
+/// A session that handshakes find, until dropped.
+pub(super) struct Listed<'a> {
+    shard: &'a Shard,
+    session: SessionId,
+}
+
+impl<'a> Listed<'a> {
+    pub(super) fn new(shard: &'a Shard, session: SessionId, handle: Rc<SocketHandle>) -> Self {
+        if shard.is_leaving() {
+            send_away(&handle);
+        }
+        shard.resumables.here.borrow_mut().insert(session, handle);
+        shard.metrics.sessions_resumable.fetch_add(1, Ordering::Relaxed);
+        Self { shard, session }
+    }
+
+    /// The session goes on elsewhere: whoever asks for it is told so for a while.
+    pub(super) fn moved_to(self, place: Place) {
+        let limits = self.shard.config.resume;
+        let until = Instant::now() + Duration::from_millis(limits.grace_ms);
+        self.shard.resumables.moved.borrow_mut().note(self.session, place, until, limits.waiting_max);
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.shard.resumables.here.borrow_mut().remove(&self.session);
+        self.shard.metrics.sessions_resumable.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Moved {
+    fn note(&mut self, session: SessionId, place: Place, until: Instant, count_max: usize) {
+        let now = Instant::now();
+        while let Some((_, old)) = self.until.pop_front_if(|(until, _)| *until <= now) {
+            self.places.remove(&old);
+        }
+        if self.places.len() < count_max {
+            self.places.insert(session, place);
+            self.until.push_back((until, session));
+        }
+    }
+}
+
+/// The session's socket ends without a close frame: its client comes back at another node.
+fn send_away(handle: &SocketHandle) {
+    if let Some(resumption) = handle.resumption() {
+        resumption.is_sent_away.set(true);
+        handle.wake();
+    }
+}
+
+/// All sessions of a shard are to go on elsewhere: some at a time, so that not too many wait at once, and other nodes are
+/// not stormed.
+pub async fn send_all_away(shard: Rc<Shard>) {
+    let all: Vec<Rc<SocketHandle>> = shard.resumables.here.borrow().values().cloned().collect();
+    for some in all.chunks(SENT_AWAY_AT_ONCE) {
+        some.iter().for_each(|handle| send_away(handle));
+        sleep(SENT_AWAY_PAUSE).await;
+    }
+}
+
+impl Resumables {
+    fn find(&self, session: SessionId, user: UserId) -> Option<Rc<SocketHandle>> {
+        let found = self.here.borrow().get(&session).cloned()?;
+        let is_open = found.resumption()?.user_id == user && found.close_requested().is_none();
+        is_open.then_some(found)
+    }
+
+    fn moved(&self, session: SessionId) -> Option<Place> {
+        self.moved.borrow().places.get(&session).copied()
+    }
+
+    /// Gives a session its next socket. One that it still has is lost by that. A session with which the client cannot go
+    /// on ends.
+    pub(super) fn offer(&self, session: SessionId, arrival: Box<Arrival>, received: u64) -> Result<(), NotHere> {
+        let found = self.find(session, arrival.opening.claims.user_id);
+        let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
+            return Err(match self.moved(session) {
+                Some(place) => NotHere::Moved(place, arrival),
+                None => NotHere::Refused(Refusal::Gone, arrival),
+            });
+        };
+        if let Some(waiting) = &mut *resumption.departing.borrow_mut() {
+            waiting.push(Waiter::Socket { arrival, received });
+            return Ok(());
+        }
+        match check(handle, resumption.format, arrival.opening.format, received) {
+            Ok(()) => {
+                resumption.offer.replace(Some(Offer::Socket { arrival, received }));
+                handle.wake();
+                Ok(())
+            }
+            Err(refusal) => Err(NotHere::Refused(refusal, arrival)),
+        }
+    }
+
+    /// Another place asks for a session, because its next socket arrived there. Answers the claim that this one takes the
+    /// place of: the client has given that socket up. Errors: what to answer at once.
+    fn claim(&self, request: RequestRef, claim: Claim) -> Result<Option<RequestRef>, ClaimRefusal> {
+        let found = self.find(claim.session_id, claim.user_id);
+        let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
+            return Err(self.moved(claim.session_id).map_or(ClaimRefusal::Gone, ClaimRefusal::Elsewhere));
+        };
+        if let Some(waiting) = &mut *resumption.departing.borrow_mut() {
+            waiting.push(Waiter::Claim(request));
+            return Ok(None);
+        }
+        let format = match claim.encoding {
+            Encoding::Json => Format::Json,
+            Encoding::Protobuf => Format::Protobuf,
+        };
+        check(handle, resumption.format, format, claim.received).map_err(|refusal| match refusal {
+            Refusal::Gone => ClaimRefusal::Gone,
+            Refusal::Overflow => ClaimRefusal::Overflow,
+            Refusal::Format => ClaimRefusal::Format,
+        })?;
+        let former = resumption.offer.replace(Some(Offer::Away { request, claim }));
+        handle.wake();
+        Ok(match former {
+            Some(Offer::Away { request, .. }) => Some(request),
+            _ => None,
+        })
+    }
+}
+
+/// Whether a client may go on with a session. One with which it cannot ends.
+fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Result<(), Refusal> {
+    let refusal = if has != wants {
+        Refusal::Format
+    } else if !handle.outbox().borrow().can_resume(received) {
+        Refusal::Overflow
+    } else {
+        return Ok(());
+    };
+    handle.close(CloseReason::ConnectionLost);
+    Err(refusal)
+}
+
+/// Another place asks for a session of this shard.
+pub fn claimed(shard: &Shard, request: RequestRef, claim: Claim) {
+    match shard.resumables.claim(request, claim) {
+        Ok(superseded) => superseded.into_iter().for_each(|request| refuse(shard, request, ClaimRefusal::Gone)),
+        Err(refusal) => refuse(shard, request, refusal),
+    }
+}
+
+/// Answers a claim that there is no session for it.
+pub(super) fn refuse(shard: &Shard, request: RequestRef, refusal: ClaimRefusal) {
+    shard.app.live.step(|plane, _, out| plane.answer(request, Reply::Session(Err(refusal)), out));
+}

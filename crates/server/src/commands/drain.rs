@@ -1,0 +1,29 @@
+//! `muster drain`: has a node of a cluster give everything to others and stop.
+
+use std::process::ExitCode;
+
+use muster_cluster::nats::Nats;
+use muster_cluster::operator;
+
+use super::{Outcome, configuration, print, runtime};
+use crate::cluster::nats_options;
+use crate::config::Setting;
+
+/// Exit status 0: the node has left the cluster.
+pub(super) fn drain(node: &str, flags: &[Setting]) -> Outcome {
+    let config = configuration(flags)?;
+    if config.cluster.nats.is_empty() {
+        return Err("which cluster? Say so as its nodes do, by --cluster.nats URL".to_owned());
+    }
+    let drained = runtime()?.block_on(async {
+        let nats = Nats::connect(&nats_options(&config.cluster)).await.map_err(|error| error.to_string())?;
+        let tell = |node: &muster_cluster::membership::Node, partitions: usize| {
+            // Whoever reads no more is not asked.
+            let _ = print(&format!("{} (number {}) owns {partitions} partitions", node.name, node.number));
+        };
+        operator::drain(&nats, node, tell).await.map_err(|error| error.to_string())
+    });
+    drained?;
+    print(&format!("{node} has left the cluster"))?;
+    Ok(ExitCode::SUCCESS)
+}

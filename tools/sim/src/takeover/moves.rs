@@ -1,0 +1,231 @@
+//! Sessions that go on at another place: what the product's rim does about it.
+//!
+//! What comes for a session at its new place is kept until the session is there. Nodes may die at any moment of it: then
+//! the session goes on, or it is gone for everybody.
+
+use bytes::Bytes;
+use muster_domain::sessions::{Claims, Vars};
+use muster_live::place::NodeNumber;
+use muster_live::plane::{Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef, Up};
+use muster_live::{Place, SessionRef, StreamKey};
+
+use super::act::{info, session_id, user_id};
+use super::world::{Asked, World};
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, Violation};
+
+/// How often owners are asked of whom some do not answer.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// A session on its way, until its new place has it or knows that it will not.
+#[derive(Debug)]
+pub(super) struct Move {
+    pub to: SessionRef,
+    /// What came for it at its new place.
+    kept: Vec<Bytes>,
+    home: Home,
+    /// It is to close when it is at its new place, or stays.
+    is_ending: bool,
+}
+
+/// How it stands at its former place.
+#[derive(Debug)]
+enum Home {
+    /// That has not heard of it.
+    Unasked,
+    /// It asks owners; `open` have not answered, `again` are to be asked anew.
+    Binding { request: RequestRef, open: usize, again: Vec<StreamKey>, attempts: u32 },
+    /// It has left.
+    Left,
+    /// It ended there.
+    Over,
+}
+
+impl World {
+    /// A session's next socket arrives at another node.
+    pub(super) fn begin_move(&mut self, who: Who) -> Checked {
+        let (at, encoding) = (self.clients[&who].at, self.clients[&who].encoding);
+        let awake = self.cluster.awake().into_iter();
+        let knows = |place: &Place| self.cluster.planes[place].routes().has(at.place);
+        let places: Vec<Place> = awake.filter(|place| place.node() != at.place.node() && knows(place)).collect();
+        // What its client asked for is done before.
+        if places.is_empty() || self.asked.values().any(|asked| asked.who() == Some(who)) {
+            return Ok(());
+        }
+        let place = places[self.rng.usize(0..places.len())];
+        let key = self.step(place, |plane, _, _| plane.expect(info(who), who.to_string().into(), encoding))?;
+        let to = SessionRef { place, key };
+        self.trace.step(|| format!("session {who} is to move from {at:?} to {to:?}"), &[who as u64]);
+        self.by_ref.insert(to, who);
+        self.moves.insert(who, Move { to, kept: Vec::new(), home: Home::Unasked, is_ending: false });
+        let claim = Claim { session_id: session_id(who), user_id: user_id(who), encoding, received: 0, to };
+        let Some(request) = self.ask(place, Asked::Claim { who, to }) else { return Ok(()) };
+        self.step(place, |plane, now, out| plane.ask_place(now, at.place, Up::Claim { request, claim }, out))
+    }
+
+    /// A frame for a session that is not there yet. Answers whether it is one.
+    pub(super) fn keep_for(&mut self, at: SessionRef, frame: &Bytes) -> bool {
+        let expected = self.moves.values_mut().find(|moving| moving.to == at);
+        expected.map(|moving| moving.kept.push(frame.clone())).is_some()
+    }
+
+    /// A session is to close. Answers whether it will, once it is where it goes.
+    pub(super) fn will_end(&mut self, who: Who) -> bool {
+        self.moves.get_mut(&who).map(|moving| moving.is_ending = true).is_some()
+    }
+
+    /// A place is asked for a session of its own.
+    pub(super) fn claimed(&mut self, place: Place, request: RequestRef, claim: Claim) -> Checked {
+        let found = self.moves.iter_mut().find(|(_, moving)| moving.to == claim.to);
+        let Some((who, Move { home: home @ Home::Unasked, .. })) = found else {
+            return self.refuse_claim(place, request);
+        };
+        let (who, key) = (*who, self.clients[who].at.key);
+        *home = Home::Binding { request, open: 0, again: Vec::new(), attempts: 0 };
+        let streams = self.step(place, |plane, _, _| plane.depart(key, claim.to))?;
+        self.bind(who, streams)
+    }
+
+    fn refuse_claim(&mut self, place: Place, request: RequestRef) -> Checked {
+        let reply = Reply::Session(Err(ClaimRefusal::Gone));
+        self.step(place, |plane, _, out| plane.answer(request, reply, out))
+    }
+
+    fn bind(&mut self, who: Who, streams: Vec<StreamKey>) -> Checked {
+        let home = self.clients[&who].at;
+        if let Some(Move { home: Home::Binding { open, .. }, .. }) = self.moves.get_mut(&who) {
+            *open += streams.len();
+        }
+        for stream in streams {
+            let asked = Asked::Rebind { who, stream: stream.clone() };
+            let Some(request) = self.ask(home.place, asked) else { continue };
+            self.step(home.place, |plane, now, out| plane.rebind(now, home.key, &stream, request, out))?;
+        }
+        Ok(())
+    }
+
+    /// An owner has answered, or will not.
+    pub(super) fn rebind_answered(&mut self, who: Who, stream: StreamKey, reply: &Reply) {
+        if let Some(Move { home: Home::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
+            *open -= 1;
+            again.extend((*reply != Reply::Rebound).then_some(stream));
+        }
+    }
+
+    /// Sessions whose owners have all answered.
+    pub(super) fn bound(&self) -> impl Iterator<Item = Who> {
+        let is_bound = |moving: &Move| matches!(moving.home, Home::Binding { open: 0, .. });
+        self.moves.iter().filter(move |(_, moving)| is_bound(moving)).map(|(who, _)| *who)
+    }
+
+    /// Owners that did not answer are asked anew, or the session leaves.
+    pub(super) fn leave_home(&mut self, who: Who) -> Checked {
+        let home = self.clients[&who].at;
+        let Some(moving) = self.moves.get_mut(&who) else { return Ok(()) };
+        let Home::Binding { request, again, attempts, .. } = &mut moving.home else { return Ok(()) };
+        *attempts += 1;
+        let (to, request, is_ending, again) = (moving.to, *request, moving.is_ending, std::mem::take(again));
+        if !again.is_empty() && *attempts < ATTEMPTS_MAX {
+            return self.bind(who, again);
+        }
+        let is_alive = self.cluster.planes.contains_key(&to.place);
+        let departed = match is_ending {
+            true => None,
+            false => self.step(home.place, |plane, _, _| plane.take_departed(home.key))?,
+        };
+        self.trace.line(|| format!("session {who} leaves {home:?} for {to:?}: {}", departed.is_some()));
+        let Some(departed) = departed else {
+            self.over(who, is_alive);
+            self.step(home.place, |plane, now, out| plane.close(now, home.key, out))?;
+            return self.refuse_claim(home.place, request);
+        };
+        if !is_alive {
+            self.over(who, false);
+            return Ok(());
+        }
+        moving_home(self, who, Home::Left);
+        if let Some(client) = self.clients.get_mut(&who) {
+            client.at = to;
+        }
+        let moved = Moved { claims: claims(who), departed, received: 0, sent: 0, frames: Vec::new() };
+        let reply = Reply::Session(Ok(Box::new(moved)));
+        self.step(home.place, |plane, _, out| plane.answer(request, reply, out))
+    }
+
+    /// A session ended on its way. Whoever expects it is yet to hear of that, if it lives.
+    fn over(&mut self, who: Who, is_expected: bool) {
+        self.forget(who);
+        match is_expected {
+            true => moving_home(self, who, Home::Over),
+            false => drop(self.moves.remove(&who)),
+        }
+    }
+
+    /// A session comes to its new place, or not.
+    pub(super) fn claim_answered(&mut self, who: Who, to: SessionRef, reply: Reply) -> Checked {
+        let moving = self.moves.remove(&who);
+        match reply {
+            Reply::Session(Ok(moved)) => self.settle_move(who, to, moved.departed, moving),
+            Reply::Session(Err(_)) | Reply::Joined(Err(_)) => {
+                self.trace.line(|| format!("session {who} does not come to {to:?}"));
+                if self.clients[&who].at == to {
+                    self.forget(who);
+                }
+                self.step(to.place, |plane, now, out| plane.close(now, to.key, out))
+            }
+            reply => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers a claim") }),
+        }
+    }
+
+    fn settle_move(&mut self, who: Who, to: SessionRef, departed: Departed, moving: Option<Move>) -> Checked {
+        let is_whole = self.step(to.place, |plane, now, out| plane.settle(now, to.key, info(who), departed, out))?;
+        self.trace.line(|| format!("session {who} comes to {to:?}: {is_whole}"));
+        if !is_whole {
+            self.forget(who);
+            return self.step(to.place, |plane, now, out| plane.close(now, to.key, out));
+        }
+        let Some(Move { kept, is_ending, .. }) = moving else { return Ok(()) };
+        kept.iter().try_for_each(|frame| self.deliver(to, frame))?;
+        if is_ending { self.close(who) } else { Ok(()) }
+    }
+
+    /// A node has died, and with it what its places had of sessions on their way.
+    pub(super) fn moves_without(&mut self, node: NodeNumber) {
+        self.claim_answers.retain(|(_, to, _)| to.place.node() != node);
+        let concerned: Vec<Who> = self.moves.keys().copied().collect();
+        for who in concerned {
+            let moving = &self.moves[&who];
+            let is_expected = moving.to.place.node() != node;
+            let has_home = self.clients[&who].at.place.node() != node;
+            match moving.home {
+                Home::Unasked if !is_expected && has_home => {
+                    self.closing.extend(moving.is_ending.then_some(who));
+                    self.moves.remove(&who);
+                }
+                // It goes on as if nothing were, and is gone then.
+                Home::Binding { .. } if has_home => {}
+                _ if !is_expected => drop(self.moves.remove(&who)),
+                Home::Unasked | Home::Binding { .. } => moving_home(self, who, Home::Over),
+                Home::Left | Home::Over => {}
+            }
+        }
+    }
+}
+
+fn moving_home(world: &mut World, who: Who, home: Home) {
+    if let Some(moving) = world.moves.get_mut(&who) {
+        moving.home = home;
+    }
+}
+
+fn claims(who: Who) -> Claims {
+    let info = info(who);
+    Claims {
+        token_id: info.token_id,
+        user_id: info.user_id,
+        username: who.to_string(),
+        vars: Vars::new(),
+        issued_at_sec: info.issued_at_sec,
+        expires_at_sec: info.issued_at_sec,
+    }
+}
