@@ -295,7 +295,11 @@ impl Plane {
         }
         let cause = if former.is_some() { Cause::Begins } else { Cause::NewOwner };
         let mut owning = self.owning(now, out);
-        streams.iter().for_each(|stream| owning.send_rosters(stream, cause));
+        for stream in &streams {
+            owning.send_rosters(stream, cause);
+            // Who heard it may have gone while all were awaited.
+            owning.drop_unheard(stream);
+        }
         if former.is_some() {
             owning.tell_rooms_again(partition, &missed);
             self.lose_absent(now, partition, &streams, out);
