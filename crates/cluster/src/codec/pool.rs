@@ -246,7 +246,7 @@ impl Form for Value {
 
     fn to_wire(&self) -> node::FieldValue {
         let value = match self {
-            Self::Text(text) => field_value::Value::Text(text.as_ref().to_owned()),
+            Self::Text(text) => field_value::Value::Text(text.as_str().to_owned()),
             Self::Number(number) => field_value::Value::Number(*number),
         };
         node::FieldValue { value: Some(value) }

@@ -41,13 +41,13 @@ impl Default for Bitmap {
 }
 
 /// The bit of `slot` in its chunk: which word, and its mask.
-fn place(slot: u32) -> (usize, u64) {
+pub(super) fn place(slot: u32) -> (usize, u64) {
     let within = slot % CHUNK_SLOTS;
     (within as usize / 64, 1 << (within % 64))
 }
 
 /// Sets the bits of those of `slots`, which ascend, that lie in chunk `number`.
-pub(super) fn add_listed(slots: &[u32], number: u32, words: &mut Words) {
+fn add_listed(slots: &[u32], number: u32, words: &mut Words) {
     let start = slots.partition_point(|slot| slot / CHUNK_SLOTS < number);
     for slot in slots[start..].iter().take_while(|slot| **slot / CHUNK_SLOTS == number) {
         let (word, mask) = place(*slot);
@@ -196,6 +196,25 @@ impl Bitmap {
                 if let Some(own) = self.words(number) {
                     words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
                 }
+            }
+        }
+    }
+
+    /// Adds the members in chunk `number` that are not in `without`.
+    pub(super) fn add_difference_to(&self, without: Option<&Self>, number: u32, words: &mut Words) {
+        let Some(without) = without else { return self.add_to(number, words) };
+        match (self.words(number), without.words(number)) {
+            (Some(own), Some(without)) => {
+                words
+                    .iter_mut()
+                    .zip(own.iter().zip(without))
+                    .for_each(|(word, (own, without))| *word |= own & !without);
+            }
+            _ => {
+                let mut own = NO_WORDS;
+                self.add_to(number, &mut own);
+                without.take_from(number, &mut own);
+                words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
             }
         }
     }

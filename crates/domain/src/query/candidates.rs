@@ -1,6 +1,6 @@
 //! Combinations of sets of slots, computed chunk by chunk and only as far as somebody reads. Never copies a set.
 
-use super::bitmap::{Bitmap, CHUNK_SLOTS, NO_WORDS, Words, add_listed, clear_before};
+use super::bitmap::{Bitmap, CHUNK_SLOTS, NO_WORDS, Words, clear_before, place};
 
 /// So many listed slots cost about as much as a set.
 const LISTED_PER_SET: usize = 64;
@@ -11,15 +11,68 @@ enum Node<'a> {
     /// Every slot of the index.
     All,
     Set(&'a Bitmap),
-    /// In ascending order.
-    List(Vec<u32>),
+    Keyed(Keyed<'a>),
     /// Every slot from this on.
     From(u32),
-    /// The first without the second, which it includes.
-    Span(&'a Bitmap, &'a Bitmap),
+    Span(Span<'a>),
     And(Vec<Node<'a>>),
     Or(Vec<Node<'a>>),
     Not(Box<Node<'a>>),
+}
+
+/// Those of some slots, which ascend, whose keys lie between two, both included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keyed<'a> {
+    pub slots: &'a [(u32, u64)],
+    pub low: u64,
+    pub high: u64,
+}
+
+/// The first set without the second, which it includes; and what lies beside it on either side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span<'a> {
+    pub through: &'a Bitmap,
+    pub before: Option<&'a Bitmap>,
+    pub edges: [Option<Keyed<'a>>; 2],
+}
+
+impl Keyed<'_> {
+    /// What each of its slots in chunk `number` that counts has in the chunk: a word's place, and a mask; an empty one
+    /// for the others, since a branch would be mispredicted every other time.
+    fn masks(&self, number: u32) -> impl Iterator<Item = (usize, u64)> {
+        let start = self.slots.partition_point(|(slot, _)| slot / CHUNK_SLOTS < number);
+        let of_chunk = self.slots[start..].iter().take_while(move |(slot, _)| slot / CHUNK_SLOTS == number);
+        of_chunk.map(|(slot, key)| {
+            let (word, mask) = place(*slot);
+            (word, if (self.low..=self.high).contains(key) { mask } else { 0 })
+        })
+    }
+
+    fn add_to(&self, number: u32, words: &mut Words) {
+        self.masks(number).for_each(|(word, mask)| words[word] |= mask);
+    }
+
+    fn take_from(&self, number: u32, words: &mut Words) {
+        self.masks(number).for_each(|(word, mask)| words[word] &= !mask);
+    }
+
+    fn cost(&self) -> u32 {
+        1 + (self.slots.len() / LISTED_PER_SET) as u32
+    }
+}
+
+impl Span<'_> {
+    fn add_to(&self, number: u32, words: &mut Words) {
+        self.through.add_difference_to(self.before, number, words);
+        self.edges.iter().flatten().for_each(|edge| edge.add_to(number, words));
+    }
+
+    fn take_from(&self, number: u32, words: &mut Words) {
+        let mut own = NO_WORDS;
+        self.through.add_difference_to(self.before, number, &mut own);
+        words.iter_mut().zip(own).for_each(|(word, own)| *word &= !own);
+        self.edges.iter().flatten().for_each(|edge| edge.take_from(number, words));
+    }
 }
 
 /// A set of slots of an index, combined from others.
@@ -42,10 +95,8 @@ impl<'a> Candidates<'a> {
         Self(if set.is_empty() { Node::None } else { Node::Set(set) })
     }
 
-    /// These slots, in any order.
-    pub fn listed(mut slots: Vec<u32>) -> Self {
-        slots.sort_unstable();
-        Self(if slots.is_empty() { Node::None } else { Node::List(slots) })
+    pub(super) fn keyed(keyed: Keyed<'a>) -> Self {
+        Self(if keyed.slots.is_empty() { Node::None } else { Node::Keyed(keyed) })
     }
 
     /// Every slot of the index from this one on.
@@ -53,11 +104,10 @@ impl<'a> Candidates<'a> {
         Self(Node::From(slot))
     }
 
-    /// Those of `through` that are not in `before`, all of which are.
-    pub(super) fn span(through: &'a Bitmap, before: Option<&'a Bitmap>) -> Self {
-        match before {
-            Some(before) => Self(Node::Span(through, before)),
-            None => Self::set(through),
+    pub(super) fn span(span: Span<'a>) -> Self {
+        match span {
+            Span { through, before: None, edges: [None, None] } => Self::set(through),
+            span => Self(Node::Span(span)),
         }
     }
 
@@ -112,13 +162,14 @@ impl<'a> Candidates<'a> {
         matches!(self.0, Node::None)
     }
 
-    /// How many sets it is combined from, a long list counting as several: what one chunk costs to compute.
+    /// How many sets it is combined from, a long list of keys counting as several: what one chunk costs to compute.
     pub fn cost(&self) -> u32 {
         fn count(node: &Node<'_>) -> u32 {
             match node {
                 Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(count).sum(),
                 Node::Not(node) => count(node),
-                Node::List(slots) => 1 + (slots.len() / LISTED_PER_SET) as u32,
+                Node::Keyed(keyed) => keyed.cost(),
+                Node::Span(span) => 2 + span.edges.iter().flatten().map(Keyed::cost).sum::<u32>(),
                 _ => 1,
             }
         }
@@ -144,18 +195,13 @@ impl Node<'_> {
             Node::None => {}
             Node::All => *words = *universe,
             Node::Set(set) => set.add_to(number, words),
-            Node::List(list) => add_listed(list, number, words),
+            Node::Keyed(keyed) => keyed.add_to(number, words),
             Node::From(slot) => {
                 let mut own = *universe;
                 clear_before(*slot, number, &mut own);
                 words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
             }
-            Node::Span(through, before) => {
-                let mut own = NO_WORDS;
-                through.add_to(number, &mut own);
-                before.take_from(number, &mut own);
-                words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
-            }
+            Node::Span(span) => span.add_to(number, words),
             Node::Or(nodes) => nodes.iter().for_each(|node| node.add_to(number, universe, words)),
             Node::And(_) | Node::Not(_) => {
                 let mut own = *universe;
@@ -171,10 +217,6 @@ impl Node<'_> {
             Node::All => {}
             Node::From(slot) => clear_before(*slot, number, words),
             Node::Set(set) => set.keep_in(number, words),
-            Node::Span(through, before) => {
-                through.keep_in(number, words);
-                before.take_from(number, words);
-            }
             Node::And(nodes) => {
                 for node in nodes {
                     node.keep_in(number, universe, words);
@@ -184,7 +226,7 @@ impl Node<'_> {
                 }
             }
             Node::Not(node) => node.take_from(number, universe, words),
-            Node::None | Node::List(_) | Node::Or(_) => {
+            Node::None | Node::Keyed(_) | Node::Span(_) | Node::Or(_) => {
                 let mut own = NO_WORDS;
                 self.add_to(number, universe, &mut own);
                 words.iter_mut().zip(own).for_each(|(word, own)| *word &= own);
@@ -197,8 +239,10 @@ impl Node<'_> {
         match self {
             Node::None => {}
             Node::Set(set) => set.take_from(number, words),
+            Node::Keyed(keyed) => keyed.take_from(number, words),
+            Node::Span(span) => span.take_from(number, words),
             Node::Or(nodes) => nodes.iter().for_each(|node| node.take_from(number, universe, words)),
-            Node::All | Node::List(_) | Node::From(_) | Node::Span(..) | Node::And(_) | Node::Not(_) => {
+            Node::All | Node::From(_) | Node::And(_) | Node::Not(_) => {
                 let mut own = NO_WORDS;
                 self.add_to(number, universe, &mut own);
                 words.iter_mut().zip(own).for_each(|(word, own)| *word &= !own);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use smol_str::SmolStr;
+
 use super::date;
 use super::document::{Document, Value};
 use super::pattern::Pattern;
@@ -28,11 +30,11 @@ pub enum Test {
     /// There is a value. Without a field: always.
     Exists,
     /// It is this text.
-    Text(Box<str>),
+    Text(SmolStr),
     /// It is this number, give or take `slack`, or the text that the query has.
     Number {
         /// As it was written.
-        text: Box<str>,
+        text: SmolStr,
         /// The same as a number.
         number: f64,
         /// Zero unless the query was widened.
@@ -98,7 +100,7 @@ pub struct Clause {
     /// Whether it has to hold.
     pub occur: Occur,
     /// The field whose values are asked; without one, those of every field.
-    pub field: Option<Box<str>>,
+    pub field: Option<SmolStr>,
     /// What is asked of them.
     pub test: Test,
     /// What it adds to the score when it holds.

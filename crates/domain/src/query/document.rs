@@ -1,15 +1,19 @@
 //! What queries are asked about: fields with texts and numbers. Never interprets them.
 
 use serde_json::Value as Json;
+use smol_str::SmolStr;
 
 use super::DOCUMENT_VALUES_MAX;
 use crate::error::Error;
+
+/// A document with no more values is looked through in order.
+const FEW: usize = 12;
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A text, compared whole.
-    Text(Box<str>),
+    Text(SmolStr),
     /// A number. Those that are none (NaN) are never stored.
     Number(f64),
 }
@@ -59,13 +63,13 @@ pub enum NoObject {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// Values with the names of their fields, by name; those of one field in the order they came in.
-    entries: Vec<(Box<str>, Value)>,
+    entries: Vec<(SmolStr, Value)>,
 }
 
 /// The values of a field.
-pub type Values<'a> = std::iter::Map<std::slice::Iter<'a, (Box<str>, Value)>, fn(&(Box<str>, Value)) -> &Value>;
+pub type Values<'a> = std::iter::Map<std::slice::Iter<'a, (SmolStr, Value)>, fn(&(SmolStr, Value)) -> &Value>;
 
-fn values_of(entries: &[(Box<str>, Value)]) -> Values<'_> {
+fn values_of(entries: &[(SmolStr, Value)]) -> Values<'_> {
     entries.iter().map(|(_, value)| value)
 }
 
@@ -87,6 +91,11 @@ impl Document {
         let mut document = Self::new();
         document.push_json(prefix, &json).map_err(NoObject::TooManyValues)?;
         Ok(document)
+    }
+
+    /// Whether it has no field.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Adds a value to a field. NaN adds nothing.
@@ -148,7 +157,12 @@ impl Document {
 
     /// The values of a field.
     pub fn values(&self, field: &str) -> Values<'_> {
-        let start = self.entries.partition_point(|(name, _)| **name < *field);
+        // Of a few names, most differ in length: looking at each is cheaper than comparing letters.
+        let start = if self.entries.len() <= FEW {
+            self.entries.iter().position(|(name, _)| name == field).unwrap_or(self.entries.len())
+        } else {
+            self.entries.partition_point(|(name, _)| **name < *field)
+        };
         let len = self.entries[start..].iter().take_while(|(name, _)| **name == *field).count();
         values_of(&self.entries[start..start + len])
     }

@@ -15,11 +15,14 @@ mod lexer;
 mod numbers;
 mod parser;
 mod pattern;
+mod postings;
 
 #[cfg(test)]
 mod mutation_tests;
 #[cfg(test)]
 mod tests;
+
+use std::fmt;
 
 pub use bitmap::Bitmap;
 pub use candidates::{Candidates, Scan};
@@ -27,6 +30,7 @@ pub use clause::{Clause, Occur, Test};
 pub use document::{Document, NoObject, TooManyValues, Value, Values};
 pub use index::{Hit, Index};
 pub use parser::QueryError;
+pub use postings::Postings;
 
 use crate::error::Error;
 
@@ -46,16 +50,29 @@ pub const FUZZINESS_MAX: u8 = 2;
 pub const DOCUMENT_VALUES_MAX: usize = 1_024;
 
 /// A parsed query. One without terms (`*` or empty) matches everything.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Query {
     source: Box<str>,
     clauses: Box<[Clause]>,
+    /// Follows from the clauses; asked for with every check.
+    cost: u32,
+}
+
+impl fmt::Debug for Query {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Query").field("source", &self.source).field("clauses", &self.clauses).finish()
+    }
 }
 
 impl Query {
     /// The query that matches everything.
     pub fn everything() -> Self {
-        Self { source: Box::default(), clauses: Box::default() }
+        Self::of(Box::default(), Box::default())
+    }
+
+    fn of(source: Box<str>, clauses: Box<[Clause]>) -> Self {
+        let cost = clauses.iter().map(Clause::cost).sum::<u32>() + 1;
+        Self { source, clauses, cost }
     }
 
     /// Reads a query.
@@ -64,7 +81,7 @@ impl Query {
     /// With the character at which reading stopped, and what to write instead.
     pub fn parse(source: &str) -> Result<Self, QueryError> {
         let clauses = parser::parse(source)?;
-        Ok(Self { source: source.into(), clauses: clauses.into() })
+        Ok(Self::of(source.into(), clauses.into()))
     }
 
     /// The text it was read from.
@@ -88,7 +105,7 @@ impl Query {
     }
 
     /// The terms of one kind.
-    pub fn having(&self, occur: Occur) -> impl Iterator<Item = &Clause> {
+    pub fn having(&self, occur: Occur) -> impl Iterator<Item = &Clause> + Clone {
         self.clauses.iter().filter(move |clause| clause.occur == occur)
     }
 
@@ -144,7 +161,7 @@ impl Query {
     #[must_use]
     pub fn without(&self, places: &[usize]) -> Self {
         let kept = self.clauses.iter().enumerate().filter(|(place, _)| !places.contains(place));
-        Self { source: self.source.clone(), clauses: kept.map(|(_, clause)| clause.clone()).collect() }
+        Self::of(self.source.clone(), kept.map(|(_, clause)| clause.clone()).collect())
     }
 
     /// The query with what it demands of a number in `field` relaxed by `by` to either side: lower bounds fall, upper
@@ -155,12 +172,12 @@ impl Query {
             let concerned = clause.occur != Occur::MustNot && clause.field.as_deref() == Some(field);
             if concerned { clause.widened(by) } else { clause.clone() }
         });
-        Self { source: self.source.clone(), clauses: clauses.collect() }
+        Self::of(self.source.clone(), clauses.collect())
     }
 
     /// What one check of a document costs, in units of about a plain term.
     pub fn cost(&self) -> u32 {
-        self.clauses.iter().map(Clause::cost).sum::<u32>() + 1
+        self.cost
     }
 }
 

@@ -2,22 +2,43 @@
 //!
 //! Numbers lie in buckets by size. Beside each bucket stands the set of all slots in it and before it, so that the whole
 //! buckets of a range are one such set without another; only the two buckets at its ends are looked through.
+//!
+//! A slot that goes is only noted. Whoever reads ranges looks only at slots that the index holds, so that those that have
+//! gone may stand in them until they are swept out, many at a time.
 
 use std::ops::{Bound, Range};
 
 use super::bitmap::Bitmap;
-use super::candidates::Candidates;
+use super::candidates::{Candidates, Keyed, Span};
 
 /// A bucket splits when it holds twice the larger of this and a [`BUCKETS_AIM`]th of the field.
-const BUCKET_LEN_MIN: usize = 128;
-const BUCKETS_AIM: usize = 64;
-/// Slots that have gone are taken out of the sets when there are more than this, and more than there are numbers.
+const BUCKET_LEN_MIN: usize = 64;
+const BUCKETS_AIM: usize = 128;
+/// Slots that have gone are swept out when there are more than this, and more than there are numbers.
 const GONE_MIN: usize = 1_024;
+
+/// Its lower and its upper bound.
+pub(super) type NumberRange = (Bound<f64>, Bound<f64>);
 
 /// A number as an integer with the same order. Both zeros are one.
 fn key(number: f64) -> u64 {
     let bits = (number + 0.0).to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+/// The keys of a range, both included, if there are any.
+fn keys(low: Bound<f64>, high: Bound<f64>) -> Option<(u64, u64)> {
+    let low = match low {
+        Bound::Included(low) => key(low),
+        Bound::Excluded(low) => key(low).checked_add(1)?,
+        Bound::Unbounded => 0,
+    };
+    let high = match high {
+        Bound::Included(high) => key(high),
+        Bound::Excluded(high) => key(high).checked_sub(1)?,
+        Bound::Unbounded => u64::MAX,
+    };
+    Some((low, high))
 }
 
 /// What a bucket holds.
@@ -52,17 +73,42 @@ impl Bucket {
         }
     }
 
-    /// Appends the slots with a key in a range.
-    fn list(&self, low: u64, high: u64, slots: &mut Vec<u32>) {
-        let Entries::Mixed(entries) = &self.entries else { return };
-        let mut len = slots.len();
-        slots.resize(len + entries.len(), 0);
-        for (slot, key) in entries {
-            // Written always and kept if it counts: a branch here would be mispredicted every other time.
-            slots[len] = *slot;
-            len += usize::from((low..=high).contains(key));
+    /// The slots with a key in a range that the bucket overlaps.
+    fn within(&self, low: u64, high: u64) -> Candidates<'_> {
+        match &self.entries {
+            Entries::Mixed(slots) => Candidates::keyed(Keyed { slots, low, high }),
+            // It has one key, which is in the range.
+            Entries::Same(slots) => Candidates::set(slots),
         }
-        slots.truncate(len);
+    }
+
+    fn is_empty(&self) -> bool {
+        match &self.entries {
+            Entries::Mixed(entries) => entries.is_empty(),
+            Entries::Same(slots) => slots.is_empty(),
+        }
+    }
+
+    /// Takes a slot out of everything.
+    fn purge(&mut self, slot: u32) {
+        self.through.remove(slot);
+        match &mut self.entries {
+            Entries::Same(slots) => drop(slots.remove(slot)),
+            Entries::Mixed(entries) => {
+                let start = entries.partition_point(|entry| entry.0 < slot);
+                let end = entries.partition_point(|entry| entry.0 <= slot);
+                entries.drain(start..end);
+            }
+        }
+    }
+
+    /// Takes all slots of a set out of everything.
+    fn sweep(&mut self, gone: &Bitmap) {
+        self.through.subtract(gone);
+        match &mut self.entries {
+            Entries::Same(slots) => slots.subtract(gone),
+            Entries::Mixed(entries) => entries.retain(|(slot, _)| !gone.contains(*slot)),
+        }
     }
 }
 
@@ -71,9 +117,9 @@ impl Bucket {
 pub(super) struct Numbers {
     /// In ascending order; their ranges of keys never overlap.
     buckets: Vec<Bucket>,
+    /// How many there are, without those of slots that have gone.
     len: usize,
-    /// Slots that have gone and may still stand in the sets of buckets. Whoever reads those looks only at slots that the
-    /// index holds, so they are taken out when they come back, or many at a time.
+    /// Slots that have gone and may still stand in buckets.
     gone: Bitmap,
     gone_len: usize,
     /// Slots with several numbers: while there are any, sets of buckets cannot be subtracted from each other.
@@ -85,9 +131,8 @@ impl Numbers {
     pub fn comes_back(&mut self, slot: u32) {
         if self.gone.remove(slot) {
             self.gone_len -= 1;
-            for bucket in &mut self.buckets {
-                bucket.through.remove(slot);
-            }
+            self.buckets.iter_mut().for_each(|bucket| bucket.purge(slot));
+            self.buckets.retain(|bucket| !bucket.is_empty());
         }
     }
 
@@ -99,19 +144,31 @@ impl Numbers {
         }
     }
 
-    /// Takes a slot out with the numbers it was added with.
-    pub fn remove(&mut self, slot: u32, numbers: &[f64]) {
-        self.multi_valued -= usize::from(numbers.len() > 1);
-        for number in numbers {
-            self.remove_key(slot, key(*number));
-        }
-        if !numbers.is_empty() && self.gone.insert(slot) {
+    /// Takes a slot out that was added with so many numbers.
+    pub fn remove(&mut self, slot: u32, numbers: usize) {
+        self.multi_valued -= usize::from(numbers > 1);
+        self.len -= numbers;
+        if numbers > 0 && self.gone.insert(slot) {
             self.gone_len += 1;
         }
         if self.gone_len > self.len.max(GONE_MIN) {
-            let gone = std::mem::take(&mut self.gone);
-            self.gone_len = 0;
-            self.buckets.iter_mut().for_each(|bucket| bucket.through.subtract(&gone));
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        let gone = std::mem::take(&mut self.gone);
+        self.gone_len = 0;
+        self.buckets.iter_mut().for_each(|bucket| bucket.sweep(&gone));
+        self.buckets.retain(|bucket| !bucket.is_empty());
+        let small = BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) / 2;
+        for at in (1..self.buckets.len()).rev() {
+            let len = |at: usize| self.buckets[at].mixed_len();
+            if let (Some(len), Some(next_len)) = (len(at - 1), len(at))
+                && len + next_len < small
+            {
+                self.join(at - 1);
+            }
         }
     }
 
@@ -153,20 +210,6 @@ impl Numbers {
         after
     }
 
-    fn remove_key(&mut self, slot: u32, key: u64) {
-        let at = self.buckets.partition_point(|bucket| bucket.high < key);
-        let Some(bucket) = self.buckets.get_mut(at) else { return };
-        let was_there = match &mut bucket.entries {
-            Entries::Same(slots) => slots.remove(slot),
-            Entries::Mixed(entries) => entries.binary_search(&(slot, key)).map(|place| entries.remove(place)).is_ok(),
-        };
-        if !was_there {
-            return;
-        }
-        self.len -= 1;
-        self.merge(at);
-    }
-
     /// Cuts a bucket in two by its keys, or notes that all are the same.
     fn split(&mut self, at: usize) {
         let before = at.checked_sub(1).map(|before| &self.buckets[before].through);
@@ -197,80 +240,88 @@ impl Numbers {
         self.buckets.insert(at, lower);
     }
 
-    /// Joins a bucket that has become small with the next, or drops it when it is empty.
-    fn merge(&mut self, at: usize) {
-        let small = BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) / 2;
-        let is_empty = match &self.buckets[at].entries {
-            Entries::Mixed(entries) => entries.is_empty(),
-            Entries::Same(slots) => slots.is_empty(),
-        };
-        let len = |at: usize| self.buckets.get(at).and_then(Bucket::mixed_len);
-        if is_empty {
-            self.buckets.remove(at);
-        } else if let (Some(len), Some(next_len)) = (len(at), len(at + 1))
-            && len + next_len < small
-        {
-            let bucket = self.buckets.remove(at);
-            let next = &mut self.buckets[at];
-            next.low = bucket.low;
-            if let (Entries::Mixed(entries), Entries::Mixed(from)) = (&mut next.entries, bucket.entries) {
-                entries.extend(from);
-                entries.sort_unstable();
-            }
+    /// Joins a bucket with the next.
+    fn join(&mut self, at: usize) {
+        let bucket = self.buckets.remove(at);
+        let next = &mut self.buckets[at];
+        next.low = bucket.low;
+        if let (Entries::Mixed(entries), Entries::Mixed(from)) = (&mut next.entries, bucket.entries) {
+            entries.extend(from);
+            entries.sort_unstable();
         }
     }
 
-    /// The slots with a number in a range.
-    pub fn range(&self, low: Bound<f64>, high: Bound<f64>) -> Candidates<'_> {
-        let low = match low {
-            Bound::Included(low) => Some(key(low)),
-            Bound::Excluded(low) => key(low).checked_add(1),
-            Bound::Unbounded => Some(0),
-        };
-        let high = match high {
-            Bound::Included(high) => Some(key(high)),
-            Bound::Excluded(high) => key(high).checked_sub(1),
-            Bound::Unbounded => Some(u64::MAX),
-        };
-        let (Some(low), Some(high)) = (low, high) else { return Candidates::none() };
+    /// The slots with a number in each of these ranges; with one and the same if none has several.
+    pub fn range(&self, ranges: impl IntoIterator<Item = NumberRange>) -> Candidates<'_> {
+        let ranges = ranges.into_iter().map(|(low, high)| keys(low, high));
+        if self.multi_valued > 0 {
+            return ranges.fold(Candidates::all(), |found, keys| match keys {
+                Some((low, high)) => found.and(self.range_of_several(low, high)),
+                None => Candidates::none(),
+            });
+        }
+        let both = |(low, high): (u64, u64), (other_low, other_high)| (low.max(other_low), high.min(other_high));
+        let range = ranges.reduce(|range, other| Some(both(range?, other?))).flatten();
+        range.map_or(Candidates::none(), |(low, high)| self.range_of_one(low, high))
+    }
+
+    /// The buckets that overlap a range of keys.
+    fn overlapping(&self, low: u64, high: u64) -> Range<usize> {
         let first = self.buckets.partition_point(|bucket| bucket.high < low);
         let end = self.buckets.partition_point(|bucket| bucket.low <= high);
-        if low > high || first >= end {
-            return Candidates::none();
-        }
-        let mut listed = Vec::new();
-        if self.multi_valued > 0 {
-            return self.range_of_several(first..end, low, high);
-        }
-        let is_whole = |bucket: &Bucket| low <= bucket.low && bucket.high <= high;
-        let whole_first = if is_whole(&self.buckets[first]) { first } else { first + 1 };
-        let whole_end = if is_whole(&self.buckets[end - 1]) { end } else { end - 1 };
-        if whole_first > first {
-            self.buckets[first].list(low, high, &mut listed);
-        }
-        // A single bucket that is cut on both sides is both the first and the last.
-        if whole_end < end && end - 1 > first {
-            self.buckets[end - 1].list(low, high, &mut listed);
-        }
-        let edges = Candidates::listed(listed);
-        if whole_first >= whole_end {
-            return edges;
-        }
-        let before = whole_first.checked_sub(1).map(|before| &self.buckets[before].through);
-        edges.or(Candidates::span(&self.buckets[whole_end - 1].through, before))
+        first..end.max(first)
     }
 
-    /// The slots of a range in these buckets, where slots may have several numbers.
-    fn range_of_several(&self, buckets: Range<usize>, low: u64, high: u64) -> Candidates<'_> {
-        let mut listed = Vec::new();
-        let mut found = Candidates::none();
-        for bucket in &self.buckets[buckets] {
-            match &bucket.entries {
-                Entries::Mixed(_) => bucket.list(low, high, &mut listed),
-                // It has one key, which is in the range.
-                Entries::Same(slots) => found = found.or(Candidates::set(slots)),
-            }
+    /// The slots of a range, where every slot has one number.
+    fn range_of_one(&self, low: u64, high: u64) -> Candidates<'_> {
+        let overlapping = self.overlapping(low, high);
+        if low > high || overlapping.is_empty() {
+            return Candidates::none();
         }
-        found.or(Candidates::listed(listed))
+        let (first, last) = (overlapping.start, overlapping.end - 1);
+        let is_whole = |at: usize| low <= self.buckets[at].low && self.buckets[at].high <= high;
+        let edge = |at: usize| match &self.buckets[at].entries {
+            // A bucket of one key is never cut.
+            Entries::Mixed(slots) if !is_whole(at) => Some(Keyed { slots, low, high }),
+            _ => None,
+        };
+        // A single bucket that is cut on both sides is both the first and the last.
+        let edges = [edge(first), edge(last).filter(|_| last > first)];
+        let whole = first + usize::from(!is_whole(first))..last + usize::from(is_whole(last));
+        if whole.is_empty() {
+            return edges.into_iter().flatten().map(Candidates::keyed).fold(Candidates::none(), Candidates::or);
+        }
+        let before = whole.start.checked_sub(1).map(|before| &self.buckets[before].through);
+        Candidates::span(Span { through: &self.buckets[whole.end - 1].through, before, edges })
+    }
+
+    /// The slots of a range, where slots may have several numbers.
+    fn range_of_several(&self, low: u64, high: u64) -> Candidates<'_> {
+        let buckets = &self.buckets[self.overlapping(low, high)];
+        buckets.iter().map(|bucket| bucket.within(low, high)).fold(Candidates::none(), Candidates::or)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_that_have_gone_take_up_no_room() {
+        let mut numbers = Numbers::default();
+        for slot in 0..50_000 {
+            numbers.insert(slot, &[f64::from(slot % 977)]);
+            if let Some(gone) = slot.checked_sub(500) {
+                numbers.remove(gone, 1);
+            }
+            let listed: usize = numbers.buckets.iter().filter_map(Bucket::mixed_len).sum();
+            assert!(listed <= 500 + GONE_MIN + 2 && numbers.buckets.len() < 100, "{listed} {}", numbers.buckets.len());
+        }
+        for slot in 49_500..50_000 {
+            numbers.remove(slot, 1);
+        }
+        assert_eq!(numbers.len, 0);
+        numbers.sweep();
+        assert!(numbers.buckets.is_empty());
     }
 }

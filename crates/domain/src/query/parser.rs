@@ -2,6 +2,8 @@
 
 use std::ops::Bound;
 
+use smol_str::SmolStr;
+
 use super::clause::{Clause, Occur, Test};
 use super::date;
 use super::lexer::{Placed, Token, Word, tokens};
@@ -92,7 +94,7 @@ impl<'a> Parser<'a> {
         Ok(Clause { occur, field, test, boost, span: start..end })
     }
 
-    fn field_and_test(&mut self) -> Result<(Option<Box<str>>, Test), QueryError> {
+    fn field_and_test(&mut self) -> Result<(Option<SmolStr>, Test), QueryError> {
         let field = match (self.peek(), self.tokens.get(self.at + 1)) {
             (Some(Token::Word(field)), Some((Token::Colon, _))) => field.text(),
             _ => return Ok((None, self.value("a term")?)),

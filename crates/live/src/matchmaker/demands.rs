@@ -5,16 +5,12 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use muster_domain::query::{Candidates, Clause, Document, Index, Occur, Query, Test, Value, Values};
+use muster_domain::query::{Candidates, Clause, Document, Occur, Postings, Query, Test, Value, Values};
 
 use super::ticket::Ticket;
 
 /// Most different demands (a field, and what is asked of it) that are kept; what others demand is asked of each ticket.
 const DEMANDS_MAX: usize = 32;
-
-/// How many players come with a ticket, and how many more it has room for.
-const SIZE: &str = "#size";
-const ROOM: &str = "#room";
 
 /// Before the name of a field: it must have this value, not have it, or a number of at least or at most this.
 const EQUAL: char = '=';
@@ -28,35 +24,40 @@ const PATTERN: char = '/';
 /// What each ticket demands of others.
 #[derive(Default)]
 pub(super) struct Demands {
-    index: Index,
+    postings: Postings,
     /// The patterns demanded, each to be tried on a ticket once however many demand it.
     patterns: BTreeMap<Box<str>, Clause>,
 }
 
 impl Demands {
     /// Takes in what a ticket demands, in place of what it demanded before.
-    pub fn insert<M>(&mut self, slot: u32, ticket: &Ticket<M>) {
-        self.remove(slot);
+    pub fn insert<M>(&mut self, slot: u32, ticket: &mut Ticket<M>) {
+        self.remove(slot, ticket);
         let mut document = Document::new();
-        document.push(SIZE, f64::from(ticket.size()));
-        document.push(ROOM, f64::from(ticket.max_count.saturating_sub(ticket.size())));
         self.push_demands(&ticket.query, &mut document);
         self.push_patterns(&ticket.query, &mut document);
-        self.index.insert(slot, document);
+        if !document.is_empty() {
+            self.postings.insert(slot, &document);
+        }
+        ticket.demands = document;
     }
 
     /// Forgets a ticket.
-    pub fn remove(&mut self, slot: u32) {
-        let Some(document) = self.index.remove(slot) else { return };
+    pub fn remove<M>(&mut self, slot: u32, ticket: &mut Ticket<M>) {
+        let document = std::mem::take(&mut ticket.demands);
+        if document.is_empty() {
+            return;
+        }
+        self.postings.remove(slot, &document);
         for (demand, _) in document.fields().filter(|(demand, _)| demand.starts_with(PATTERN)) {
-            if !self.index.has_field(demand) {
+            if !self.postings.has_field(demand) {
                 self.patterns.remove(demand);
             }
         }
     }
 
     fn has_room_for(&self, demand: &str) -> bool {
-        self.index.has_field(demand) || self.index.fields().len() < DEMANDS_MAX
+        self.postings.has_field(demand) || self.postings.fields().len() < DEMANDS_MAX
     }
 
     fn push_patterns(&mut self, query: &Query, document: &mut Document) {
@@ -97,24 +98,20 @@ impl Demands {
         }
     }
 
-    /// The tickets whose parties leave room for `size` more players, and are at most `room` themselves.
-    pub fn fitting(&self, size: u32, room: u32) -> Candidates<'_> {
-        let fitting = self.index.with_number(SIZE, Bound::Unbounded, Bound::Included(f64::from(room)));
-        fitting.and(self.index.with_number(ROOM, Bound::Included(f64::from(size)), Bound::Unbounded))
-    }
-
     /// Leaves out of `candidates` tickets that certainly reject what `document` describes.
     pub fn accepting<'a>(&'a self, document: &Document, candidates: Candidates<'a>) -> Candidates<'a> {
-        self.index.fields().fold(candidates, |candidates, demand| {
+        self.postings.fields().fold(candidates, |candidates, demand| {
             let mut letters = demand.chars();
             let sign = letters.next();
             let values = document.values(letters.as_str());
             match sign {
-                Some(EQUAL) => candidates.and_not(self.index.with_field(demand).and_not(self.holding(demand, values))),
+                Some(EQUAL) => {
+                    candidates.and_not(self.postings.with_field(demand).and_not(self.holding(demand, values)))
+                }
                 Some(DIFFERENT) => candidates.and_not(self.holding(demand, values)),
                 Some(sign @ (LOW | HIGH)) => candidates.and_not(self.out_of_reach(sign, demand, values)),
                 Some(PATTERN) if self.patterns.get(demand).is_some_and(|clause| !clause.test_document(document)) => {
-                    candidates.and_not(self.index.with_field(demand))
+                    candidates.and_not(self.postings.with_field(demand))
                 }
                 _ => candidates,
             }
@@ -124,8 +121,10 @@ impl Demands {
     /// The tickets that demand one of these values.
     fn holding(&self, demand: &str, values: Values<'_>) -> Candidates<'_> {
         let holding = values.map(|value| match value {
-            Value::Text(text) => self.index.with_text(demand, text),
-            Value::Number(number) => self.index.with_number(demand, Bound::Included(*number), Bound::Included(*number)),
+            Value::Text(text) => self.postings.with_text(demand, text),
+            Value::Number(number) => {
+                self.postings.with_number(demand, Bound::Included(*number), Bound::Included(*number))
+            }
         });
         holding.fold(Candidates::none(), Candidates::or)
     }
@@ -138,9 +137,9 @@ impl Demands {
         });
         let best = if sign == LOW { numbers.reduce(f64::max) } else { numbers.reduce(f64::min) };
         match best {
-            None => self.index.with_field(demand),
-            Some(best) if sign == LOW => self.index.with_number(demand, Bound::Excluded(best), Bound::Unbounded),
-            Some(best) => self.index.with_number(demand, Bound::Unbounded, Bound::Excluded(best)),
+            None => self.postings.with_field(demand),
+            Some(best) if sign == LOW => self.postings.with_number(demand, Bound::Excluded(best), Bound::Unbounded),
+            Some(best) => self.postings.with_number(demand, Bound::Unbounded, Bound::Excluded(best)),
         }
     }
 }

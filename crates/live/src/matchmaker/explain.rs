@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use muster_domain::query::{Candidates, Clause, Query, Value};
+use muster_domain::query::{Candidates, Clause, Document, Query, Value};
 
 use super::Matchmaker;
 use super::pass::Budget;
+use super::search::is_mutual;
 use super::ticket::{Ticket, TicketId};
 
 /// Most tickets looked at for an explanation, the longest waiting first.
@@ -91,9 +92,9 @@ impl<M> Matchmaker<M> {
         let ticket = self.tickets.get(&slot)?;
         let others = self.documents.scan(Candidates::all(), 0).filter(|other| *other != slot);
         let (mut players_found, mut examined, mut near) = (0_u32, 0, Vec::new());
-        for (other_slot, other) in others.take(EXAMINED_MAX).filter_map(|slot| Some((slot, self.tickets.get(&slot)?))) {
+        for other in others.take(EXAMINED_MAX).filter_map(|slot| self.tickets.get(&slot)) {
             examined += 1;
-            let obstacles = self.obstacles(slot, ticket, other_slot, other);
+            let obstacles = self.obstacles(ticket, other);
             if obstacles.is_empty() {
                 players_found = players_found.saturating_add(other.size());
             } else {
@@ -117,7 +118,7 @@ impl<M> Matchmaker<M> {
         })
     }
 
-    fn obstacles(&self, slot: u32, ticket: &Ticket<M>, other_slot: u32, other: &Ticket<M>) -> Vec<Obstacle> {
+    fn obstacles(&self, ticket: &Ticket<M>, other: &Ticket<M>) -> Vec<Obstacle> {
         let mut obstacles = Vec::new();
         if !(self.counts_agree(ticket, other) || self.counts_agree(other, ticket)) {
             obstacles.push(Obstacle::Counts);
@@ -125,25 +126,24 @@ impl<M> Matchmaker<M> {
         if ticket.overlaps(other) {
             obstacles.push(Obstacle::Overlap);
         }
-        self.push_terms(ticket, other_slot, &mut obstacles);
-        self.push_terms(other, slot, &mut obstacles);
-        debug_assert!(!obstacles.is_empty() || self.is_mutual(slot, other_slot, &mut Budget::new(0)));
+        push_terms(ticket, &other.document, &mut obstacles);
+        push_terms(other, &ticket.document, &mut obstacles);
+        debug_assert!(!obstacles.is_empty() || is_mutual(ticket, other, &mut Budget::new(0)));
         obstacles
     }
+}
 
-    /// The terms of a ticket's query that keep it from accepting the one in `other`.
-    fn push_terms(&self, ticket: &Ticket<M>, other: u32, obstacles: &mut Vec<Obstacle>) {
-        let Some(document) = self.documents.document(other) else { return };
-        let query: &Query = &ticket.query;
-        for place in query.obstacles(document) {
-            let clause: &Clause = &query.clauses()[place];
-            let found = clause.field.as_deref().map(|field| document.values(field).cloned().collect());
-            obstacles.push(Obstacle::Term {
-                of: ticket.id.clone(),
-                place,
-                term: query.clause_source(clause).to_owned(),
-                found: found.unwrap_or_default(),
-            });
-        }
+/// The terms of a ticket's query that keep it from accepting another.
+fn push_terms<M>(ticket: &Ticket<M>, other: &Document, obstacles: &mut Vec<Obstacle>) {
+    let query: &Query = &ticket.query;
+    for place in query.obstacles(other) {
+        let clause: &Clause = &query.clauses()[place];
+        let found = clause.field.as_deref().map(|field| other.values(field).cloned().collect());
+        obstacles.push(Obstacle::Term {
+            of: ticket.id.clone(),
+            place,
+            term: query.clause_source(clause).to_owned(),
+            found: found.unwrap_or_default(),
+        });
     }
 }

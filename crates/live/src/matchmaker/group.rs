@@ -3,6 +3,7 @@
 
 use super::Matchmaker;
 use super::pass::Budget;
+use super::search::{Waiting, is_mutual};
 use super::ticket::Ticket;
 
 /// Most tickets tried for a group before the search gives up on better ones.
@@ -10,8 +11,8 @@ const TRIES_MAX: u32 = 2_048;
 
 /// A group being made.
 struct Group<'a, M> {
-    /// The slots of those in it, and their tickets; the searcher is the first.
-    members: Vec<(u32, &'a Ticket<M>)>,
+    /// Those in it; the searcher is the first.
+    members: Vec<Waiting<'a, M>>,
     players: u32,
 }
 
@@ -36,17 +37,16 @@ impl<M> Matchmaker<M> {
     /// be full the largest there is. Also says whether there might be a better one that was not looked for.
     pub(super) fn assemble(
         &self,
-        slot: u32,
-        ticket: &Ticket<M>,
+        searcher: Waiting<'_, M>,
         pool: &[u32],
         must_be_full: bool,
         budget: &mut Budget,
     ) -> (Option<Vec<u32>>, bool) {
         // Some may have gone since they were gathered.
-        let waiting = |slot: &u32| Some((*slot, &**self.tickets.get(slot)?));
-        let pool: Vec<_> = pool.iter().filter_map(waiting).collect();
+        let pool: Vec<_> = pool.iter().filter_map(|slot| self.waiting(*slot)).collect();
+        let (_, ticket) = searcher;
         let players_from = players_from(&pool);
-        let mut group = Group { members: vec![(slot, ticket)], players: ticket.size() };
+        let mut group = Group { members: vec![searcher], players: ticket.size() };
         let mut best: Option<(u32, Vec<u32>)> = None;
         let least = if must_be_full { ticket.max_count } else { ticket.min_count };
         // The places in the pool of those in the group; the next place to try.
@@ -55,16 +55,16 @@ impl<M> Matchmaker<M> {
             let most = group.most().min(group.players.saturating_add(players_from[at]));
             let most = most - most % ticket.count_multiple;
             let wanted = best.as_ref().map_or(least, |(players, _)| players + 1);
-            let Some((slot, candidate)) = pool.get(at).filter(|_| most >= wanted) else {
+            let Some(candidate) = pool.get(at).filter(|_| most >= wanted) else {
                 // Nothing better comes of this group: without its last member, perhaps.
                 let Some(last) = chosen.pop() else { return (best.map(|(_, slots)| slots), false) };
                 group.players -= group.members.pop().map_or(0, |(_, ticket)| ticket.size());
                 at = last + 1;
                 continue;
             };
-            if self.joins(&group, *slot, candidate, budget) {
-                group.players += candidate.size();
-                group.members.push((*slot, candidate));
+            if joins(&group, candidate.1, budget) {
+                group.players += candidate.1.size();
+                group.members.push(*candidate);
                 chosen.push(at);
                 if group.players >= wanted && group.suits() {
                     let slots = group.members.iter().map(|(slot, _)| *slot).collect();
@@ -78,21 +78,21 @@ impl<M> Matchmaker<M> {
         }
         (best.map(|(_, slots)| slots), true)
     }
+}
 
-    /// Whether a ticket agrees with everybody in a group. That it does with the searcher is known.
-    fn joins(&self, group: &Group<'_, M>, slot: u32, ticket: &Ticket<M>, budget: &mut Budget) -> bool {
-        budget.spend(1);
-        let players = group.players.saturating_add(ticket.size());
-        let most = group.most().min(ticket.max_count);
-        let least = group.members.iter().map(|(_, member)| member.min_count).max().unwrap_or(0);
-        players <= most
-            && least.max(ticket.min_count) <= most
-            && group.members.iter().skip(1).all(|(member, _)| self.is_mutual(*member, slot, budget))
-    }
+/// Whether a ticket agrees with everybody in a group. That it does with the searcher is known.
+fn joins<M>(group: &Group<'_, M>, ticket: &Ticket<M>, budget: &mut Budget) -> bool {
+    budget.spend(1);
+    let players = group.players.saturating_add(ticket.size());
+    let most = group.most().min(ticket.max_count);
+    let least = group.members.iter().map(|(_, member)| member.min_count).max().unwrap_or(0);
+    players <= most
+        && least.max(ticket.min_count) <= most
+        && group.members.iter().skip(1).all(|(_, member)| is_mutual(member, ticket, budget))
 }
 
 /// How many players the pool has from each place on; 0 behind its end.
-fn players_from<M>(pool: &[(u32, &Ticket<M>)]) -> Vec<u32> {
+fn players_from<M>(pool: &[Waiting<'_, M>]) -> Vec<u32> {
     let mut sums = vec![0_u32; pool.len() + 1];
     for (at, (_, ticket)) in pool.iter().enumerate().rev() {
         sums[at] = sums[at + 1].saturating_add(ticket.size());

@@ -6,12 +6,14 @@
 //! every group that could not be made before holds one of them. Time, ids and randomness come from outside.
 
 mod carry;
+mod counts;
 mod demands;
 mod explain;
 mod group;
 mod pass;
 mod patterns;
 mod search;
+mod slots;
 mod stats;
 mod ticket;
 
@@ -22,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use muster_domain::error::{Error, ErrorKind};
 use muster_domain::ids::SessionId;
-use muster_domain::query::{Candidates, Index};
+use muster_domain::query::{Candidates, Postings};
 
 pub use self::carry::{CarriedPasses, CarriedTicket};
 pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
@@ -30,9 +32,11 @@ pub use self::pass::{Match, SLICE_UNITS, Slice};
 pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
 pub use self::ticket::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
 
+use self::counts::{CountClasses, Counts};
 use self::demands::Demands;
 use self::pass::Pass;
 use self::patterns::Patterns;
+use self::slots::Slots;
 use crate::session::Millis;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -66,14 +70,15 @@ impl Default for MatchmakerConfig {
 /// waiting.
 pub struct Matchmaker<M> {
     config: MatchmakerConfig,
-    tickets: Map<u32, Box<Ticket<M>>>,
+    tickets: Slots<Box<Ticket<M>>>,
     by_id: Map<TicketId, u32>,
     by_member: Map<MemberKey, Vec<u32>>,
     by_owner: Map<Owner, Vec<u32>>,
     /// What queries ask about.
-    documents: Index,
+    documents: Postings,
     /// What queries ask for: by it tickets are passed over whose queries reject the one that searches.
     demands: Demands,
+    counts: CountClasses,
     patterns: Patterns,
     next_slot: u32,
     /// Tickets that may still search.
@@ -95,13 +100,14 @@ impl<M> Matchmaker<M> {
         };
         Self {
             config,
-            tickets: Map::default(),
+            tickets: Slots::default(),
             by_id: Map::default(),
             by_member: Map::default(),
             by_owner: Map::default(),
             // Every ticket has its own, and hardly anybody asks for them.
-            documents: Index::with_unindexed(&["ticket", "created_at"]),
+            documents: Postings::with_unindexed(&["ticket", "created_at"]),
             demands: Demands::default(),
+            counts: CountClasses::default(),
             patterns: Patterns::default(),
             next_slot: 0,
             active: BTreeSet::new(),
@@ -146,11 +152,12 @@ impl<M> Matchmaker<M> {
         Err(Error::new(ErrorKind::ResourceExhausted, message))
     }
 
-    fn place(&mut self, ticket: Box<Ticket<M>>) {
+    fn place(&mut self, mut ticket: Box<Ticket<M>>) {
         let slot = self.next_slot;
         self.next_slot += 1;
-        self.documents.insert(slot, ticket.document());
-        self.demands.insert(slot, &ticket);
+        self.documents.insert(slot, &ticket.document);
+        self.demands.insert(slot, &mut ticket);
+        self.counts.insert(slot, Counts::of(&*ticket));
         self.by_id.insert(ticket.id.clone(), slot);
         self.by_owner.entry(ticket.owner.clone()).or_default().push(slot);
         for key in ticket.keys() {
@@ -180,9 +187,10 @@ impl<M> Matchmaker<M> {
 
     /// Takes a ticket out of everything.
     fn take(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
-        let ticket = self.tickets.remove(&slot)?;
-        self.documents.remove(slot);
-        self.demands.remove(slot);
+        let mut ticket = self.tickets.remove(&slot)?;
+        self.documents.remove(slot, &ticket.document);
+        self.demands.remove(slot, &mut ticket);
+        self.counts.remove(slot, Counts::of(&*ticket));
         self.by_id.remove(&ticket.id);
         forget(&mut self.by_owner, &ticket.owner, slot);
         for key in ticket.keys() {

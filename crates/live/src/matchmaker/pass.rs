@@ -4,7 +4,7 @@
 use muster_domain::Timestamp;
 
 use super::Matchmaker;
-use super::search::{Progress, Search};
+use super::search::{Probing, Progress, Search};
 use super::stats::Completion;
 use super::ticket::Ticket;
 use crate::session::Millis;
@@ -43,11 +43,12 @@ pub(super) struct Pass {
     /// When it began.
     pub now: Millis,
     pub search: Option<Search>,
+    probing: Probing,
 }
 
 impl Pass {
     pub fn new(end: u32, now: Millis) -> Self {
-        Self { cursor: 0, end, now, search: None }
+        Self { cursor: 0, end, now, search: None, probing: Probing::default() }
     }
 }
 
@@ -102,7 +103,7 @@ impl<M> Matchmaker<M> {
                 self.pass = Some(pass);
                 continue;
             }
-            match self.search(&mut search, &mut budget) {
+            match self.search(&mut search, &mut pass.probing, &mut budget) {
                 Progress::More => pass.search = Some(search),
                 Progress::Nothing { was_cut } => self.found_nothing(search.slot, was_cut),
                 Progress::Found(slots) => {
@@ -119,7 +120,8 @@ impl<M> Matchmaker<M> {
     /// Tries the patterns that a ticket demands, as far as the budget goes.
     fn learn_patterns(&mut self, slot: u32, budget: &mut Budget) -> bool {
         let Some(ticket) = self.tickets.get(&slot) else { return true };
-        self.patterns.learn(&ticket.query, &self.documents, self.passes, budget)
+        let document = |slot| self.tickets.get(&slot).map(|ticket| &ticket.document);
+        self.patterns.learn(&ticket.query, &self.documents, document, self.passes, budget)
     }
 
     /// The search of the next ticket for which something has changed. Those for which nothing has are passed over.
@@ -129,7 +131,7 @@ impl<M> Matchmaker<M> {
             pass.cursor = slot + 1;
             if self.is_worth_searching(slot) {
                 self.totals.searches += 1;
-                return self.tickets.get(&slot).map(|ticket| Search::new(slot, ticket));
+                return self.tickets.get(&slot).map(|ticket| Search::new(slot, ticket, &mut pass.probing));
             }
             self.retire(slot);
         }

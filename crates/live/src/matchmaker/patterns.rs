@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_domain::query::{Bitmap, Candidates, Clause, Index, Occur, Query, Test};
+use muster_domain::query::{Bitmap, Candidates, Clause, Document, Occur, Postings, Query, Test};
 
 use super::pass::Budget;
 
@@ -26,7 +26,7 @@ pub(super) struct Patterns {
 }
 
 /// The patterns that a query demands and the index cannot answer, with their texts.
-fn unanswered<'a>(query: &'a Query, index: &'a Index) -> impl Iterator<Item = (&'a str, &'a Clause)> {
+fn unanswered<'a>(query: &'a Query, index: &'a Postings) -> impl Iterator<Item = (&'a str, &'a Clause)> {
     let patterns = query.having(Occur::Must).filter(|clause| matches!(clause.test, Test::Pattern(_)));
     patterns.filter(|clause| !index.holding(clause).1).map(|clause| (query.clause_source(clause), clause))
 }
@@ -43,7 +43,14 @@ impl Patterns {
     }
 
     /// Tries a query's patterns on tickets that they were not tried on, as far as the budget goes. Says whether all were.
-    pub fn learn(&mut self, query: &Query, index: &Index, pass: u64, budget: &mut Budget) -> bool {
+    pub fn learn<'a>(
+        &mut self,
+        query: &Query,
+        index: &Postings,
+        document: impl Fn(u32) -> Option<&'a Document>,
+        pass: u64,
+        budget: &mut Budget,
+    ) -> bool {
         for (text, clause) in unanswered(query, index) {
             if !self.known.contains_key(text) && self.known.len() >= PATTERNS_KEPT_MAX {
                 continue;
@@ -56,7 +63,7 @@ impl Patterns {
                 }
                 budget.spend(clause.cost());
                 known.tried_to = slot + 1;
-                if index.document(slot).is_some_and(|document| clause.test_document(document)) {
+                if document(slot).is_some_and(|document| clause.test_document(document)) {
                     known.fitting.insert(slot);
                 }
             }
@@ -65,7 +72,7 @@ impl Patterns {
     }
 
     /// Leaves in `candidates` only those that fit the query's patterns, or were not tried.
-    pub fn narrow<'a>(&'a self, query: &Query, index: &'a Index, candidates: Candidates<'a>) -> Candidates<'a> {
+    pub fn narrow<'a>(&'a self, query: &Query, index: &'a Postings, candidates: Candidates<'a>) -> Candidates<'a> {
         unanswered(query, index).filter_map(|(text, _)| self.known.get(text)).fold(candidates, |candidates, known| {
             candidates.and(Candidates::set(&known.fitting).or(Candidates::from_slot(known.tried_to)))
         })

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use muster_domain::query::{Candidates, Occur, Query};
 
 use super::Matchmaker;
+use super::counts::Counts;
 use super::pass::Budget;
 use super::ticket::Ticket;
 
@@ -14,6 +15,10 @@ const POOL_MIN: usize = 64;
 const POOL_MAX: usize = 1_024;
 /// So many of a query's plain terms, the heaviest, decide who is preferred; ties go to who waits longest.
 const WISHES_MAX: usize = 3;
+/// So many candidates may reject the searcher before it is looked up who else does. Where that happens to one, so many
+/// searches after it look that up at once.
+const PROBES: u32 = 8;
+const UNPROBED: u32 = 15;
 /// What one set of a combination costs to look up.
 const SET_UNITS: u32 = 8;
 
@@ -31,6 +36,8 @@ pub(super) struct Search {
     /// A group is tried when there are so many.
     try_at: u32,
     was_cut: bool,
+    /// How many more candidates may reject it before it is looked up who else does.
+    probes: u32,
 }
 
 /// What a step of a search came to.
@@ -48,9 +55,32 @@ pub(super) enum Progress {
 }
 
 impl Search {
-    pub fn new<M>(slot: u32, ticket: &Ticket<M>) -> Self {
+    pub fn new<M>(slot: u32, ticket: &Ticket<M>, probing: &mut Probing) -> Self {
         let try_at = ticket.max_count.saturating_sub(ticket.size());
-        Self { slot, tier: 0, from: 0, pool: Vec::new(), players: 0, try_at, was_cut: false }
+        let probes = probing.probes();
+        Self { slot, tier: 0, from: 0, pool: Vec::new(), players: 0, try_at, was_cut: false, probes }
+    }
+}
+
+/// Whether searches try their luck before they look up who rejects them. Their outcome is the same.
+#[derive(Debug, Default)]
+pub(super) struct Probing {
+    /// So many searches do not.
+    skip: u32,
+}
+
+impl Probing {
+    fn probes(&mut self) -> u32 {
+        match self.skip.checked_sub(1) {
+            Some(skip) => self.skip = skip,
+            None => return PROBES,
+        }
+        0
+    }
+
+    /// Takes in that a search had no luck.
+    fn failed(&mut self) {
+        self.skip = UNPROBED;
     }
 }
 
@@ -86,27 +116,32 @@ impl<'a> Tiers<'a> {
 
     /// Those of `base` for whom exactly the wishes of a combination hold.
     fn narrow(&self, base: Candidates<'a>, combination: u32) -> Candidates<'a> {
-        let wishes = self.wishes.iter().cloned().enumerate();
-        wishes.fold(
-            base,
-            |base, (place, wish)| {
-                if combination >> place & 1 == 1 { base.and(wish) } else { base.and_not(wish) }
-            },
-        )
+        let wishes = |holds: bool| {
+            let wishes = self.wishes.iter().enumerate();
+            wishes.filter(move |(place, _)| (combination >> place & 1 == 1) == holds).map(|(_, wish)| wish.clone())
+        };
+        // What holds comes first: it may leave nobody, and nothing else is looked at then.
+        let held = wishes(true).fold(Candidates::all(), Candidates::and).and(base);
+        wishes(false).fold(held, Candidates::and_not)
     }
 }
 
+/// A ticket that waits, and its slot.
+pub(super) type Waiting<'a, M> = (u32, &'a Ticket<M>);
+
 impl<M> Matchmaker<M> {
     /// Goes on with a search until it is over or the budget is.
-    pub(super) fn search(&self, search: &mut Search, budget: &mut Budget) -> Progress {
-        let Some(ticket) = self.tickets.get(&search.slot) else { return Progress::Nothing { was_cut: false } };
+    pub(super) fn search(&self, search: &mut Search, probing: &mut Probing, budget: &mut Budget) -> Progress {
+        let Some(searcher) = self.waiting(search.slot) else { return Progress::Nothing { was_cut: false } };
+        let (_, ticket) = searcher;
         let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause));
         let pool_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
-        let mut base = self.candidates(search.slot, ticket);
-        while let Some(combination) = tiers.combinations.get(search.tier) {
-            let is_last = search.tier + 1 == tiers.combinations.len();
-            let of_tier = if is_last { std::mem::replace(&mut base, Candidates::none()) } else { base.clone() };
-            let candidates = tiers.narrow(of_tier, *combination);
+        let mut base = self.candidates(ticket);
+        if search.probes == 0 {
+            base = self.demands.accepting(&ticket.document, base);
+        }
+        'tiers: while let Some(combination) = tiers.combinations.get(search.tier) {
+            let candidates = tiers.narrow(base.clone(), *combination);
             let sets = candidates.cost();
             budget.spend(sets * SET_UNITS);
             let mut scan = self.documents.scan(candidates, search.from);
@@ -115,15 +150,22 @@ impl<M> Matchmaker<M> {
                 budget.spend((scan.chunks_read() - chunks) * sets);
                 chunks = scan.chunks_read();
                 search.from = slot + 1;
-                if let Some(size) = self.admits(search.slot, slot, budget) {
+                if let Some(size) = self.admits(searcher, slot, budget) {
                     search.pool.push(slot);
                     search.players += size;
-                    if let Some(found) = self.try_pool(search, ticket, budget) {
+                    if let Some(found) = self.try_pool(search, searcher, budget) {
                         return Progress::Found(found);
                     }
                     if search.pool.len() >= pool_max {
                         search.was_cut = true;
-                        return self.finish(search, budget);
+                        return self.finish(search, searcher, budget);
+                    }
+                } else if search.probes > 0 && slot != search.slot {
+                    search.probes -= 1;
+                    if search.probes == 0 {
+                        probing.failed();
+                        base = self.demands.accepting(&ticket.document, base);
+                        continue 'tiers;
                     }
                 }
                 if budget.is_spent() {
@@ -133,27 +175,32 @@ impl<M> Matchmaker<M> {
             budget.spend((scan.chunks_read() - chunks) * sets);
             (search.tier, search.from) = (search.tier + 1, 0);
         }
-        self.finish(search, budget)
+        self.finish(search, searcher, budget)
     }
 
-    /// Those that may be matched with a ticket, and others besides.
-    fn candidates(&self, slot: u32, ticket: &Ticket<M>) -> Candidates<'_> {
-        let Some(document) = self.documents.document(slot) else { return Candidates::none() };
-        let least = if self.is_patient(ticket) { ticket.max_count } else { ticket.min_count };
-        let (least, most) = (f64::from(least), f64::from(ticket.max_count));
-        let counts = self.documents.with_number("max_count", Bound::Included(least), Bound::Unbounded);
-        let counts = counts.and(self.documents.with_number("min_count", Bound::Unbounded, Bound::Included(most)));
-        let fitting = self.demands.fitting(ticket.size(), ticket.max_count.saturating_sub(ticket.size()));
-        let accepted = self.documents.candidates(&ticket.query).and(counts).and(fitting);
+    /// A ticket, if it waits.
+    pub(super) fn waiting(&self, slot: u32) -> Option<Waiting<'_, M>> {
+        Some((slot, self.tickets.get(&slot)?))
+    }
+
+    /// Those that a ticket accepts, and others besides.
+    fn candidates(&self, ticket: &Ticket<M>) -> Candidates<'_> {
+        let accepted = self.documents.candidates(&ticket.query);
         let accepted = self.patterns.narrow(&ticket.query, &self.documents, accepted);
-        self.demands.accepting(document, accepted)
+        let (counts, least) = (Counts::of(ticket), self.least(ticket));
+        self.counts.agreeing(counts, least, accepted, || {
+            let (least, most) = (f64::from(least), f64::from(counts.max));
+            let enough = self.documents.with_number("max_count", Bound::Included(least), Bound::Unbounded);
+            enough.and(self.documents.with_number("min_count", Bound::Unbounded, Bound::Included(most)))
+        })
     }
 
     /// Whether a ticket may be matched with the one that searches, and then how many players it brings.
-    fn admits(&self, searcher: u32, slot: u32, budget: &mut Budget) -> Option<u32> {
-        let (ticket, other) = (self.tickets.get(&searcher)?, self.tickets.get(&slot)?);
+    fn admits(&self, searcher: Waiting<'_, M>, slot: u32, budget: &mut Budget) -> Option<u32> {
+        let (searcher_slot, ticket) = searcher;
+        let other = self.tickets.get(&slot)?;
         budget.spend(1);
-        let admitted = searcher != slot && self.counts_agree(ticket, other) && self.is_mutual(searcher, slot, budget);
+        let admitted = searcher_slot != slot && self.counts_agree(ticket, other) && is_mutual(ticket, other, budget);
         admitted.then(|| other.size())
     }
 
@@ -162,45 +209,33 @@ impl<M> Matchmaker<M> {
         self.passes + 1 < ticket.first_pass + u64::from(self.config.max_intervals)
     }
 
+    /// The fewest players that will do for a ticket that searches.
+    fn least(&self, ticket: &Ticket<M>) -> u32 {
+        if self.is_patient(ticket) { ticket.max_count } else { ticket.min_count }
+    }
+
     /// Whether there is a number of players that would do for both: for the searcher as patient as it is, and for the
     /// other, which may get less than its `max_count` from somebody who waited longer, if that one got no less.
     pub(super) fn counts_agree(&self, searcher: &Ticket<M>, other: &Ticket<M>) -> bool {
         if other.max_count > searcher.max_count && self.is_patient(other) {
             return false;
         }
-        let least = if self.is_patient(searcher) { searcher.max_count } else { searcher.min_count };
-        let low = least.max(other.min_count).max(searcher.size().saturating_add(other.size()));
-        let high = searcher.max_count.min(other.max_count);
-        let multiple = least_common_multiple(searcher.count_multiple, other.count_multiple);
-        let highest = u64::from(high) / multiple * multiple;
-        highest >= u64::from(low)
-    }
-
-    /// Whether two tickets accept each other and have nobody in common.
-    pub(super) fn is_mutual(&self, left: u32, right: u32, budget: &mut Budget) -> bool {
-        let (Some(a), Some(b)) = (self.tickets.get(&left), self.tickets.get(&right)) else { return false };
-        let (Some(of_a), Some(of_b)) = (self.documents.document(left), self.documents.document(right)) else {
-            return false;
-        };
-        budget.spend(a.query.cost() + b.query.cost());
-        let accepts = |query: &Query, document| query.is_everything() || query.matches(document).is_some();
-        accepts(&a.query, of_b) && accepts(&b.query, of_a) && !a.overlaps(b)
+        Counts::of(searcher).agree(self.least(searcher), Counts::of(other))
     }
 
     /// Tries a full group when the pool has grown enough, and waits for twice as many if there is none.
-    fn try_pool(&self, search: &mut Search, ticket: &Ticket<M>, budget: &mut Budget) -> Option<Vec<u32>> {
+    fn try_pool(&self, search: &mut Search, searcher: Waiting<'_, M>, budget: &mut Budget) -> Option<Vec<u32>> {
         if search.players < search.try_at || search.try_at == 0 {
             return None;
         }
         search.try_at = search.players.saturating_mul(2);
-        let (found, _) = self.assemble(search.slot, ticket, &search.pool, true, budget);
+        let (found, _) = self.assemble(searcher, &search.pool, true, budget);
         found
     }
 
     /// The best group of everybody gathered.
-    fn finish(&self, search: &mut Search, budget: &mut Budget) -> Progress {
-        let Some(ticket) = self.tickets.get(&search.slot) else { return Progress::Nothing { was_cut: false } };
-        let (found, was_cut) = self.assemble(search.slot, ticket, &search.pool, self.is_patient(ticket), budget);
+    fn finish(&self, search: &Search, searcher: Waiting<'_, M>, budget: &mut Budget) -> Progress {
+        let (found, was_cut) = self.assemble(searcher, &search.pool, self.is_patient(searcher.1), budget);
         match found {
             Some(found) => Progress::Found(found),
             None => Progress::Nothing { was_cut: was_cut || search.was_cut },
@@ -208,10 +243,11 @@ impl<M> Matchmaker<M> {
     }
 }
 
-fn least_common_multiple(a: u32, b: u32) -> u64 {
-    let (mut divisor, mut rest) = (a.max(1), b.max(1));
-    while rest != 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    u64::from(a.max(1)) / u64::from(divisor) * u64::from(b.max(1))
+/// Whether two tickets accept each other and have nobody in common.
+pub(super) fn is_mutual<M>(a: &Ticket<M>, b: &Ticket<M>, budget: &mut Budget) -> bool {
+    budget.spend(a.query.cost() + b.query.cost());
+    let accepts = |ticket: &Ticket<M>, other: &Ticket<M>| {
+        ticket.query.is_everything() || ticket.query.matches(&other.document).is_some()
+    };
+    accepts(a, b) && accepts(b, a) && !a.overlaps(b)
 }

@@ -117,6 +117,10 @@ pub struct Ticket<M> {
     pub(super) first_pass: u64,
     /// The query as it stands after widening.
     pub(super) query: Query,
+    /// What queries ask about.
+    pub(super) document: Document,
+    /// What its query demands, as it stands among the demands of all.
+    pub(super) demands: Document,
     /// The query as it was given, and how it widens.
     pub(super) widening: Option<Box<(Query, Vec<Widening>)>>,
     /// By how many steps it was widened.
@@ -136,8 +140,11 @@ impl<M> Ticket<M> {
         if keys.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Error::invalid("A member stands twice on the ticket: name everybody once."));
         }
+        let document = document(&new);
         let widening = (!new.widening.is_empty()).then(|| Box::new((query.clone(), new.widening)));
         Ok(Self {
+            document,
+            demands: Document::new(),
             id: new.id,
             owner: new.owner,
             members: new.members,
@@ -186,26 +193,6 @@ impl<M> Ticket<M> {
         &self.keys
     }
 
-    /// What queries ask about.
-    pub(super) fn document(&self) -> Document {
-        let mut document = Document::new();
-        for (name, text) in &self.string_properties {
-            document.push(&["properties.", name].concat(), text.as_str());
-        }
-        for (name, number) in &self.numeric_properties {
-            document.push(&["properties.", name].concat(), *number);
-        }
-        document.push("min_count", f64::from(self.min_count));
-        document.push("max_count", f64::from(self.max_count));
-        document.push("ticket", &*self.id.0);
-        if let Some(party_id) = self.party_id() {
-            document.push("party_id", &**party_id);
-        }
-        // Nanoseconds, as in the original; a few hundred of them get lost in the number.
-        document.push("created_at", self.created_at.0 as f64 * 1_000.0);
-        document
-    }
-
     /// Whether a member, or the party, is of the other ticket too.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         if self.party_id().is_some() && self.party_id() == other.party_id() {
@@ -236,6 +223,26 @@ impl<M> Ticket<M> {
             query.widened(&widening.field, (widening.step * f64::from(steps)).min(widening.limit))
         });
     }
+}
+
+/// What queries ask about.
+fn document<M>(new: &NewTicket<M>) -> Document {
+    let mut document = Document::new();
+    for (name, text) in &new.string_properties {
+        document.push(&["properties.", name].concat(), text.as_str());
+    }
+    for (name, number) in &new.numeric_properties {
+        document.push(&["properties.", name].concat(), *number);
+    }
+    document.push("min_count", f64::from(new.min_count));
+    document.push("max_count", f64::from(new.max_count));
+    document.push("ticket", &*new.id.0);
+    if let Owner::Party(party_id) = &new.owner {
+        document.push("party_id", &**party_id);
+    }
+    // Nanoseconds, as in the original; a few hundred of them get lost in the number.
+    document.push("created_at", new.created_at.0 as f64 * 1_000.0);
+    document
 }
 
 /// Checks what a query cannot tell.

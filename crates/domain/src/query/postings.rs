@@ -1,0 +1,234 @@
+//! Sets of slots by what the documents in them hold. Keeps no documents: whoever inserts one gives it again to remove it.
+//!
+//! Texts lead to sets of slots, numbers lie in order. What these cannot answer (dates, patterns over many texts) is
+//! asked of the documents themselves, and only of those that the rest of the query leaves.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use smol_str::SmolStr;
+
+use super::Query;
+use super::bitmap::Bitmap;
+use super::candidates::{Candidates, Scan};
+use super::clause::{Clause, Occur, Test};
+use super::document::{Document, Value, Values};
+use super::numbers::{NumberRange, Numbers};
+
+/// Patterns are tried on each different text of a field if it has no more than this many; otherwise on the documents.
+const TEXTS_TRIED_MAX: usize = 64;
+/// A term without a field is looked up in every field if there are no more than this many.
+const FIELDS_TRIED_MAX: usize = 64;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+#[derive(Debug, Default)]
+struct Field {
+    /// Slots that have the field.
+    present: Bitmap,
+    texts: Map<SmolStr, Bitmap>,
+    numbers: Numbers,
+}
+
+/// Which slots a query may find. The caller gives out the slots; low ones make it fast.
+#[derive(Default)]
+pub struct Postings {
+    slots: Bitmap,
+    /// No slot from this one on was ever used; the very last one is taken for used.
+    slots_end: u32,
+    fields: BTreeMap<SmolStr, Field>,
+    unindexed: Vec<SmolStr>,
+}
+
+impl Postings {
+    /// Keeps no sets for these fields: fields that differ in every document and are seldom asked
+    /// for. Queries still find them, by looking at documents.
+    pub fn with_unindexed(fields: &[&str]) -> Self {
+        Self { unindexed: fields.iter().map(SmolStr::new).collect(), ..Self::default() }
+    }
+
+    /// Whether a field is in any document, among those it keeps sets for.
+    pub fn has_field(&self, field: &str) -> bool {
+        self.fields.contains_key(field)
+    }
+
+    /// The fields of all documents, among those it keeps sets for, in the order of their names.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.fields.keys().map(|field| &**field)
+    }
+
+    /// Puts a document into an empty slot.
+    pub fn insert(&mut self, slot: u32, document: &Document) {
+        if slot < self.slots_end || slot == u32::MAX {
+            self.fields.values_mut().for_each(|field| field.numbers.comes_back(slot));
+        }
+        self.slots_end = self.slots_end.max(slot.saturating_add(1));
+        self.slots.insert(slot);
+        for (name, values) in document.fields() {
+            if self.unindexed.iter().any(|unindexed| **unindexed == *name) {
+                continue;
+            }
+            if !self.fields.contains_key(name) {
+                self.fields.insert(name.into(), Field::default());
+            }
+            let Some(field) = self.fields.get_mut(name) else { continue };
+            field.present.insert(slot);
+            for value in values.clone() {
+                let Value::Text(text) = value else { continue };
+                match field.texts.get_mut(text) {
+                    Some(slots) => {
+                        slots.insert(slot);
+                    }
+                    None => {
+                        let mut slots = Bitmap::default();
+                        slots.insert(slot);
+                        field.texts.insert(text.clone(), slots);
+                    }
+                }
+            }
+            field.numbers.insert(slot, &numbers_of(values));
+        }
+    }
+
+    /// Empties a slot of the document that was put into it.
+    pub fn remove(&mut self, slot: u32, document: &Document) {
+        self.slots.remove(slot);
+        for (name, values) in document.fields() {
+            let Some(field) = self.fields.get_mut(name) else { continue };
+            field.present.remove(slot);
+            let numbers = count_numbers(&values);
+            for value in values.clone() {
+                let Value::Text(text) = value else { continue };
+                let Some(slots) = field.texts.get_mut(text) else { continue };
+                slots.remove(slot);
+                if slots.is_empty() {
+                    field.texts.remove(text);
+                }
+            }
+            field.numbers.remove(slot, numbers);
+            if field.present.is_empty() {
+                self.fields.remove(name);
+            }
+        }
+    }
+
+    /// The slots of a combination from `from` on, ascending.
+    pub fn scan<'a>(&'a self, candidates: Candidates<'a>, from: u32) -> Scan<'a> {
+        candidates.scan(&self.slots, from)
+    }
+
+    /// The slots that have a field.
+    pub fn with_field(&self, field: &str) -> Candidates<'_> {
+        self.fields.get(field).map_or(Candidates::none(), |field| Candidates::set(&field.present))
+    }
+
+    /// The slots with this text in a field.
+    pub fn with_text(&self, field: &str, text: &str) -> Candidates<'_> {
+        let slots = self.fields.get(field).and_then(|field| field.texts.get(text));
+        slots.map_or(Candidates::none(), Candidates::set)
+    }
+
+    /// The slots with a number in a field that lies between these.
+    pub fn with_number(&self, field: &str, low: Bound<f64>, high: Bound<f64>) -> Candidates<'_> {
+        self.fields.get(field).map_or(Candidates::none(), |field| field.numbers.range([(low, high)]))
+    }
+
+    /// A set of slots with all documents that match, and perhaps others: ask [`Query::matches`] about each.
+    pub fn candidates(&self, query: &Query) -> Candidates<'_> {
+        let musts = query.having(Occur::Must).filter(|clause| ranged(clause).is_none());
+        let musts = musts.map(|clause| self.holding(clause).0);
+        let mut found = musts.fold(Candidates::all(), Candidates::and).and(self.in_ranges(query));
+        if query.having(Occur::Must).next().is_none() && query.having(Occur::Should).next().is_some() {
+            let shoulds = query.having(Occur::Should).map(|clause| self.holding(clause).0);
+            found = found.and(shoulds.fold(Candidates::none(), Candidates::or));
+        }
+        for clause in query.having(Occur::MustNot) {
+            if let (slots, true) = self.holding(clause) {
+                found = found.and_not(slots);
+            }
+        }
+        found
+    }
+
+    /// The slots that are in all ranges that a query demands, those of one field taken together.
+    fn in_ranges(&self, query: &Query) -> Candidates<'_> {
+        let ranges = query.having(Occur::Must).filter_map(ranged);
+        ranges.clone().enumerate().fold(Candidates::all(), |found, (place, (name, _))| {
+            if self.unindexed.iter().any(|unindexed| **unindexed == *name) {
+                return found;
+            }
+            let of_field = |(other, range): (&str, _)| (other == name).then_some(range);
+            if ranges.clone().take(place).any(|(other, _)| other == name) {
+                return found;
+            }
+            let Some(field) = self.fields.get(name) else { return Candidates::none() };
+            found.and(field.numbers.range(ranges.clone().filter_map(of_field)))
+        })
+    }
+
+    /// The slots for which a term holds, whatever its sign; and whether it is exactly those, not others besides.
+    pub fn holding(&self, clause: &Clause) -> (Candidates<'_>, bool) {
+        match &clause.field {
+            Some(field) if self.unindexed.contains(field) => (Candidates::all(), false),
+            Some(field) => match self.fields.get(field) {
+                Some(field) => field.passing(&clause.test),
+                None => (Candidates::none(), true),
+            },
+            None if matches!(clause.test, Test::Exists) => (Candidates::all(), true),
+            None if self.fields.len() > FIELDS_TRIED_MAX || !self.unindexed.is_empty() => (Candidates::all(), false),
+            None => {
+                let passing = self.fields.values().map(|field| field.passing(&clause.test));
+                passing.fold((Candidates::none(), true), |(all, exact), (more, more_exact)| {
+                    (all.or(more), exact && more_exact)
+                })
+            }
+        }
+    }
+}
+
+impl Field {
+    /// The slots with a value that passes, and whether it is exactly those.
+    fn passing(&self, test: &Test) -> (Candidates<'_>, bool) {
+        let with_text = |text: &str| self.texts.get(text).map_or(Candidates::none(), Candidates::set);
+        match test {
+            Test::Exists => (Candidates::set(&self.present), true),
+            Test::Text(text) => (with_text(text), true),
+            Test::Number { text, number, slack } => {
+                let range = self.numbers.range([(Bound::Included(number - slack), Bound::Included(number + slack))]);
+                (with_text(text).or(range), true)
+            }
+            Test::Range { low, high } => (self.numbers.range([(*low, *high)]), true),
+            Test::Pattern(pattern) if self.texts.len() <= TEXTS_TRIED_MAX => {
+                let fitting = self.texts.iter().filter(|(text, _)| pattern.fits(text));
+                (fitting.map(|(_, slots)| Candidates::set(slots)).fold(Candidates::none(), Candidates::or), true)
+            }
+            Test::Pattern(_) | Test::Dates { .. } => (Candidates::set(&self.present), false),
+        }
+    }
+}
+
+/// The range that a term asks for, and of which field.
+fn ranged(clause: &Clause) -> Option<(&str, NumberRange)> {
+    match (&clause.field, &clause.test) {
+        (Some(field), Test::Range { low, high }) => Some((field, (*low, *high))),
+        _ => None,
+    }
+}
+
+/// How many different numbers there are among these.
+fn count_numbers(values: &Values<'_>) -> usize {
+    let count = values.clone().filter(|value| matches!(value, Value::Number(_))).count();
+    if count > 1 { numbers_of(values.clone()).len() } else { count }
+}
+
+/// The different numbers among these.
+fn numbers_of(values: Values<'_>) -> Vec<f64> {
+    let number = |value: &Value| match value {
+        Value::Number(number) => Some(*number),
+        Value::Text(_) => None,
+    };
+    let mut numbers: Vec<f64> = values.filter_map(number).collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    numbers
+}

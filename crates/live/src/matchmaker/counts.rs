@@ -1,0 +1,158 @@
+//! Tickets by how many players they bring and ask for, so that a search passes over all at once with whom no number of
+//! players would do.
+
+use muster_domain::query::{Bitmap, Candidates};
+
+use super::ticket::Ticket;
+
+/// Most combinations of counts that have a set of their own.
+const CLASSES_MAX: usize = 64;
+
+/// How many players a ticket brings and asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counts {
+    size: u32,
+    pub min: u32,
+    pub max: u32,
+    multiple: u32,
+}
+
+impl Counts {
+    pub fn of<M>(ticket: &Ticket<M>) -> Self {
+        let (min, max) = (ticket.min_count, ticket.max_count);
+        Self { size: ticket.size(), min, max, multiple: ticket.count_multiple }
+    }
+
+    /// Whether there is a number of players that would do for both; `least` is the fewest that will do for this one.
+    pub fn agree(self, least: u32, other: Self) -> bool {
+        let low = least.max(other.min).max(self.size.saturating_add(other.size));
+        let high = self.max.min(other.max);
+        if self.multiple == 1 && other.multiple == 1 {
+            return high >= low;
+        }
+        let multiple = least_common_multiple(self.multiple, other.multiple);
+        u64::from(high) / multiple * multiple >= u64::from(low)
+    }
+}
+
+fn least_common_multiple(a: u32, b: u32) -> u64 {
+    let (a, b) = (a.max(1), b.max(1));
+    if a == b {
+        return u64::from(a);
+    }
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    u64::from(a) / u64::from(divisor) * u64::from(b)
+}
+
+/// Tickets by their counts.
+#[derive(Default)]
+pub(super) struct CountClasses {
+    /// None is empty.
+    classes: Vec<(Counts, Bitmap)>,
+    /// Those that came when there were [`CLASSES_MAX`] already.
+    others: Bitmap,
+}
+
+impl CountClasses {
+    pub fn insert(&mut self, slot: u32, counts: Counts) {
+        let known = self.classes.iter_mut().find(|(known, _)| *known == counts);
+        if let Some((_, slots)) = known {
+            slots.insert(slot);
+        } else if self.classes.len() < CLASSES_MAX {
+            let mut slots = Bitmap::default();
+            slots.insert(slot);
+            self.classes.push((counts, slots));
+        } else {
+            self.others.insert(slot);
+        }
+    }
+
+    pub fn remove(&mut self, slot: u32, counts: Counts) {
+        let Some(at) = self.classes.iter().position(|(known, _)| *known == counts) else {
+            self.others.remove(slot);
+            return;
+        };
+        let (_, slots) = &mut self.classes[at];
+        // It may have come before its class did.
+        if !slots.remove(slot) {
+            self.others.remove(slot);
+        } else if slots.is_empty() {
+            self.classes.swap_remove(at);
+        }
+    }
+
+    /// Leaves in `candidates` only tickets whose counts agree with these, and of those without a class the ones in
+    /// `others`; `least` is the fewest players that will do.
+    pub fn agreeing<'a>(
+        &'a self,
+        counts: Counts,
+        least: u32,
+        candidates: Candidates<'a>,
+        others: impl FnOnce() -> Candidates<'a>,
+    ) -> Candidates<'a> {
+        let set = |agree: bool| {
+            let classes = self.classes.iter().filter(move |(class, _)| counts.agree(least, *class) == agree);
+            classes.map(|(_, slots)| Candidates::set(slots)).fold(Candidates::none(), Candidates::or)
+        };
+        if self.others.is_empty() {
+            // Mostly all agree, and there is nothing to look at.
+            return candidates.and_not(set(false));
+        }
+        candidates.and(set(true).or(Candidates::set(&self.others).and(others())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_domain::query::{Document, Postings};
+
+    use super::*;
+
+    #[test]
+    fn least_common_multiples() {
+        for (a, b, multiple) in [(1, 1, 1), (2, 3, 6), (4, 6, 12), (5, 5, 5), (0, 7, 7)] {
+            assert_eq!(least_common_multiple(a, b), multiple);
+        }
+    }
+
+    /// Different for every number up to 120: twice as many as have a class.
+    fn counts(number: u32) -> Counts {
+        let (size, min, multiple) = (1 + number % 3, 2 + number % 8, 1 + number % 5);
+        Counts { size, min, max: min + number % 7 * multiple, multiple }
+    }
+
+    #[test]
+    fn all_who_agree_are_left_and_nobody_of_a_class_that_does_not() {
+        let (mut postings, mut classes) = (Postings::default(), CountClasses::default());
+        let slots = 0..600;
+        for slot in slots.clone() {
+            postings.insert(slot, &Document::new().with("a", 1.0));
+            classes.insert(slot, counts(slot % 120));
+        }
+        assert_eq!(classes.classes.len(), CLASSES_MAX);
+        // Whoever goes makes room for another class.
+        for slot in slots.clone().filter(|slot| slot % 120 < 30) {
+            classes.remove(slot, counts(slot % 120));
+        }
+        for slot in slots.clone().filter(|slot| slot % 120 < 30) {
+            classes.insert(slot, counts(119 - slot % 120));
+        }
+        let own = |slot: u32| if slot % 120 < 30 { counts(119 - slot % 120) } else { counts(slot % 120) };
+        for searcher in (0..120).map(counts) {
+            for least in [searcher.min, searcher.max] {
+                let left = classes.agreeing(searcher, least, Candidates::all(), Candidates::all);
+                let left: Vec<u32> = postings.scan(left, 0).collect();
+                let others = |slot: &u32| classes.others.contains(*slot);
+                let expect = slots.clone().filter(|slot| searcher.agree(least, own(*slot)) || others(slot));
+                assert_eq!(left, expect.collect::<Vec<_>>(), "{searcher:?} {least}");
+            }
+        }
+        for slot in slots {
+            classes.remove(slot, own(slot));
+        }
+        assert!(classes.classes.is_empty() && classes.others.is_empty());
+    }
+}

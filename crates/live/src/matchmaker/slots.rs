@@ -1,0 +1,27 @@
+//! What lies in slots. They are given out in ascending order, so that tickets that came one after the other lie side by
+//! side, and a pass, which takes them in that order, finds the next one where it was.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map by slot.
+pub(super) type Slots<T> = HashMap<u32, T, BuildHasherDefault<InOrder>>;
+
+/// Hashes a slot to itself. Nobody outside chooses slots.
+#[derive(Default)]
+pub(super) struct InOrder(u64);
+
+impl Hasher for InOrder {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u32(&mut self, slot: u32) {
+        // Maps take the place from the low bits, and tell neighbours apart by the highest seven.
+        self.0 = u64::from(slot) | u64::from(slot) << 57;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
