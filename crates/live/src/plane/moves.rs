@@ -287,13 +287,10 @@ impl Local {
         let is_late = |(standing, epoch): &(Standing, Epoch)| {
             self.rebuilt.get(&standing.stream.partition()).is_some_and(|rebuilt| rebuilt > epoch)
         };
-        let is_told = |told: &[StreamKey], (standing, _): &(Standing, Epoch)| told.contains(&standing.stream);
-        let Some(session) = self.sessions.get_mut(key) else { return false };
-        if let Some(Stage::Coming { told }) = session.moving.as_deref().map(|moving| &moving.stage)
-            && standings.iter().any(|bound| !is_told(told, bound) && is_late(bound))
-        {
+        if standings.iter().any(is_late) {
             return false;
         }
+        let Some(session) = self.sessions.get_mut(key) else { return false };
         let Some(Moving { stage: Stage::Coming { told }, arrivals: meanwhile, is_lost: false, .. }) =
             session.moving.take().map(|moving| *moving)
         else {
