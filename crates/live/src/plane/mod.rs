@@ -508,6 +508,7 @@ impl Plane {
             parties: &mut self.parties,
             rooms: &mut self.rooms,
             rebuilding: &mut self.rebuilding,
+            held: &mut self.held,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

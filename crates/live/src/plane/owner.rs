@@ -1,6 +1,6 @@
 //! Streams as their owner keeps them: who is there, which shards hear them, and the order of what happens on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
@@ -8,6 +8,7 @@ use muster_domain::ids::SessionId;
 use super::local::Local;
 use super::message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, Listener, LocalAudience, Publish, Reply, RequestRef,
+    Up,
 };
 use super::output::Output;
 use super::presences::{Here, Presences};
@@ -119,6 +120,8 @@ pub(super) struct Owning<'a> {
     pub rooms: &'a mut Rooms,
     /// Partitions about which nothing is done yet.
     pub rebuilding: &'a mut BTreeMap<Partition, Rebuilding>,
+    /// What waits for the way down, in order.
+    pub held: &'a mut VecDeque<(Place, Up)>,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,

@@ -221,9 +221,12 @@ impl Owning<'_> {
                     let (me, partition) = (self.local.me, owner.partition());
                     let place = self.local.routes.owner(partition);
                     let ask = ToOwner::Across(owner, message);
+                    // Behind what waits already.
+                    let waits = |(_, up): &(Place, Up)| up.concerns(|about| about == partition);
                     match self.rebuilding.get_mut(&partition) {
                         _ if place != me => self.local.up(place, Up::Rooms(Box::new(ask)), self.out),
                         Some(rebuilding) => rebuilding.held.push_back((me, Up::Rooms(Box::new(ask)))),
+                        None if self.held.iter().any(waits) => self.held.push_back((me, Up::Rooms(Box::new(ask)))),
                         None => to_self.push_back(ask),
                     }
                 }
