@@ -305,8 +305,11 @@ impl Plane {
             self.lose_absent(now, partition, &streams, out);
             self.after_owning(now, out);
         }
-        held.into_iter().for_each(|(from, up)| self.receive_up(now, from, up, out));
-        self.hand_over(now, out);
+        // What one of these leads to stays behind the rest of them.
+        let (about_this, about_more): (Vec<_>, Vec<_>) = held.into_iter().partition(|(_, up)| up.partition().is_some());
+        self.held.extend(about_this);
+        about_more.into_iter().for_each(|(from, up)| self.receive_up(now, from, up, out));
+        self.release_held(now, out);
     }
 }
 
