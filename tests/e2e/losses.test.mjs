@@ -239,3 +239,58 @@ describe("a herd is placed over three nodes", () => {
     assert.deepEqual([seats.rooms.size, seats.partFilled], [rooms, 0], "every seat of the dead is taken again");
   });
 });
+
+describe("the node that owns what others are in crashes", () => {
+  /** What a node had kept for its successor, so far. */
+  const written = async (node) => (await metrics(node))("cluster_recovery_count");
+
+  /** Resolves when what is so now was kept. `change` makes something else worth keeping. */
+  const kept = async (node, change) => {
+    const before = await written(node);
+    await change(0);
+    await until("it is kept", async () => (await written(node)) > before);
+    // That may have been on its way before: what is written for the next change is not.
+    const then = await written(node);
+    await change(1);
+    await until("it is kept", async () => (await written(node)) > then);
+  };
+
+  test("their party goes on, led by whom it was", async (t) => {
+    const cluster = await Cluster.start({ nodes: 3, shards: 2 });
+    t.after(() => cluster.dispose());
+    const [one, two, owner] = cluster.nodes;
+    const [ann, bob, dan] = await Promise.all([one, two, two].map((node) => Player.connect(node, "json")));
+    const cid = await Player.connect(owner, "json");
+    const { party_id: party } = await cid.socket.createParty(true, 4);
+    for (const player of [ann, bob]) {
+      await player.socket.joinParty(party);
+    }
+    const { self } = await ann.next("party");
+    await cid.socket.promotePartyMember(party, self);
+    assert.deepEqual((await bob.next("partyLeader")).presence, self);
+    await kept(owner, (count) => (count ? dan.socket.leaveParty(party) : dan.socket.joinParty(party)));
+    const presences = async (player, count) => {
+      const seen = { came: [], went: [] };
+      for (let event = 0; event < count; event += 1) {
+        const { came, went } = cameAndWent(await player.next("partyPresence"));
+        seen.came.push(...came);
+        seen.went.push(...went);
+      }
+      return seen;
+    };
+    assert.deepEqual((await presences(bob, 3)).went, [dan.userId]);
+    await presences(ann, 4);
+
+    await owner.stop("SIGKILL");
+    for (const player of [ann, bob]) {
+      assert.deepEqual(await presences(player, 1), { came: [], went: [cid.userId] });
+    }
+    await bob.socket.sendPartyData(party, 1, "still here?");
+    assert.equal(new TextDecoder().decode((await ann.next("partyData")).data), "still here?");
+    await dan.socket.joinParty(party);
+    assert.deepEqual((await dan.next("party")).leader, self);
+    await ann.socket.closeParty(party);
+    await Promise.all([bob, dan].map((player) => player.next("partyClose")));
+    assert.deepEqual([ann, bob].map((player) => player.unread("partyLeader").length), [1, 0], "no other leads");
+  });
+});

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 use muster_domain::{Error, ErrorKind, UserId};
 use muster_live::plane::{
-    Claim, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Reply, RequestRef, Up,
+    Claim, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Recoverable, Reply,
+    RequestRef, Up,
 };
 use muster_live::{
     CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
@@ -31,6 +32,10 @@ pub trait Rim {
     fn send(&self, to: Place, message: Message);
     /// Says that this place has handed these partitions over to their next owners.
     fn handed_over(&self, partitions: Vec<(Partition, Epoch)>);
+    /// Has something kept for whoever owns it after a crash.
+    fn keep(&self, recoverable: Vec<Recoverable>);
+    /// Asks for what was kept of partitions, for [`Plane::recovered`].
+    fn recover(&self, partitions: Vec<(Partition, Epoch)>);
     /// Says when the plane wants to be turned, whether it has long work to go on with, and whether sockets should not be
     /// read because what they send would have to wait.
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
@@ -103,6 +108,12 @@ impl Live {
         let matches = std::mem::take(&mut output.matches);
         if !output.handed_over.is_empty() {
             self.rim.handed_over(std::mem::take(&mut output.handed_over));
+        }
+        if !output.recoverable.is_empty() {
+            self.rim.keep(std::mem::take(&mut output.recoverable));
+        }
+        if !output.recovering.is_empty() {
+            self.rim.recover(std::mem::take(&mut output.recovering));
         }
         let claims = std::mem::take(&mut output.claims);
         self.output.replace(output);

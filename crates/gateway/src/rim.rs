@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_api::live::Rim;
-use muster_live::plane::Message;
+use muster_live::plane::{Message, Recoverable};
 use muster_live::{CloseReason, Delivery, Epoch, Millis, NodeNumber, Partition, Place, Routes, SessionKey, ShardIndex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -43,6 +43,10 @@ pub enum Outward {
     Batch(FarBatch),
     /// Partitions that it has handed over, and since when they are others'.
     HandedOver(Vec<(Partition, Epoch)>),
+    /// What is to be kept for whoever owns it after a crash.
+    Keep(Vec<Recoverable>),
+    /// What was kept of these partitions is to be given to this shard.
+    Recover(ShardIndex, Vec<(Partition, Epoch)>),
 }
 
 /// The ends of the lanes that one shard holds.
@@ -232,6 +236,18 @@ impl Rim for ShardRim {
     fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
         if let Some(far) = &self.far {
             let _ = far.send(Outward::HandedOver(partitions));
+        }
+    }
+
+    fn keep(&self, recoverable: Vec<Recoverable>) {
+        if let Some(far) = &self.far {
+            let _ = far.send(Outward::Keep(recoverable));
+        }
+    }
+
+    fn recover(&self, partitions: Vec<(Partition, Epoch)>) {
+        if let Some(far) = &self.far {
+            let _ = far.send(Outward::Recover(self.me.shard(), partitions));
         }
     }
 

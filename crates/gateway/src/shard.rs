@@ -20,7 +20,8 @@ use muster_api::App;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ports::revocations::Revocation;
-use muster_live::{CloseReason, Plane, Routes};
+use muster_live::plane::Carried;
+use muster_live::{CloseReason, Epoch, Partition, Plane, Routes};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -67,6 +68,8 @@ pub enum Command {
     Island(bool, oneshot::Sender<()>),
     /// Let nobody new in, and send sessions that survive their socket to other nodes.
     Drain,
+    /// What was kept of partitions that this shard owns after a crash.
+    Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
     /// Close everything, then end; `done` is told how many connections outlived the time.
     Stop {
         /// How long connections have to end by themselves.
@@ -380,6 +383,11 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     shard.leaving.set(true);
                     tokio::task::spawn_local(resume::send_all_away(shard.clone()));
                 }
+                Command::Recovered(partitions) => live.step(|plane, now, out| {
+                    for (partition, epoch, parts) in partitions {
+                        plane.recovered(now, partition, epoch, parts, out);
+                    }
+                }),
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Stop { within, done } => {
                     let shard = shard.clone();

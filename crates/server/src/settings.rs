@@ -11,6 +11,7 @@ use muster_gateway::ws::resume::ResumeLimits;
 use muster_gateway::ws::shared::SocketLimits;
 use muster_gateway::{GatewayConfig, HttpLimits, tls};
 use muster_live::matchmaker::MatchmakerConfig;
+use muster_live::plane::Recover;
 use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
 
@@ -93,6 +94,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
             matchmaker: matchmaker(config),
             node: public_node(config).into(),
             rooms: Arc::new(rooms_config(config)),
+            recover: recover(config),
             ..PlaneConfig::default()
         },
         node: public_node(config).into(),
@@ -109,6 +111,12 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
         response_headers: response_headers(config)?,
         tls,
     })
+}
+
+/// A server on its own has nobody to go on after it.
+fn recover(config: &Config) -> Recover {
+    let cluster = &config.cluster;
+    if cluster.is_joined() { Recover { parties: cluster.recover_parties } } else { Recover::default() }
 }
 
 fn rooms_config(config: &Config) -> RoomsConfig {

@@ -49,11 +49,13 @@ pub enum Check {
     Tickets,
     /// Who may be in one match or one party is in no other.
     Single,
+    /// What an owner had kept goes on when it has died, as it was.
+    Recovery,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Presences,
         Self::Conclusions,
         Self::Order,
@@ -76,6 +78,7 @@ impl Check {
         Self::Leaks,
         Self::Tickets,
         Self::Single,
+        Self::Recovery,
     ];
 }
 

@@ -34,6 +34,7 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::KeepClosed => &[Check::Conclusions, Check::Presences, Check::Mirror],
         Fault::LoseFilling => &[Check::Filling],
         Fault::KeepListed => &[Check::Lobby],
+        Fault::OtherLeader | Fault::LoseKept => &[Check::Recovery],
     }
 }
 

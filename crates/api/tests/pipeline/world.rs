@@ -21,7 +21,7 @@ use muster_domain::ports::revocations::Revocation;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
-use muster_live::plane::Message;
+use muster_live::plane::{Message, Recoverable};
 use muster_live::{CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, PlaneConfig, Routes, SessionKey};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
@@ -141,6 +141,14 @@ impl Rim for TestRim {
     }
 
     fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
+        panic!("there is one place: {partitions:?}");
+    }
+
+    fn keep(&self, recoverable: Vec<Recoverable>) {
+        panic!("there is one place: {recoverable:?}");
+    }
+
+    fn recover(&self, partitions: Vec<(Partition, Epoch)>) {
         panic!("there is one place: {partitions:?}");
     }
 

@@ -21,9 +21,10 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
             let refused = node::Refused { stream, session, serial: *serial, refusal: refusal.to_wire() };
             return (*request, What::Refused(refused));
         }
-        Down::Listening { stream, listener } => {
+        Down::Listening { stream, listener, told } => {
             let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
-            What::Listening(node::Listening { stream, listener })
+            let told = told.as_ref().map(|frames| writer.frames(frames));
+            What::Listening(node::Listening { stream, listener, told })
         }
         Down::Removed { stream, listener } => {
             let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
@@ -86,6 +87,7 @@ pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &mut Blobs) -> 
         What::Listening(listening) => Down::Listening {
             stream: part(listening.stream, "listening.stream")?,
             listener: part(listening.listener, "listening.listener")?,
+            told: listening.told.map(|frames| blobs.frames(Some(frames))).transpose()?,
         },
         What::Removed(removed) => Down::Removed {
             stream: part(removed.stream, "removed.stream")?,

@@ -53,6 +53,10 @@ impl Recovery for Member {
         Ok(kept.iter().filter(|(key, _)| begins(key)).map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
+    async fn keys(&self, words: &str) -> Result<Vec<String>, RecoveryError> {
+        Ok(self.load(words).await?.into_iter().map(|(key, _)| key).collect())
+    }
+
     fn recovery_metrics(&self) -> &RecoveryMetrics {
         self.recovery.metrics()
     }

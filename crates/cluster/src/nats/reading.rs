@@ -166,6 +166,14 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The keys that begin with `words`, marks of removals among them.
+pub(super) async fn keys(bucket: &Bucket, words: &str) -> Result<Vec<String>, Interrupted> {
+    let written = bucket.write(BARRIER, Expect::Anything, Change::Set(Bytes::new(), None)).await;
+    let barrier = written.map_err(|error| failed(&error))?;
+    let listed = list(bucket, &format!("{}{words}.>", bucket.prefix), barrier).await?;
+    Ok(listed.into_iter().collect())
+}
+
 /// The keys that there are now, at the barrier or later.
 async fn list(bucket: &Bucket, wanted: &str, barrier: Revision) -> Result<HashSet<String>, Interrupted> {
     let mut listed = bucket.stream.info_with_subjects(wanted).await.map_err(|error| failed(&error))?;

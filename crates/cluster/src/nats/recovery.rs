@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::Nats;
 use super::bucket::{Bucket, Change, Expect};
-use super::reading::{Interrupted, Reading, Seen};
+use super::reading::{self, Interrupted, Reading, Seen};
 use crate::recovery::{Recovery, RecoveryError, RecoveryMetrics, Sink, SinkError};
 use crate::registry::{RegistryError, check_key};
 
@@ -57,6 +57,12 @@ impl Recovery for Nats {
             }
         }
         Ok(found.into_iter().collect())
+    }
+
+    async fn keys(&self, words: &str) -> Result<Vec<String>, RecoveryError> {
+        check_key(words).map_err(|error| RecoveryError::Refused(error.to_string()))?;
+        let keys = reading::keys(&self.kept, words).await;
+        keys.map_err(|Interrupted(reason)| RecoveryError::Unavailable(reason))
     }
 
     fn recovery_metrics(&self) -> &RecoveryMetrics {

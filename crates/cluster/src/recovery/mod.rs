@@ -1,6 +1,7 @@
 //! Recovery data as a port: what owners keep so that their successors can go on. It is a hint, never the only copy of
 //! what must not be lost: it is written behind, in the order of nothing, and what comes too fast is left out.
 
+pub mod form;
 mod queue;
 
 use std::future::Future;
@@ -68,6 +69,12 @@ pub trait Recovery: Send + Sync + 'static {
     /// # Errors
     /// [`RecoveryError::Refused`], [`RecoveryError::Unavailable`].
     fn load(&self, words: &str) -> impl Future<Output = Result<Vec<(String, Bytes)>, RecoveryError>> + Send;
+
+    /// The keys that begin with these words and a dot, without their values. Some may be gone already.
+    ///
+    /// # Errors
+    /// As [`Recovery::load`].
+    fn keys(&self, words: &str) -> impl Future<Output = Result<Vec<String>, RecoveryError>> + Send;
 
     /// What was counted so far.
     fn recovery_metrics(&self) -> &RecoveryMetrics;

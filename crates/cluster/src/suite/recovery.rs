@@ -33,6 +33,10 @@ pub(crate) async fn a_successor_finds_what_was_kept(ground: impl Ground) {
     assert_eq!(texts(&load(&*successor, "p.1").await), [("p.1.desk", "desk"), ("p.1.room", "new")]);
     assert_eq!(texts(&load(&*successor, "p.17").await), [("p.17.room", "seventeen")]);
     assert_eq!(texts(&load(&*successor, "p.2").await), []);
+    let mut keys = within("the keys", successor.keys("p")).await.expect("the keys");
+    keys.retain(|key| key != "p.1.gone");
+    keys.sort_unstable();
+    assert_eq!(keys, ["p.1.desk", "p.1.room", "p.17.room"]);
 }
 
 pub(crate) async fn the_newest_is_written_when_the_connection_is_back(ground: impl Ground) {

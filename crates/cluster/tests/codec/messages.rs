@@ -163,7 +163,7 @@ every!(Down, random,
         request: any::<Option<u32>>(random).map(u64::from),
         refusal: any(random),
     },
-    Down::Listening { .. } => Down::Listening { stream: any(random), listener: any(random) },
+    Down::Listening { .. } => Down::Listening { stream: any(random), listener: any(random), told: any(random) },
     Down::Removed { .. } => Down::Removed { stream: any(random), listener: any(random) },
     Down::Fanout { .. } => Down::Fanout {
         stream: any(random),

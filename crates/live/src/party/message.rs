@@ -183,6 +183,13 @@ pub enum Request {
     CheckLeader(SessionRef),
 }
 
+impl Request {
+    /// Whether the party may be another afterwards.
+    pub fn is_change(&self) -> bool {
+        !matches!(self, Self::ListRequests(_) | Self::SendData { .. } | Self::Matchmake(_) | Self::CheckLeader(_))
+    }
+}
+
 /// What a request that succeeded is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {

@@ -8,6 +8,7 @@ mod carry;
 mod listing;
 mod message;
 mod parties;
+mod recovery;
 mod state;
 #[cfg(test)]
 mod tests;

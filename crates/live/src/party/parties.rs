@@ -30,8 +30,7 @@ impl Parties {
         let changes = matches!(request, Request::Update { .. });
         let (reply, fate) = party.handle(request, effects)?;
         if fate == Fate::Ends {
-            self.directory.remove(id);
-            self.parties.remove(&id);
+            self.end(id);
         } else if changes {
             self.directory.change(id, &party.settings);
         }
@@ -64,6 +63,26 @@ impl Parties {
         self.parties.keys().copied()
     }
 
+    /// Whether there is such a party.
+    pub fn contains(&self, id: PartyId) -> bool {
+        self.parties.contains_key(&id)
+    }
+
+    /// A party as it is.
+    pub fn carried(&self, id: PartyId) -> Option<CarriedParty> {
+        let created_at = self.directory.created_at(id)?;
+        self.parties.get(&id).map(|party| party.clone().carried(id, created_at))
+    }
+
+    pub(super) fn get_mut(&mut self, id: PartyId) -> Option<&mut Party> {
+        self.parties.get_mut(&id)
+    }
+
+    pub(super) fn end(&mut self, id: PartyId) {
+        self.directory.remove(id);
+        self.parties.remove(&id);
+    }
+
     /// Takes a party out.
     pub(super) fn take(&mut self, id: PartyId) -> Option<CarriedParty> {
         let created_at = self.directory.created_at(id)?;
@@ -90,10 +109,7 @@ impl Parties {
     /// These parties have another owner now, and end.
     pub fn forget(&mut self, is_lost: impl Fn(PartyId) -> bool) {
         let lost: Vec<PartyId> = self.parties.keys().copied().filter(|id| is_lost(*id)).collect();
-        for id in lost {
-            self.parties.remove(&id);
-            self.directory.remove(id);
-        }
+        lost.into_iter().for_each(|id| self.end(id));
     }
 
     /// Every session that is in a party or waits to be, in no order.

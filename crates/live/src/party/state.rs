@@ -4,7 +4,7 @@ use super::message::{Effect, Event, Member, Person, Refusal, Reply, Request, Set
 use crate::stream::{Presence, SessionRef};
 
 /// A party while anyone is in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Party {
     pub(super) settings: Settings,
     pub(super) max_size: u16,
@@ -148,7 +148,7 @@ impl Party {
         Ok((Reply::Asked, DONE))
     }
 
-    fn admit(&mut self, member: Member, effects: &mut Vec<Effect>) {
+    pub(super) fn admit(&mut self, member: Member, effects: &mut Vec<Effect>) {
         self.requests.retain(|waiting| waiting.session() != member.session());
         self.members.push(member.clone());
         let snapshot = Snapshot {
@@ -163,14 +163,14 @@ impl Party {
     }
 
     /// A ticket is for exactly those who were members when it was issued.
-    fn membership_changed(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn membership_changed(&mut self, effects: &mut Vec<Effect>) {
         self.membership += 1;
         if std::mem::take(&mut self.has_tickets) {
             effects.push(Effect::CancelTickets);
         }
     }
 
-    fn leave(&mut self, session: SessionRef, effects: &mut Vec<Effect>) -> Fate {
+    pub(super) fn leave(&mut self, session: SessionRef, effects: &mut Vec<Effect>) -> Fate {
         self.requests.retain(|waiting| waiting.session() != session);
         // Who was put out before is no member any more when the kernel reports it.
         let Some(at) = self.members.iter().position(|member| member.session() == session) else { return DONE };

@@ -112,6 +112,16 @@ impl Local {
         }
     }
 
+    /// A session was told that it is on a stream: whether its question is answered or not, it stays.
+    pub(super) fn keep_begun(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
+        let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
+        for question in open {
+            let is_it =
+                |begun: &mut Beginning| begun.key == key && begun.stream == *stream && begun.serial == Some(serial);
+            question.beginning.take_if(is_it);
+        }
+    }
+
     /// A session that hears a stream goes on to, whatever is undone of what was begun before.
     pub(super) fn keep_hearing(&mut self, key: SessionKey, stream: &StreamKey) {
         let session = self.sessions.get(key);

@@ -185,6 +185,11 @@ impl Local {
 }
 
 impl Listeners {
+    /// Whether a session is being taken off, behind what is broadcast to it still.
+    pub(super) fn is_leaving(&self, key: SessionKey) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
+    }
+
     /// Puts a broadcast behind those in progress, for those who hear the stream now.
     fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
         let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::owner::{Stream, Streams};
 use super::pool::POOL;
 use super::presences::Here;
+use super::recovery::Thing;
 use super::{Plane, Timer};
 use crate::matchmaker::{CarriedPasses, CarriedTicket};
 use crate::party::CarriedParty;
@@ -129,6 +130,10 @@ impl Plane {
     /// Sessions of places that have gone meanwhile are among it as they were: they are still to be taken off.
     pub fn carry_in(&mut self, now: Millis, partition: Partition, parts: Vec<Carried>) {
         for part in parts.into_iter().filter(|part| part.partition() == partition) {
+            if let Some(thing) = Thing::of(&part) {
+                // What the former owner had kept goes with it.
+                self.changes.note(thing, self.config.recover, now, &mut self.wheel);
+            }
             match part {
                 Carried::Stream(stream) => self.streams.carry_in(stream),
                 Carried::News(news) => {

@@ -9,11 +9,12 @@
 //! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is rebuilt
 //! of what places know.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{Down, Message, Up};
 use super::output::Output;
 use super::rebuild::Rebuilding;
+use super::recovery::Kept;
 use super::{Carried, Plane};
 use crate::place::{Epoch, Former, Partition, Place, Routes};
 use crate::session::Millis;
@@ -87,15 +88,8 @@ impl Plane {
                 self.handovers.leaving.insert(partition, leaving);
             }
             if next == self.local.me {
-                let rebuilding = Rebuilding {
-                    epoch: next_epoch,
-                    former: Some(former),
-                    awaited: vec![former],
-                    streams: BTreeSet::new(),
-                    missed: BTreeSet::new(),
-                    held: VecDeque::new(),
-                };
-                self.rebuilding.insert(partition, rebuilding);
+                let rebuilding = Rebuilding::new(next_epoch, vec![former], Kept::Here(Vec::new()));
+                self.rebuilding.insert(partition, Rebuilding { former: Some(former), ..rebuilding });
             }
             self.handovers.speaking.insert(partition, (former, next_epoch));
             passed.entry(former).or_default().push((partition, next_epoch));

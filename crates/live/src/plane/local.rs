@@ -10,7 +10,7 @@ use super::Map;
 use super::asked::Asked;
 use super::broadcast::Listeners;
 use super::lanes::{Dated, Lanes};
-use super::message::{Down, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
+use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
 use super::moves::{Moving, Rebound};
 use super::options::PlaneConfig;
 use super::output::Output;
@@ -357,7 +357,7 @@ impl Local {
                 let awaited = request.map(|request| (request, Reply::Joined(Err(refusal))));
                 out.replies.extend(awaited.filter(|(request, reply)| self.is_answered(*request, reply)));
             }
-            Down::Listening { stream, listener } => self.listening(stream, listener),
+            Down::Listening { stream, listener, told } => self.listening(stream, listener, told, out),
             Down::Removed { stream, listener } => self.take_off(&stream, listener),
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
@@ -412,7 +412,7 @@ impl Local {
         }
     }
 
-    fn listening(&mut self, stream: StreamKey, listener: Listener) {
+    fn listening(&mut self, stream: StreamKey, listener: Listener, told: Option<Frames>, out: &mut Output) {
         let key = listener.session.key;
         let Some(session) = self.sessions.get_mut(key) else { return };
         let hearing = session.streams.iter_mut().find(|on| on.stream == stream).and_then(|on| on.hearing.as_mut());
@@ -422,7 +422,11 @@ impl Local {
             if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
                 self.arrivals.push((key, stream.clone()));
             }
-            self.hear(stream, key, listener.encoding, listener.serial);
+            self.hear(stream.clone(), key, listener.encoding, listener.serial);
+            if let Some(frames) = told {
+                self.keep_begun(key, &stream, listener.serial);
+                self.fan_out(&stream, frames, LocalAudience::Only(vec![key]), Delivery::Reliable, out);
+            }
         }
     }
 }

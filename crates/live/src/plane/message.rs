@@ -353,6 +353,8 @@ pub enum Down {
         stream: StreamKey,
         /// Who hears.
         listener: Listener,
+        /// What it alone is told first, in its encoding.
+        told: Option<Frames>,
     },
     /// A session was taken off a stream by its owner, or will not come to it after all.
     Removed {

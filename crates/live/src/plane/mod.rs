@@ -19,6 +19,7 @@ mod pool;
 mod presences;
 mod rebind;
 mod rebuild;
+mod recovery;
 mod reroute;
 mod rooms;
 mod roster;
@@ -45,6 +46,8 @@ use owner::{Owning, Streams};
 use pool::Pool;
 pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 use rebuild::Rebuilding;
+use recovery::Changes;
+pub use recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recover, Recoverable, Thing};
 
 use crate::close::CloseReason;
 use crate::party::Parties;
@@ -79,6 +82,7 @@ pub struct Plane {
     /// Those among them that just became complete.
     rebuilt: Vec<Partition>,
     handovers: Handovers,
+    changes: Changes,
     /// Messages that were for another owner.
     misdirected: u64,
     next_request: u64,
@@ -105,6 +109,7 @@ impl Plane {
             rebuilding: BTreeMap::new(),
             rebuilt: Vec::new(),
             handovers: Handovers::default(),
+            changes: Changes::default(),
             misdirected: 0,
             next_request: 0,
             is_island: false,
@@ -344,6 +349,8 @@ impl Plane {
                 // Another was set for something sooner.
                 Timer::Rooms if self.rooms_timer.take_if(|at| *at <= now).is_none() => {}
                 Timer::Rooms => self.owning(now, out).turn_rooms(),
+                Timer::Changes => self.tell_changes(now, out),
+                Timer::RecoveryLate => self.recover_without(now, out),
             }
         }
         self.set_rooms_timer();
@@ -383,6 +390,7 @@ impl Plane {
             deliveries: self.local.deliveries,
             strangers: self.streams.strangers,
             misdirected: self.misdirected,
+            recoveries_late: self.changes.late(),
             tickets: self.pool_len().0,
             active_tickets: self.pool_len().1,
             matchmaker: self.pool_totals().clone(),
@@ -509,6 +517,7 @@ impl Plane {
             rooms: &mut self.rooms,
             rebuilding: &mut self.rebuilding,
             held: &mut self.held,
+            changes: &mut self.changes,
             local: &mut self.local,
             wheel: &mut self.wheel,
             config: &self.config,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::broadcast::SLICE_DELIVERIES;
 use super::lanes::{DOWN_CREDITS, UP_CREDITS};
 use super::message::Condition;
+use super::recovery::Recover;
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};
 use crate::session::Millis;
@@ -38,6 +39,8 @@ pub struct PlaneConfig {
     pub down_credits: u32,
     /// How rooms are kept.
     pub rooms: Arc<RoomsConfig>,
+    /// Of what recovery data are kept. Nothing on a node on its own.
+    pub recover: Recover,
 }
 
 impl Default for PlaneConfig {
@@ -55,6 +58,7 @@ impl Default for PlaneConfig {
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
             rooms: Arc::default(),
+            recover: Recover::default(),
         }
     }
 }
@@ -81,6 +85,10 @@ pub(crate) enum Timer {
     Match,
     /// Something is due among rooms.
     Rooms,
+    /// What changed is handed out, for its next owner.
+    Changes,
+    /// What was asked for long ago is waited for no longer.
+    RecoveryLate,
 }
 
 /// How a session comes to a stream.
@@ -131,6 +139,8 @@ pub struct PlaneStats {
     pub strangers: u64,
     /// Messages that were for another owner, or for an earlier one.
     pub misdirected: u64,
+    /// Partitions taken over from a dead owner whose recovery data did not come in time.
+    pub recoveries_late: u64,
     /// Tickets that wait in the matchmaker, where it is owned.
     pub tickets: usize,
     /// Those among them that still search.

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::message::{Message, Reply, RequestRef};
 use super::moves::Claim;
 use super::pool::Matched;
+use super::recovery::Recoverable;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
@@ -29,6 +30,11 @@ pub struct Output {
     pub handed_over: Vec<(Partition, Epoch)>,
     /// Sessions of this shard that are to go on elsewhere, and whom to tell what becomes of that.
     pub claims: Vec<(RequestRef, Claim)>,
+    /// What is to be kept for whoever owns it after a crash. Nobody waits for it.
+    pub recoverable: Vec<Recoverable>,
+    /// Partitions of dead owners that this place owns from an epoch on: what was kept of them is to be given to
+    /// [`super::Plane::recovered`].
+    pub recovering: Vec<(Partition, Epoch)>,
 }
 
 impl Output {
@@ -41,5 +47,7 @@ impl Output {
             && self.matches.is_empty()
             && self.handed_over.is_empty()
             && self.claims.is_empty()
+            && self.recoverable.is_empty()
+            && self.recovering.is_empty()
     }
 }

@@ -13,6 +13,7 @@ use super::message::{
 use super::output::Output;
 use super::presences::{Here, Presences};
 use super::rebuild::{Cause, Rebuilding};
+use super::recovery::Changes;
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
@@ -122,6 +123,8 @@ pub(super) struct Owning<'a> {
     pub rebuilding: &'a mut BTreeMap<Partition, Rebuilding>,
     /// What waits for the way down, in order.
     pub held: &'a mut VecDeque<(Place, Up)>,
+    /// For recovery data.
+    pub changes: &'a mut Changes,
     pub local: &'a mut Local,
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
@@ -174,7 +177,7 @@ impl Owning<'_> {
             if let Some(heard) = stream.and_then(|stream| stream.presences.heard_mut(session)) {
                 *heard = Some(listener.encoding);
             }
-            self.local.down(session.place, Down::Listening { stream: key.clone(), listener }, self.out);
+            self.local.down(session.place, Down::Listening { stream: key.clone(), listener, told: None }, self.out);
         }
         if changes {
             self.announce(&key, Some(presence), former);
@@ -197,7 +200,7 @@ impl Owning<'_> {
 
     fn begin_listening(&mut self, key: StreamKey, listener: Listener) {
         self.count_in(&key, listener);
-        self.local.down(listener.session.place, Down::Listening { stream: key, listener }, self.out);
+        self.local.down(listener.session.place, Down::Listening { stream: key, listener, told: None }, self.out);
     }
 
     /// Counts a session that hears a stream from now on. The first of a place of another node brings it the roster.
@@ -254,16 +257,15 @@ impl Owning<'_> {
         let presence = Arc::new(presence);
         stream.presences.insert(presence.clone(), Some(listener.encoding));
         self.streams.presences += 1;
-        self.begin_listening(key.clone(), listener);
-        if let Some(payload) = told {
+        self.count_in(key, listener);
+        let told = told.map(|payload| {
             // It says who is there.
             self.streams.shown(key);
-            // On the stream, for it alone: if it has left meanwhile, it is told nothing.
             let mut frames = Frames::default();
             frames.set(listener.encoding, self.local.encode.frame(&*payload, listener.encoding));
-            let (audience, delivery) = (LocalAudience::Only(vec![session.key]), Delivery::Reliable);
-            self.local.down(session.place, Down::Fanout { stream: key.clone(), frames, audience, delivery }, self.out);
-        }
+            frames
+        });
+        self.local.down(session.place, Down::Listening { stream: key.clone(), listener, told }, self.out);
         self.announce(key, Some(presence), None);
     }
 

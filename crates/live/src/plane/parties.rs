@@ -7,6 +7,7 @@ use super::local::Coming;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::Output;
 use super::owner::Owning;
+use super::recovery::Thing;
 use super::{JoinRefusal, Plane};
 use crate::outbox::Delivery;
 use crate::party::{Effect, Event, ListQuery, Member, PartyId, Request};
@@ -75,7 +76,11 @@ impl Owning<'_> {
             _ => None,
         };
         let mut effects = Vec::new();
+        let is_change = ask.is_change();
         let reply = self.parties.handle(party, ask, &mut effects);
+        if is_change && reply.is_ok() {
+            self.note_change(Thing::Party(party));
+        }
         if let Some(listener) = comer.filter(|_| reply.is_err())
             && !self.parties.knows(party, listener.session)
         {
@@ -100,7 +105,7 @@ impl Owning<'_> {
         }
     }
 
-    fn carry_out(&mut self, stream: &StreamKey, effects: Vec<Effect>) {
+    pub(super) fn carry_out(&mut self, stream: &StreamKey, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Enter(member, told) => {
@@ -122,7 +127,7 @@ impl Owning<'_> {
         }
     }
 
-    fn tell_party(&mut self, stream: &StreamKey, except: Option<SessionRef>, event: Event) {
+    pub(super) fn tell_party(&mut self, stream: &StreamKey, except: Option<SessionRef>, event: Event) {
         let payload = self.local.encode.party_event(stream, event);
         let audience = except.map_or(Audience::All, Audience::AllBut);
         let publish = Publish { stream: stream.clone(), payload, audience, delivery: Delivery::Reliable, sender: None };

@@ -3,6 +3,7 @@
 use super::message::{Down, RequestRef, Standing};
 use super::moves::Rebind;
 use super::owner::Owning;
+use super::recovery::Thing;
 use crate::party::PartyId;
 use crate::rooms::RoomId;
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
@@ -34,6 +35,9 @@ impl Owning<'_> {
         let listened = listener.filter(|_| !by_join).map(|listener| listener.encoding);
         let heard = listened.or(here.flatten());
         let may_enter = stream.mode == mode::PARTY && self.parties.rebind(PartyId(stream.subject), from, to);
+        if may_enter {
+            self.note_change(Thing::Party(PartyId(stream.subject)));
+        }
         let is_known = here.is_some() || may_enter;
         if !is_known && listened.is_none() {
             return None;

@@ -6,16 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::local::Local;
-use super::message::{Down, Frames, Listener, LocalAudience, Standing, Up};
+use super::message::{Down, Listener, Standing, Up};
 use super::output::Output;
 use super::owner::{Owning, Stream, Streams};
 use super::pool::POOL;
+use super::recovery::Kept;
 use super::{LaneKind, Message, Plane, lanes};
-use crate::outbox::Delivery;
-use crate::party;
 use crate::place::{Epoch, Partition, Place};
-use crate::registry::SessionKey;
-use crate::rooms::{self, Across, CloseCause, Owner, ToOwner, ViewKey};
+use crate::rooms::{Across, Owner, ToOwner, ViewKey};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
@@ -45,6 +43,30 @@ pub(super) struct Rebuilding {
     pub missed: BTreeSet<Partition>,
     /// What came meanwhile, in order.
     pub held: VecDeque<(Place, Up)>,
+    /// What sessions are to parties and rooms.
+    pub gathered: BTreeMap<StreamKey, Vec<Standing>>,
+    /// What its former owner had kept of it.
+    pub kept: Kept,
+}
+
+impl Rebuilding {
+    pub(super) fn new(epoch: Epoch, awaited: Vec<Place>, kept: Kept) -> Self {
+        Self {
+            epoch,
+            former: None,
+            awaited,
+            streams: BTreeSet::new(),
+            missed: BTreeSet::new(),
+            held: VecDeque::new(),
+            gathered: BTreeMap::new(),
+            kept,
+        }
+    }
+
+    /// Of a partition whose owner died: whether nothing is awaited any more.
+    fn is_complete(&self) -> bool {
+        self.former.is_none() && self.awaited.is_empty() && matches!(self.kept, Kept::Here(_))
+    }
 }
 
 impl Plane {
@@ -67,17 +89,14 @@ impl Plane {
             lost.extend(self.rebuilding.remove(partition).into_iter().flat_map(|rebuilding| rebuilding.held));
             if self.local.routes.owner(*partition) == self.local.me {
                 let (epoch, awaited) = (self.local.routes.epoch(*partition), self.local.routes.places().to_vec());
-                let (streams, held) = (BTreeSet::new(), VecDeque::new());
-                self.rebuilding.insert(
-                    *partition,
-                    Rebuilding { epoch, former: None, awaited, streams, missed: BTreeSet::new(), held },
-                );
+                let kept = self.ask_for_kept(now, *partition, epoch, out);
+                self.rebuilding.insert(*partition, Rebuilding::new(epoch, awaited, kept));
             }
         }
         lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
     }
 
-    /// Tells new owners what sessions of this place are, and its sessions what has ended.
+    /// Tells new owners what sessions of this place are.
     pub(super) fn tell_owners(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Output) {
         if changed.contains(&Owner::Directory.partition()) {
             self.rooms.relist(now);
@@ -107,21 +126,20 @@ impl Plane {
 
     /// Nothing is awaited any more of places that have gone.
     pub(super) fn await_no_more(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
-        let mut complete = Vec::new();
-        for (partition, rebuilding) in &mut self.rebuilding {
+        for rebuilding in self.rebuilding.values_mut() {
             rebuilding.held.retain(|(from, _)| !gone.contains(from));
             if rebuilding.former.is_none() {
                 rebuilding.awaited.retain(|place| !gone.contains(place));
-                complete.extend(rebuilding.awaited.is_empty().then_some(*partition));
             }
         }
-        complete.into_iter().for_each(|partition| self.rebuilt(now, partition, out));
+        let partitions: Vec<Partition> = self.rebuilding.keys().copied().collect();
+        partitions.into_iter().for_each(|partition| self.complete(now, partition, out));
         self.tell_forgotten_rooms(now, out);
     }
 
     /// Tells the directory of partitions that were rebuilt: it forgot their rooms when their owner died, and may have
     /// learned of them again by what this place had told of them long before.
-    fn tell_forgotten_rooms(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn tell_forgotten_rooms(&mut self, now: Millis, out: &mut Output) {
         if !self.rebuilt.is_empty() {
             let forgotten = Across::Forgotten(std::mem::take(&mut self.rebuilt));
             self.ask_rooms(now, ToOwner::Across(Owner::Directory, forgotten), out);
@@ -171,9 +189,7 @@ impl Plane {
         {
             return;
         }
-        let owned_since =
-            |partition| self.handovers.leaving(partition).unwrap_or_else(|| self.local.routes.epoch(partition));
-        if up.partition().is_some_and(|partition| owned_since(partition) != epoch) {
+        if up.partition().is_some_and(|partition| self.owned_since(partition) != epoch) {
             self.misdirect(from, &up, out);
         } else {
             self.receive_up(now, from, up, out);
@@ -218,7 +234,12 @@ impl Plane {
         None
     }
 
-    fn is_owner(&self, partition: Partition) -> bool {
+    /// Since when this place owns what it owns.
+    pub(super) fn owned_since(&self, partition: Partition) -> Epoch {
+        self.handovers.leaving(partition).unwrap_or_else(|| self.local.routes.epoch(partition))
+    }
+
+    pub(super) fn is_owner(&self, partition: Partition) -> bool {
         self.local.routes.owner(partition) == self.local.me || self.handovers.leaving(partition).is_some()
     }
 
@@ -247,6 +268,10 @@ impl Plane {
             return;
         };
         for standing in standings {
+            if matches!(standing.stream.mode, mode::PARTY | mode::ROOM) {
+                rebuilding.gathered.entry(standing.stream.clone()).or_default().push(standing);
+                continue;
+            }
             rebuilding.streams.insert(standing.stream.clone());
             self.streams.install(standing);
         }
@@ -256,7 +281,12 @@ impl Plane {
         let rebuilding = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
         let Some(rebuilding) = rebuilding else { return };
         rebuilding.awaited.retain(|place| *place != from);
-        if rebuilding.awaited.is_empty() {
+        self.complete(now, partition, out);
+    }
+
+    /// Goes on with a partition whose owner died, if nothing of it is awaited any more.
+    pub(super) fn complete(&mut self, now: Millis, partition: Partition, out: &mut Output) {
+        if self.rebuilding.get(&partition).is_some_and(Rebuilding::is_complete) {
             self.rebuilt(now, partition, out);
         }
     }
@@ -288,10 +318,13 @@ impl Plane {
 
     /// All have told what they know.
     pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
-        let Some(Rebuilding { streams, held, former, missed, .. }) = self.rebuilding.remove(&partition) else { return };
+        let Some(rebuilding) = self.rebuilding.remove(&partition) else { return };
+        let Rebuilding { streams, held, former, missed, gathered, kept, .. } = rebuilding;
         if former.is_none() {
             self.adopt_views(now, &streams);
             self.rebuilt.push(partition);
+            let kept = if let Kept::Here(kept) = kept { kept } else { Vec::new() };
+            self.go_on(now, partition, kept, gathered, out);
         }
         let cause = if former.is_some() { Cause::Begins } else { Cause::NewOwner };
         let mut owning = self.owning(now, out);
@@ -326,8 +359,10 @@ impl Owning<'_> {
     /// of what is owned here, who is on them.
     pub(super) fn leave_rosters(&mut self, is_one: impl Fn(Partition) -> bool) {
         let me = self.local.me.node();
+        // Of what is not rebuilt yet places keep what the owner before told them: not all of it is known here.
+        let is_known = |partition: Partition| is_one(partition) && !self.rebuilding.contains_key(&partition);
         let mut streams: Vec<StreamKey> =
-            self.streams.map.keys().filter(|key| is_one(key.partition())).cloned().collect();
+            self.streams.map.keys().filter(|key| is_known(key.partition())).cloned().collect();
         // In an order that another run has too.
         streams.sort_unstable();
         for key in streams {
@@ -338,7 +373,7 @@ impl Owning<'_> {
         }
     }
 
-    fn send_rosters(&mut self, key: &StreamKey, cause: Cause) {
+    pub(super) fn send_rosters(&mut self, key: &StreamKey, cause: Cause) {
         let places: Vec<Place> = self.streams.map.get(key).into_iter().flat_map(|stream| stream.places()).collect();
         places.into_iter().for_each(|place| self.send_roster(key, place, cause));
     }
@@ -346,7 +381,7 @@ impl Owning<'_> {
     /// Tells a place who may be seen on a stream, if its sessions are told who comes and goes.
     pub(super) fn send_roster(&mut self, key: &StreamKey, place: Place, cause: Cause) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
-        if matches!(key.mode, mode::PARTY | mode::ROOM) || !self.local.encode.tells_presences(key) {
+        if !self.local.encode.tells_presences(key) {
             return;
         }
         stream.news.shown(&stream.presences);
@@ -368,7 +403,7 @@ impl Owning<'_> {
 
 impl Streams {
     /// Takes in what a session is to a stream, without a word.
-    fn install(&mut self, standing: Standing) {
+    pub(super) fn install(&mut self, standing: Standing) {
         let Standing { stream: key, presence, listener, by_join } = standing;
         let stream = self.map.entry(key.clone()).or_default();
         if let Some(Listener { session, encoding, .. }) = listener {
@@ -398,35 +433,6 @@ impl Streams {
 }
 
 impl Local {
-    /// Parties and rooms end with their owner: those in them are told.
-    pub(super) fn end_with_owners(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
-        let mut ended: BTreeMap<StreamKey, Vec<SessionKey>> = BTreeMap::new();
-        for key in self.sessions.keys() {
-            let streams = self.sessions.get(key).map_or(&[][..], |session| &session.streams);
-            let ending = streams.iter().filter(|on| matches!(on.stream.mode, mode::PARTY | mode::ROOM));
-            for on in ending.filter(|on| changed.contains(&on.stream.partition())) {
-                ended.entry(on.stream.clone()).or_default().push(key);
-            }
-        }
-        for (stream, sessions) in ended {
-            let payload = match stream.mode {
-                mode::PARTY => self.encode.party_event(&stream, party::Event::Closed),
-                _ => self.encode.room_event(&stream, rooms::Event::Closed(CloseCause::Lost)),
-            };
-            let mut frames = Frames::default();
-            for encoding in self.heard_in(&stream) {
-                frames.set(encoding, self.encode.frame(&*payload, encoding));
-            }
-            self.fan_out(&stream, frames, LocalAudience::All, Delivery::Reliable, out);
-            for key in sessions {
-                match self.listener(key, &stream) {
-                    Some(listener) => self.take_off(&stream, listener),
-                    None => drop(self.forget(key, &stream)),
-                }
-            }
-        }
-    }
-
     /// What sessions are to streams of these partitions. From now on those hear that were to.
     fn standings(&mut self, changed: &BTreeSet<Partition>) -> BTreeMap<Partition, Vec<Standing>> {
         let mut standings: BTreeMap<Partition, Vec<Standing>> = BTreeMap::new();
@@ -437,9 +443,16 @@ impl Local {
             let mut hearing = Vec::new();
             for on in &mut session.streams {
                 let partition = on.stream.partition();
-                if matches!(on.stream.mode, mode::PARTY | mode::ROOM) || !changed.contains(&partition) {
+                if !changed.contains(&partition) {
                     continue;
                 }
+                // To those its owner lets in whom it wants, and sees them out: that is not undone here.
+                let is_let_in = matches!(on.stream.mode, mode::PARTY | mode::ROOM);
+                let here = self.listeners.get(&on.stream);
+                if is_let_in && here.is_some_and(|here| here.is_leaving(key)) {
+                    continue;
+                }
+                let waits = is_let_in && !here.is_some_and(|here| here.sessions.contains_key(&key));
                 if let Some(hearing) = on.hearing.as_mut().filter(|_| on.present.is_none()) {
                     hearing.join = None;
                 }
@@ -447,9 +460,10 @@ impl Local {
                     let serial = hearing.join.unwrap_or(hearing.since);
                     Listener { session: at, encoding, serial }
                 });
-                hearing.extend(on.hearing.map(|hearing| (on.stream.clone(), hearing.since)));
+                hearing.extend(on.hearing.filter(|_| !waits).map(|hearing| (on.stream.clone(), hearing.since)));
                 let (hidden, persistence, status) = (on.hidden, on.persistence, on.status.clone());
-                let presence = on.present.map(|_| Presence { hidden, persistence, status, ..own.clone() });
+                let presence =
+                    on.present.filter(|_| !waits).map(|_| Presence { hidden, persistence, status, ..own.clone() });
                 let by_join = on.hearing.is_some_and(|hearing| hearing.join.is_some());
                 let standing = Standing { stream: on.stream.clone(), presence, listener, by_join };
                 standings.entry(partition).or_default().push(standing);

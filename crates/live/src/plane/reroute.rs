@@ -34,8 +34,6 @@ impl Plane {
         let gone: Vec<Place> = former.places().iter().copied().filter(|place| !self.local.routes.has(*place)).collect();
         let is_changed = |partition: &Partition| self.local.routes.epoch(*partition) > former.epoch(*partition);
         let changed: BTreeSet<Partition> = Partition::all().filter(is_changed).collect();
-        // First: whoever has heard that it came in hears that this has ended, though nobody answers it any more.
-        self.local.end_with_owners(&changed, out);
         self.local.give_up(|_, question| question.partition.is_some_and(|about| changed.contains(&about)), out);
         if !changed.is_empty() {
             self.handovers.forget(&changed);

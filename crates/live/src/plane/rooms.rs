@@ -252,7 +252,7 @@ impl Owning<'_> {
         self.enter(&stream, Member { presence, listener }, None);
     }
 
-    fn tell_room(&mut self, room: RoomId, to: To, event: Event) {
+    pub(super) fn tell_room(&mut self, room: RoomId, to: To, event: Event) {
         let stream = room.stream();
         let payload = self.local.encode.room_event(&stream, event);
         match to {

@@ -4,6 +4,7 @@
 //! All of it runs on a thread of its own, so that a shard with much to do delays no lease, and no lease a shard.
 
 mod freight;
+mod recovery;
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -26,6 +27,7 @@ use crate::jobs::Jobs;
 use crate::keys;
 use crate::telemetry::cluster::ClusterTelemetry;
 use freight::Freight;
+use recovery::Keeper;
 
 /// How long joining may take; others may be busy with a view of their own.
 const JOIN_WAIT: Duration = Duration::from_secs(60);
@@ -264,7 +266,7 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
         view: view.subscribe(),
         node: node.metrics().clone(),
         decoder: Arc::default(),
-        nats,
+        nats: nats.clone(),
     };
     let decoder = telemetry.decoder.clone();
     let told = Joined { telemetry, orders: node.orders().clone() };
@@ -273,8 +275,10 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
         return;
     }
     let Ok(Attached { lanes, shards, done }) = attach.await else { return };
-    let mut freight = Freight::new(number, node.outbound().clone(), lanes, decoder);
+    let mut freight = Freight::new(number, node.outbound().clone(), lanes, decoder.clone());
+    let mut keeper = Keeper::new(number, nats, shards.clone(), decoder);
     let first = view.borrow().routes();
+    keeper.follow(&first);
     tell(&shards, |done| Command::Routes(first.clone(), done)).await;
     let _ = done.send(());
     loop {
@@ -283,6 +287,7 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                 Some(NodeEvent::View { new, .. }) => {
                     freight.forget_all_but(&new);
                     let routes = new.routes();
+                    keeper.follow(&routes);
                     tell(&shards, |done| Command::Routes(routes.clone(), done)).await;
                     let is_draining = new.node(number).is_some_and(|node| node.is_draining);
                     standing.send_if_modified(|standing| {
@@ -325,6 +330,8 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
                         let _ = node.orders().send(Order::HandedOver { partition, epoch }).await;
                     }
                 }
+                Some(Outward::Keep(recoverable)) => keeper.keep(recoverable),
+                Some(Outward::Recover(shard, partitions)) => keeper.recover(shard, partitions),
                 None => return,
             },
         }

@@ -209,6 +209,9 @@ impl Telemetry {
         page.counter("stranger_count", "Messages dropped: their sender was not there any more.", strangers);
         let misdirected = planes.values().map(|plane| plane.misdirected).sum();
         page.counter("misdirected_count", "Messages for another owner than who received them.", misdirected);
+        let late = planes.values().map(|plane| plane.recoveries_late).sum();
+        let help = "Partitions of dead nodes whose recovery data did not come in time: what was in them has ended.";
+        page.counter("recoveries_late_count", help, late);
         page.gauge("matchmaker_tickets", "Tickets that wait in the matchmaker.", sum(|plane| plane.tickets));
         page.gauge("matchmaker_active_tickets", "Tickets that still search.", sum(|plane| plane.active_tickets));
         let total = |pick: fn(&MatchmakerTotals) -> u64| planes.values().map(|plane| pick(&plane.matchmaker)).sum();

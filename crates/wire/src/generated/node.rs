@@ -435,6 +435,9 @@ pub struct Listening {
     pub stream: ::core::option::Option<StreamKey>,
     #[prost(message, optional, tag = "2")]
     pub listener: ::core::option::Option<Listener>,
+    /// What it alone is told first.
+    #[prost(message, optional, tag = "3")]
+    pub told: ::core::option::Option<Frames>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Removed {

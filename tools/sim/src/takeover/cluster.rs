@@ -115,6 +115,11 @@ impl Cluster {
         self.owners[usize::from(stream.partition().number())].0
     }
 
+    /// Since when, by the last view.
+    pub(super) fn owned_since(&self, stream: &StreamKey) -> Epoch {
+        self.owners[usize::from(stream.partition().number())].1
+    }
+
     /// A node joins, and may be given something at once.
     pub(super) fn join(&mut self, rng: &mut Rng, shards: ShardIndex) {
         self.start(shards);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use muster_live::plane::{Down, Message, Up};
+use muster_live::plane::{Carried, Down, Message, Up};
 use muster_live::rooms::{Across, ToOwner};
 
 /// What goes wrong.
@@ -25,11 +25,15 @@ pub enum Fault {
     LoseFilling,
     /// A new directory goes on as if it were the one before.
     KeepListed,
+    /// A new owner finds a party that was kept led by another of its members.
+    OtherLeader,
+    /// A new owner does not find a party that was kept.
+    LoseKept,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -38,6 +42,8 @@ impl Fault {
         Self::KeepClosed,
         Self::LoseFilling,
         Self::KeepListed,
+        Self::OtherLeader,
+        Self::LoseKept,
     ];
 }
 
@@ -63,6 +69,21 @@ impl Faults {
     /// Whether somebody does not hear something that ends, or begins anew.
     pub(super) fn silences(&mut self, is_end: bool, is_anew: bool) -> bool {
         is_end && self.strikes(Fault::KeepClosed) || is_anew && self.strikes(Fault::KeepListed)
+    }
+
+    /// What was kept, on its way to a new owner.
+    pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
+        let Some(at) = kept.iter().position(|part| matches!(part, Carried::Party(_))) else { return };
+        if self.strikes(Fault::LoseKept) {
+            kept.remove(at);
+            return;
+        }
+        if let Carried::Party(party) = &mut kept[at]
+            && let Some(other) = party.members.iter().find(|member| member.presence != party.leader)
+            && self.strikes(Fault::OtherLeader)
+        {
+            party.leader = other.presence.clone();
+        }
     }
 
     /// Puts a message on its way.

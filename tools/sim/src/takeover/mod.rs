@@ -10,6 +10,7 @@ mod faults;
 mod hear;
 mod moves;
 mod parties;
+mod recovery;
 mod rest;
 mod rooms;
 mod world;

@@ -1,4 +1,4 @@
-//! Parties in a cluster: they end with their owner, and until then both sides agree on who is in.
+//! Parties in a cluster: they go on after their owner, or end with it; and all agree on who is in.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ impl World {
         let settings = Settings { open: true, hidden: false, label: Label::default() };
         self.step(at.place, |plane, now, out| {
             let ask = |member| match asked.makes {
-                true => Request::Create { leader: member, settings, max_size: 0, created_at: Timestamp(0) },
+                true => Request::Create { leader: member, settings, max_size: 4, created_at: Timestamp(0) },
                 false => Request::Join(member),
             };
             plane.come_to_party(now, at.key, stream, ask, request, out);
@@ -78,9 +78,23 @@ impl World {
                 }
                 Ok(())
             }
+            // It may have seen itself come, before the node died that was to answer.
+            Reply::Joined(Err(JoinRefusal::Unavailable)) if makes && !self.is_on_its_way(who, party) => {
+                let tie = self.party_ties.entry((party, who)).or_default();
+                if tie.generation == generation {
+                    tie.end();
+                }
+                Ok(())
+            }
             Reply::Party(_) | Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable)) => Ok(()),
             reply => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
+    }
+
+    /// Whether it is in the party by another question, or will be.
+    fn is_on_its_way(&self, who: Who, party: StreamId) -> bool {
+        let (at, stream) = (self.clients[&who].at, &self.parties[usize::from(party - PARTIES_FROM)]);
+        self.cluster.planes.get(&at.place).is_some_and(|plane| plane.is_on(at.key, stream))
     }
 
     fn check_may_hear(&mut self, who: Who, party: StreamId) -> Checked<&mut PartyTie> {
@@ -90,6 +104,9 @@ impl World {
     }
 
     pub(super) fn hear_of_party(&mut self, who: Who, party: StreamId, word: &PartyWord) -> Checked {
+        if *word == PartyWord::Closed {
+            self.check_lost(who, &self.parties[usize::from(party - PARTIES_FROM)])?;
+        }
         if self.cluster.faults.silences(*word == PartyWord::Closed, false) {
             return Ok(());
         }

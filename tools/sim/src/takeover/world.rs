@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
 use muster_live::place::Epoch;
-use muster_live::plane::{Down, Message, Output, Reply};
+use muster_live::plane::{Down, Message, Output, Recover, Reply};
 use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::stream::mode;
 use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, StreamKey};
@@ -17,6 +17,7 @@ use super::cluster::Cluster;
 use super::faults::{Fault, Faults};
 use super::moves::Move;
 use super::parties::{PartyAsked, PartyTie};
+use super::recovery::Recovery;
 use super::rooms::{RoomAsked, Rooms, template};
 use crate::frames::{Encoder, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
@@ -71,6 +72,8 @@ enum Next {
     LeaveHome(Who),
     /// The how manieth answer to a claim.
     Settle(usize),
+    /// The how manieth of those who wait for recovery data.
+    Recover(usize),
 }
 
 /// See the module.
@@ -98,6 +101,7 @@ pub(super) struct World {
     pub moves: BTreeMap<Who, Move>,
     /// Answers to claims, which the tasks of sockets are yet to see.
     pub claim_answers: Vec<(Who, SessionRef, Reply)>,
+    pub recovery: Recovery,
     pub closing: Vec<Who>,
     pub is_merged: bool,
     /// Whether nodes die.
@@ -130,6 +134,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
             reservation_ms: 60,
             ..RoomsConfig::default()
         }),
+        recover: Recover { parties: rng.u8(0..4) > 0 },
         ..PlaneConfig::default()
     }
 }
@@ -169,6 +174,7 @@ impl World {
             rooms: Rooms::default(),
             moves: BTreeMap::new(),
             claim_answers: Vec::new(),
+            recovery: Recovery::default(),
             closing: Vec::new(),
             is_merged,
             has_crashes,
@@ -218,6 +224,11 @@ impl World {
             self.trace.line(|| format!("  {place:?} has handed over {}", out.handed_over.len()));
             self.cluster.handed_over(place, &out.handed_over);
         }
+        for recoverable in out.recoverable {
+            self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.thing));
+            self.keep(recoverable)?;
+        }
+        self.recovery.asked.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
         for (to, message) in out.sends {
             self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
             self.cluster.send(place, to, message);
@@ -239,6 +250,7 @@ impl World {
         );
         next.extend(self.bound().map(Next::LeaveHome));
         next.extend((0..self.claim_answers.len()).map(Next::Settle));
+        next.extend((0..self.recovery.asked.len()).map(Next::Recover));
         if next.is_empty() {
             return Ok(false);
         }
@@ -261,6 +273,7 @@ impl World {
                 let (who, to, reply) = self.claim_answers.remove(number);
                 self.claim_answered(who, to, reply)?;
             }
+            Next::Recover(number) => self.recover(number)?,
         }
         Ok(true)
     }

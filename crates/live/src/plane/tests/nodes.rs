@@ -6,6 +6,7 @@ mod epochs;
 mod island;
 mod moves;
 mod owners;
+mod recovery;
 mod rooms;
 mod sessions;
 
@@ -24,6 +25,9 @@ struct Cluster {
     owners: Vec<(Place, Epoch)>,
     moves: BTreeMap<Partition, Move>,
     handed_over: Vec<(Partition, Epoch)>,
+    /// What owners had kept, by what it is of.
+    kept: BTreeMap<Thing, Vec<Carried>>,
+    recovering: Vec<(Place, Partition, Epoch)>,
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
     replies: Vec<Reply>,
@@ -46,6 +50,8 @@ impl Cluster {
             owners: Partition::all().map(owner).collect(),
             moves: BTreeMap::new(),
             handed_over: Vec::new(),
+            kept: BTreeMap::new(),
+            recovering: Vec::new(),
             epoch: Epoch(1),
             heard: BTreeMap::new(),
             replies: Vec::new(),
@@ -79,6 +85,8 @@ impl Cluster {
             self.queues.entry((place, to)).or_default().push_back(message);
         }
         self.handed_over.extend(out.handed_over);
+        self.kept.extend(out.recoverable.into_iter().map(|recoverable| (recoverable.thing, recoverable.parts)));
+        self.recovering.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         result
     }

@@ -77,5 +77,7 @@ honoured! {
         nats_ca_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
         /// How many servers of NATS keep what the cluster must not lose.
         nats_replicas: Replicas = "1", Replicas::KIND, Origin::Ours;
+        /// Parties survive the crash of the node that owns them: what they are is written to JetStream whenever it changes. The same on all nodes.
+        recover_parties: bool = "true", Kind::Flag, Origin::Ours;
     }
 }

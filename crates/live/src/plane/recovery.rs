@@ -1,0 +1,249 @@
+//! Recovery data: what an owner has kept elsewhere of what it owns, so that whoever owns it after a crash can go on.
+//!
+//! What changed is handed out at most once in [`RECOVERY_INTERVAL_MS`], as it is then. After a crash the next owner asks
+//! for what was kept, and waits for it no longer than [`RECOVERY_WAIT_MS`]. Who is in a party is what living places say of
+//! their sessions: the others have left. What there are sessions in and nothing was kept of ends, and they are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::message::{Listener, Standing};
+use super::output::Output;
+use super::owner::Owning;
+use super::rebuild::Cause;
+use super::{Carried, Plane, Timer};
+use crate::party::{self, Member, PartyId};
+use crate::place::{Epoch, Partition};
+use crate::rooms::{self, CloseCause, RoomId, To};
+use crate::session::Millis;
+use crate::stream::{StreamKey, mode};
+use crate::wheel::Wheel;
+
+/// How often one thing is handed out at most, in milliseconds: what changed since may be lost with its owner.
+pub const RECOVERY_INTERVAL_MS: Millis = 250;
+
+/// How long a new owner waits for what was kept, in milliseconds.
+pub const RECOVERY_WAIT_MS: Millis = 2_000;
+
+/// Of what recovery data are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recover {
+    /// Of all parties.
+    pub parties: bool,
+}
+
+impl Recover {
+    /// Whether there may be any.
+    fn any(self) -> bool {
+        self.parties
+    }
+}
+
+/// Something of which recovery data are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Thing {
+    /// A party.
+    Party(PartyId),
+}
+
+impl Thing {
+    /// Of what a piece is.
+    pub(super) fn of(part: &Carried) -> Option<Self> {
+        match part {
+            Carried::Party(party) => Some(Self::Party(party.party)),
+            _ => None,
+        }
+    }
+
+    /// The partition that it is of.
+    pub fn partition(self) -> Partition {
+        match self {
+            Self::Party(party) => party.stream().partition(),
+        }
+    }
+}
+
+/// What is to be kept of a thing, in place of what was.
+#[derive(Clone, Debug)]
+pub struct Recoverable {
+    /// Since when its partition is owned here.
+    pub epoch: Epoch,
+    /// Of what.
+    pub thing: Thing,
+    /// The thing as it is, in pieces. None of one that has ended.
+    pub parts: Vec<Carried>,
+}
+
+/// What was kept of a partition that this place is to go on with.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// It is asked for, and waited for until then.
+    Awaited(Millis),
+    Here(Vec<Carried>),
+}
+
+/// What changed since it was last handed out.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    things: BTreeSet<Thing>,
+    is_timed: bool,
+    /// Partitions whose recovery data did not come in time.
+    late: u64,
+}
+
+impl Changes {
+    pub(super) fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Something changed, or is owned here from now on.
+    pub(super) fn note(&mut self, thing: Thing, recover: Recover, now: Millis, wheel: &mut Wheel<Timer>) {
+        let is_kept = match thing {
+            Thing::Party(_) => recover.parties,
+        };
+        if is_kept && self.things.insert(thing) && !std::mem::replace(&mut self.is_timed, true) {
+            wheel.set(now + RECOVERY_INTERVAL_MS, Timer::Changes);
+        }
+    }
+}
+
+impl Plane {
+    /// What was kept of a partition, as [`Output::recovering`] asked for it. What comes too late is passed over.
+    pub fn recovered(
+        &mut self,
+        now: Millis,
+        partition: Partition,
+        epoch: Epoch,
+        parts: Vec<Carried>,
+        out: &mut Output,
+    ) {
+        let rebuilding = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
+        let Some(rebuilding) = rebuilding.filter(|rebuilding| matches!(rebuilding.kept, Kept::Awaited(_))) else {
+            return;
+        };
+        rebuilding.kept = Kept::Here(parts);
+        self.complete(now, partition, out);
+        self.tell_forgotten_rooms(now, out);
+    }
+
+    /// Asks for what was kept of a partition that this place takes over.
+    pub(super) fn ask_for_kept(&mut self, now: Millis, partition: Partition, epoch: Epoch, out: &mut Output) -> Kept {
+        if !self.config.recover.any() {
+            return Kept::Here(Vec::new());
+        }
+        if out.recovering.is_empty() {
+            self.wheel.set(now + RECOVERY_WAIT_MS, Timer::RecoveryLate);
+        }
+        out.recovering.push((partition, epoch));
+        Kept::Awaited(now + RECOVERY_WAIT_MS)
+    }
+
+    /// Goes on without what was asked for long ago.
+    pub(super) fn recover_without(&mut self, now: Millis, out: &mut Output) {
+        let is_late = |kept: &Kept| matches!(kept, Kept::Awaited(until) if *until <= now);
+        let late = self.rebuilding.iter().filter(|(_, rebuilding)| is_late(&rebuilding.kept));
+        let late: Vec<(Partition, Epoch)> = late.map(|(partition, it)| (*partition, it.epoch)).collect();
+        self.changes.late += late.len() as u64;
+        late.into_iter().for_each(|(partition, epoch)| self.recovered(now, partition, epoch, Vec::new(), out));
+    }
+
+    /// Hands out what changed. An island does so when it is back: until then it may not be the owner any more.
+    pub(super) fn tell_changes(&mut self, now: Millis, out: &mut Output) {
+        let is_early = |thing: &Thing| self.is_island || self.rebuilding.contains_key(&thing.partition());
+        let (early, due): (BTreeSet<Thing>, BTreeSet<Thing>) =
+            std::mem::take(&mut self.changes.things).into_iter().partition(is_early);
+        for thing in due.into_iter().filter(|thing| self.is_owner(thing.partition())) {
+            let epoch = self.owned_since(thing.partition());
+            let parts = self.parts_of(thing);
+            out.recoverable.push(Recoverable { epoch, thing, parts });
+        }
+        self.changes.is_timed = !early.is_empty();
+        if self.changes.is_timed {
+            self.wheel.set(now + RECOVERY_INTERVAL_MS, Timer::Changes);
+        }
+        self.changes.things = early;
+    }
+
+    fn parts_of(&self, thing: Thing) -> Vec<Carried> {
+        match thing {
+            Thing::Party(party) => {
+                self.parties.carried(party).map(|party| Carried::Party(Box::new(party))).into_iter().collect()
+            }
+        }
+    }
+
+    /// Goes on with what was kept of a partition whose owner has died, and with what places say of their sessions in
+    /// parties and rooms.
+    pub(super) fn go_on(
+        &mut self,
+        now: Millis,
+        partition: Partition,
+        kept: Vec<Carried>,
+        gathered: BTreeMap<StreamKey, Vec<Standing>>,
+        out: &mut Output,
+    ) {
+        let lasts = |part: &Carried| match part {
+            // It ends with the last who is in it.
+            Carried::Party(party) => gathered.contains_key(&party.party.stream()),
+            _ => false,
+        };
+        self.carry_in(now, partition, kept.into_iter().filter(lasts).collect());
+        for (stream, standings) in gathered {
+            let is_there = |standing: &Standing| {
+                standing.listener.is_some_and(|listener| self.local.is_there(listener.session.place))
+            };
+            let standings: Vec<Standing> = standings.into_iter().filter(is_there).collect();
+            self.owning(now, out).meet(&stream, standings);
+        }
+        self.after_owning(now, out);
+    }
+}
+
+impl Owning<'_> {
+    /// Something changed of which recovery data are kept.
+    pub(super) fn note_change(&mut self, thing: Thing) {
+        self.changes.note(thing, self.config.recover, self.now, self.wheel);
+    }
+
+    /// A party or room meets those who are in it by their places, or wait to be.
+    fn meet(&mut self, stream: &StreamKey, standings: Vec<Standing>) {
+        let (mut inside, mut waiting) = (Vec::new(), Vec::new());
+        for standing in standings {
+            match (&standing.presence, standing.listener) {
+                (Some(presence), Some(listener)) => {
+                    inside.push(Member { presence: presence.clone(), listener });
+                    self.streams.install(standing);
+                }
+                (None, Some(listener)) => waiting.push(listener),
+                _ => {}
+            }
+        }
+        let party = PartyId(stream.subject);
+        if stream.mode == mode::PARTY && self.parties.contains(party) {
+            self.meet_party(stream, party, inside, &waiting);
+        } else {
+            self.end_lost(stream, inside.into_iter().map(|member| member.listener).chain(waiting));
+        }
+    }
+
+    fn meet_party(&mut self, stream: &StreamKey, party: PartyId, inside: Vec<Member>, waiting: &[Listener]) {
+        self.send_rosters(stream, Cause::NewOwner);
+        let mut effects = Vec::new();
+        self.parties.meet(party, inside, waiting, &mut effects);
+        self.carry_out(stream, effects);
+        for listener in waiting {
+            if !self.parties.knows(party, listener.session) {
+                self.expel(stream, *listener, false);
+            }
+        }
+        self.drop_if_unused(stream);
+    }
+
+    /// A party or room of which nothing was kept has ended with its owner.
+    fn end_lost(&mut self, stream: &StreamKey, sessions: impl Iterator<Item = Listener>) {
+        match stream.mode {
+            mode::PARTY => self.tell_party(stream, None, party::Event::Closed),
+            _ => self.tell_room(RoomId(stream.subject), To::All, rooms::Event::Closed(CloseCause::Lost)),
+        }
+        sessions.for_each(|listener| self.expel(stream, listener, false));
+    }
+}

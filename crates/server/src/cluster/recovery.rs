@@ -1,0 +1,135 @@
+//! Recovery data: what shards want kept for whoever owns it after a crash, and what they ask for when they own something
+//! after one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use muster_cluster::NodeNumber;
+use muster_cluster::codec::{Decoder, DecoderMetrics};
+use muster_cluster::nats::Nats;
+use muster_cluster::recovery::{Recovery as _, RecoveryError, form};
+use muster_gateway::shard::{Command, ShardHandle};
+use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable};
+use muster_live::{Epoch, Partition, Routes, ShardIndex};
+
+/// Partitions that are read at a time.
+const READ_AT_ONCE: usize = 32;
+
+/// The pause before it is tried again to read.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// After how long what former owners had kept of a partition is removed: by then its owner has written what there is.
+const SWEPT_AFTER: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub(super) struct Keeper {
+    number: NodeNumber,
+    nats: Arc<Nats>,
+    shards: Arc<[ShardHandle]>,
+    decoder: Arc<Decoder>,
+    /// Since when partitions are owned here.
+    owned: BTreeMap<Partition, Epoch>,
+}
+
+impl Keeper {
+    pub(super) fn new(
+        number: NodeNumber,
+        nats: Arc<Nats>,
+        shards: Arc<[ShardHandle]>,
+        metrics: Arc<DecoderMetrics>,
+    ) -> Self {
+        let decoder = Arc::new(Decoder::new(number, metrics));
+        Self { number, nats, shards, decoder, owned: BTreeMap::new() }
+    }
+
+    /// Has it written, soon.
+    pub(super) fn keep(&self, recoverable: Vec<Recoverable>) {
+        for recoverable in recoverable {
+            let key = form::key(&recoverable);
+            let outcome = match form::value(self.number, recoverable) {
+                Some(value) => self.nats.put(&key, value),
+                None => self.nats.remove(&key),
+            };
+            if let Err(error) = outcome {
+                tracing::debug!(key, %error, "recovery data are left out");
+            }
+        }
+    }
+
+    /// Gives a shard what was kept of partitions, while it waits for that.
+    pub(super) fn recover(&self, shard: ShardIndex, partitions: Vec<(Partition, Epoch)>) {
+        let Some(handle) = self.shards.get(usize::from(shard)).cloned() else { return };
+        let (nats, decoder, number) = (self.nats.clone(), self.decoder.clone(), self.number);
+        tokio::task::spawn_local(async move {
+            let reading = async {
+                let kept: BTreeSet<Partition> = until_read(|| nats.keys(form::WORD))
+                    .await
+                    .iter()
+                    .filter_map(|key| form::owner_of(key))
+                    .map(|(partition, _)| partition)
+                    .collect();
+                let (some, none): (Vec<_>, Vec<_>) =
+                    partitions.into_iter().partition(|(partition, _)| kept.contains(partition));
+                let none = none.into_iter().map(|(partition, epoch)| (partition, epoch, Vec::new())).collect();
+                // A shard that has ended waits for nothing.
+                let _ = handle.send(Command::Recovered(none)).await;
+                for some in some.chunks(READ_AT_ONCE) {
+                    let read = some.iter().map(async |(partition, epoch)| {
+                        let words = form::words_of(*partition);
+                        let found = until_read(|| nats.load(&words)).await;
+                        (*partition, *epoch, form::latest(&decoder, number, found))
+                    });
+                    let _ = handle.send(Command::Recovered(join_all(read).await)).await;
+                }
+            };
+            if tokio::time::timeout(Duration::from_millis(RECOVERY_WAIT_MS), reading).await.is_err() {
+                tracing::warn!("recovery data could not be read in time: what they were of ends");
+            }
+        });
+    }
+
+    /// Some time after a partition came here, removes what its former owners had kept of it.
+    pub(super) fn follow(&mut self, routes: &Routes) {
+        // Of what is on its way the former owner still writes.
+        let is_here = |partition: &Partition| {
+            routes.owner(*partition).node() == self.number && routes.former(*partition).is_none()
+        };
+        let here = Partition::all().filter(is_here);
+        let owned: BTreeMap<Partition, Epoch> = here.map(|partition| (partition, routes.epoch(partition))).collect();
+        let is_new = |(partition, epoch): &(&Partition, &Epoch)| self.owned.get(*partition) != Some(*epoch);
+        let new: BTreeMap<Partition, Epoch> =
+            owned.iter().filter(is_new).map(|(partition, epoch)| (*partition, *epoch)).collect();
+        self.owned = owned;
+        if new.is_empty() {
+            return;
+        }
+        let nats = self.nats.clone();
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(SWEPT_AFTER).await;
+            nats.flush().await;
+            let keys = nats.keys(form::WORD).await.unwrap_or_default();
+            let is_old = |key: &String| {
+                form::owner_of(key).is_some_and(|(of, written)| new.get(&of).is_some_and(|epoch| written < *epoch))
+            };
+            for key in keys.into_iter().filter(is_old) {
+                // What is left out now is removed by the next owner.
+                let _ = nats.remove(&key);
+            }
+        });
+    }
+}
+
+/// Reads until that succeeds.
+async fn until_read<T, F: Future<Output = Result<T, RecoveryError>>>(read: impl Fn() -> F) -> T {
+    loop {
+        match read().await {
+            Ok(found) => return found,
+            Err(error) => {
+                tracing::debug!(%error, "recovery data cannot be read yet");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
