@@ -257,3 +257,42 @@ fn classes_survive_a_change_of_socket() {
     outbox.advance(rest);
     assert_eq!(outbox.sent(), Some(4));
 }
+
+#[test]
+fn what_a_client_lacks_goes_with_its_session_to_another_place() {
+    let mut left = Outbox::retaining(RING);
+    for frame in ["a1", "b2", "c3"] {
+        push(&mut left, frame, Reliable).unwrap();
+    }
+    left.push_apart(Bytes::from("<ping>"));
+    // Two and half of one have left; the client has the first.
+    left.advance(2 + 2 + 1);
+    let lacks = left.hand_over(1, 100).unwrap();
+    assert_eq!(lacks, ["b2", "c3"]);
+    let mut arrived = Outbox::retaining(RING);
+    // What came before the session itself stays behind what it brings.
+    push(&mut arrived, "d4", Reliable).unwrap();
+    arrived.take_over(1, lacks);
+    assert!(!arrived.can_resume(0) && arrived.can_resume(1));
+    arrived.resume(1, Bytes::from("<again>"));
+    assert_eq!(content(&arrived), "<again>b2c3d4");
+    let all = arrived.bytes();
+    arrived.advance(all);
+    assert_eq!(arrived.sent(), Some(4));
+}
+
+#[test]
+fn nobody_goes_to_another_place_with_a_gap_or_with_too_much() {
+    let filled = || {
+        let mut outbox = Outbox::retaining(RING);
+        for frame in ["1", "2", "3", "4"] {
+            push(&mut outbox, frame, Reliable).unwrap();
+            outbox.advance(1);
+        }
+        outbox
+    };
+    assert_eq!(filled().hand_over(0, 100), None, "the first is not kept any more");
+    assert_eq!(filled().hand_over(1, 2), None, "three bytes are more than two");
+    assert_eq!(filled().hand_over(1, 3).unwrap(), ["2", "3", "4"]);
+    assert!(filled().hand_over(4, 0).unwrap().is_empty());
+}
