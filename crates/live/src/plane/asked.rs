@@ -133,6 +133,11 @@ impl Local {
         }
     }
 
+    /// Whether somebody still waits for the answer.
+    pub(super) fn is_asked(&self, request: u64) -> bool {
+        self.asked.as_ref().is_none_or(|asked| asked.open.contains_key(&request))
+    }
+
     /// An answer comes. Says whether anybody still waits for it.
     pub(super) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
         let Some(asked) = &mut self.asked else { return true };

@@ -125,6 +125,10 @@ impl Local {
 
     /// An owner has bound a session to another place: it has what is being broadcast here before that.
     pub(super) fn rebound(&mut self, rebound: Rebound, out: &mut Output) {
+        // What a partition's owner did before another was to own it and died is undone.
+        if !self.is_asked(rebound.request) {
+            return;
+        }
         match self.listeners.get_mut(&rebound.stream).filter(|listeners| !listeners.jobs.is_empty()) {
             Some(listeners) => listeners.jobs.push_back(Work::Rebound(rebound)),
             None => self.departed(rebound, out),
