@@ -104,8 +104,11 @@ fn run(shards: usize) {
         }
         bystander.assert_healthy();
     }
-    let after = bystander.server.resident_bytes();
-    assert!(after < before + GROWTH_BYTES_MAX, "grew from {before} to {after} bytes");
+    // Two passwords hashed at once take as much for a moment, and the allocator gives that back a little later.
+    wait_until("memory is what it was", || {
+        let panicked = bystander.server.metrics().value("panic_count");
+        panicked == 0.0 && bystander.server.resident_bytes() < before + GROWTH_BYTES_MAX
+    });
     let metrics = bystander.server.metrics();
     for counter in REFUSALS {
         assert!(metrics.value(counter) > 0.0, "{counter}");
