@@ -259,6 +259,11 @@ describe("the node that owns what others are in crashes", () => {
     const cluster = await Cluster.start({ nodes: 3, shards: 2 });
     t.after(() => cluster.dispose());
     const [one, two, owner] = cluster.nodes;
+    // What is made on a node lies there, once it has its share.
+    await until("every node has its share", async () => {
+      const owned = await Promise.all(cluster.nodes.map(async (node) => (await metrics(node))("cluster_partitions")));
+      return owned.every((count) => count >= 300);
+    });
     const [ann, bob, dan] = await Promise.all([one, two, two].map((node) => Player.connect(node, "json")));
     const cid = await Player.connect(owner, "json");
     const { party_id: party } = await cid.socket.createParty(true, 4);
