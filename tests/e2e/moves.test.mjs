@@ -1,7 +1,6 @@
 // Sessions that survive their socket go on at whichever node their next socket reaches.
 
 import assert from "node:assert/strict";
-import { connect, createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 
 import { Client, WebSocketAdapterText } from "@heroiclabs/nakama-js";
@@ -10,6 +9,8 @@ import { WebSocketAdapterPb } from "@heroiclabs/nakama-js-protobuf";
 import { ResumableAdapter } from "../../sdk/typescript/dist/index.js";
 import { clientOf, newId, newPlayer, SERVER_KEY } from "./support/client.mjs";
 import { Cluster } from "./support/cluster.mjs";
+import { Cutter } from "./support/cutter.mjs";
+import { metrics } from "./support/nodes.mjs";
 import { connectPlayers } from "./support/player.mjs";
 
 const ROOM = 1;
@@ -20,57 +21,6 @@ const TRAVELLERS = 4;
 const MESSAGES = 30;
 const BYTES_PER_CONNECTION_MAX = 60_000;
 const ADAPTERS = [WebSocketAdapterText, WebSocketAdapterPb];
-
-/** Brings each connection to the next node, and cuts it after so many bytes as `budget` says, or when it is told to. */
-class Balancer {
-  budget = () => Infinity;
-  #pairs = new Set();
-  #next = 0;
-
-  static async start(nodes) {
-    const balancer = new Balancer();
-    balancer.nodes = nodes;
-    balancer.server = createServer((client) => balancer.#pass(client));
-    await new Promise((resolve) => balancer.server.listen(0, "127.0.0.1", resolve));
-    balancer.port = balancer.server.address().port;
-    return balancer;
-  }
-
-  #pass(client) {
-    const node = this.nodes[this.#next++ % this.nodes.length];
-    const server = connect(node.port, "127.0.0.1");
-    let budget = this.budget();
-    const end = () => {
-      client.destroy();
-      server.destroy();
-      this.#pairs.delete(end);
-    };
-    this.#pairs.add(end);
-    const pass = (from, to) => {
-      from.on("data", (bytes) => {
-        to.write(bytes.subarray(0, Math.max(0, Math.min(budget, bytes.length))));
-        budget -= bytes.length;
-        if (budget <= 0) {
-          to.end(end);
-          from.destroy();
-        }
-      });
-      from.on("error", end);
-      from.on("close", end);
-    };
-    pass(client, server);
-    pass(server, client);
-  }
-
-  cut() {
-    this.#pairs.forEach((end) => end());
-  }
-
-  stop() {
-    this.cut();
-    this.server.close();
-  }
-}
 
 /** A player whose connections go to one node after the other. */
 async function travel(balancer, node, number) {
@@ -85,12 +35,6 @@ async function travel(balancer, node, number) {
   return player;
 }
 
-/** The metrics of a node, by name without the prefix. */
-async function metric(node, name) {
-  const page = await (await fetch(`http://127.0.0.1:${node.flags["metrics.prometheus_port"]}/`)).text();
-  return Number(page.match(new RegExp(`^\\w*${name}(?:{[^}]*})? (\\S+)$`, "m"))?.[1]);
-}
-
 /** Each message of each sender once, and in its sender's order. */
 function checkHeard(player, senders, count) {
   for (let sender = 0; sender < senders; sender++) {
@@ -103,7 +47,7 @@ describe("sessions between nodes", () => {
   const holder = {};
   before(async () => {
     holder.cluster = await Cluster.start({ nodes: 3, shards: 2 });
-    holder.balancer = await Balancer.start(holder.cluster.nodes);
+    holder.balancer = await Cutter.start(...holder.cluster.nodes.map((node) => node.port));
   });
   after(async () => {
     holder.balancer?.stop();
@@ -155,8 +99,8 @@ describe("sessions between nodes", () => {
     const left = (events) => events.flatMap((event) => event.leaves ?? []);
     assert.deepEqual(travellers.flatMap((player) => left(player.events)), []);
     assert.deepEqual(senders.flatMap((player) => left(player.unread("channelPresence"))), []);
-    const moved = await Promise.all(nodes.map((node) => metric(node, "session_moved_in_count")));
-    const failed = await Promise.all(nodes.map((node) => metric(node, "session_move_failed_count")));
+    const moved = await Promise.all(nodes.map(async (node) => (await metrics(node))("session_moved_in_count")));
+    const failed = await Promise.all(nodes.map(async (node) => (await metrics(node))("session_move_failed_count")));
     assert.ok(moved.reduce((sum, count) => sum + count) > TRAVELLERS, `${moved} moved`);
     assert.deepEqual(failed, [0, 0, 0]);
     travellers.forEach(({ socket }) => socket.disconnect(false));

@@ -1,7 +1,6 @@
 // Sockets that survive their connection, with the helper over the official client: cut at any byte, nobody notices.
 
 import assert from "node:assert/strict";
-import { connect, createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 
 import { Client, WebSocketAdapterText } from "@heroiclabs/nakama-js";
@@ -9,6 +8,7 @@ import { WebSocketAdapterPb } from "@heroiclabs/nakama-js-protobuf";
 
 import { ResumableAdapter } from "../../sdk/typescript/dist/index.js";
 import { newId, newPlayer, SERVER_KEY } from "./support/client.mjs";
+import { Cutter } from "./support/cutter.mjs";
 import { FORMATS, onEveryServer } from "./support/matrix.mjs";
 
 const ROOM = 1;
@@ -16,56 +16,6 @@ const PLAYERS = 4;
 const MESSAGES = 40;
 const BYTES_PER_CONNECTION_MAX = 4000;
 const ADAPTERS = { json: WebSocketAdapterText, protobuf: WebSocketAdapterPb };
-
-/** Passes connections on and cuts each after so many bytes as `budget` says, or when it is told to. */
-class Cutter {
-  budget = () => Infinity;
-  connections = 0;
-  #pairs = new Set();
-
-  static async start(port) {
-    const cutter = new Cutter();
-    cutter.server = createServer((client) => cutter.#pass(client, connect(port, "127.0.0.1")));
-    await new Promise((resolve) => cutter.server.listen(0, "127.0.0.1", resolve));
-    cutter.port = cutter.server.address().port;
-    return cutter;
-  }
-
-  #pass(client, server) {
-    this.connections++;
-    let budget = this.budget();
-    const end = () => {
-      client.destroy();
-      server.destroy();
-      this.#pairs.delete(end);
-    };
-    this.#pairs.add(end);
-    const pass = (from, to) => {
-      from.on("data", (bytes) => {
-        to.write(bytes.subarray(0, Math.min(budget, bytes.length)));
-        budget -= bytes.length;
-        if (budget <= 0) {
-          // What was written still leaves; then both ends are gone.
-          to.end(end);
-          from.destroy();
-        }
-      });
-      from.on("error", end);
-      from.on("close", end);
-    };
-    pass(client, server);
-    pass(server, client);
-  }
-
-  cut() {
-    this.#pairs.forEach((end) => end());
-  }
-
-  stop() {
-    this.cut();
-    this.server.close();
-  }
-}
 
 onEveryServer("resuming", (holder) => {
   const cutter = { now: null };

@@ -104,9 +104,7 @@ impl Local {
 
     /// A join was refused: whatever is undone of what was begun behind it, it does not come back.
     pub(super) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
-        let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
-        let begun = open.filter_map(|question| question.beginning.as_mut());
-        for Beginning { before, .. } in begun.filter(|begun| begun.key == key && begun.stream == *stream) {
+        for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.present.take_if(|present| *present == serial);
             before.hearing.take_if(|hearing| hearing.join == Some(serial));
         }
@@ -114,21 +112,21 @@ impl Local {
 
     /// A session was told that it is on a stream: whether its question is answered or not, it stays.
     pub(super) fn keep_begun(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
+        self.begun(key, stream).for_each(|begun| drop(begun.take_if(|begun| begun.serial == Some(serial))));
+    }
+
+    /// What open questions have begun for a session on a stream.
+    fn begun(&mut self, key: SessionKey, stream: &StreamKey) -> impl Iterator<Item = &mut Option<Beginning>> {
         let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
-        for question in open {
-            let is_it =
-                |begun: &mut Beginning| begun.key == key && begun.stream == *stream && begun.serial == Some(serial);
-            question.beginning.take_if(is_it);
-        }
+        let is_it = move |begun: &Beginning| begun.key == key && begun.stream == *stream;
+        open.map(|question| &mut question.beginning).filter(move |begun| begun.as_ref().is_some_and(is_it))
     }
 
     /// A session that hears a stream goes on to, whatever is undone of what was begun before.
     pub(super) fn keep_hearing(&mut self, key: SessionKey, stream: &StreamKey) {
         let session = self.sessions.get(key);
         let hearing = session.and_then(|session| session.streams.iter().find(|on| on.stream == *stream)?.hearing);
-        let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
-        let begun = open.filter_map(|question| question.beginning.as_mut());
-        for Beginning { before, .. } in begun.filter(|begun| begun.key == key && begun.stream == *stream) {
+        for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.hearing = before.hearing.or(hearing);
         }
     }

@@ -151,11 +151,7 @@ impl Plane {
         let is_news = |partition: Partition, epoch: Epoch| epoch > self.local.routes.epoch(partition);
         match message {
             Message::Up(_) | Message::Dated(..) if self.early.contains_key(&from) => true,
-            Message::Up(Up::Rebind { rebind, .. }) | Message::Dated(_, Up::Rebind { rebind, .. })
-                if self.local.routes.is_yet_to_come(rebind.to.place) =>
-            {
-                true
-            }
+            Message::Dated(_, Up::Rebind { rebind, .. }) if self.local.routes.is_yet_to_come(rebind.to.place) => true,
             Message::Dated(epoch, up) => up.partition().is_some_and(|partition| is_news(partition, *epoch)),
             Message::Up(Up::Rebuild { partition, epoch, .. } | Up::Carried { partition, epoch, .. }) => {
                 is_news(*partition, *epoch)
