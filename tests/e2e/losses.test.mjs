@@ -298,4 +298,46 @@ describe("the node that owns what others are in crashes", () => {
     await Promise.all([bob, dan].map((player) => player.next("partyClose")));
     assert.deepEqual([ann, bob].map((player) => player.unread("partyLeader").length), [1, 0], "no other leads");
   });
+
+  test("a room that is to survive goes on with its variables and seats; another ends, and they are told", async (t) => {
+    const cluster = await Cluster.start({ nodes: 3, shards: 2 });
+    t.after(() => cluster.dispose());
+    const [one, two, owner] = cluster.nodes;
+    const [ann, bob, dan] = await Promise.all([one, two, two].map((node) => Player.connect(node, "json")));
+    const cid = await Player.connect(owner, "protobuf");
+    const { room: short } = await ask(cid, "create", { capacity: 2 });
+    await ask(ann, "join", { room: short.id });
+    const { room } = await ask(cid, "create", { capacity: 4, recover: true });
+    for (const player of [ann, bob]) {
+      await ask(player, "join", { room: room.id });
+    }
+    await ask(bob, "set", { room: room.id, set: { score: 7 } });
+    await kept(owner, (count) => ask(cid, "set_player", { room: room.id, set: { count } }));
+    const seats = async (player) => {
+      const { members } = await ask(player, "get", { room: room.id });
+      return members.map((member) => [member.user_id, member.seat]);
+    };
+    assert.deepEqual(await seats(ann), [[cid.userId, 1], [ann.userId, 2], [bob.userId, 3]]);
+
+    await owner.stop("SIGKILL");
+    /** What a player is told by rooms until there is one of each of these kinds. */
+    const told = async (player, ...kinds) => {
+      const found = {};
+      while (kinds.some((kind) => !found[kind])) {
+        const { stream, data } = await player.next("streamData");
+        const { type, ...rest } = JSON.parse(data);
+        found[type] = { room: stream.subject, ...rest };
+      }
+      return found;
+    };
+    const { closed, updated } = await told(ann, "closed", "updated");
+    assert.deepEqual(closed, { room: short.id, reason: "lost" });
+    assert.deepEqual(updated.room.variables, { score: 7 });
+    await told(bob, "updated");
+    assert.deepEqual(await seats(bob), [[ann.userId, 2], [bob.userId, 3]]);
+    assert.equal((await ask(bob, "get", { room: room.id })).room.owner, ann.userId);
+    assert.equal((await ask(dan, "join", { room: room.id })).seat, 1, "the seat of who has gone");
+    await ask(dan, "set", { room: room.id, set: { score: 8 } });
+    assert.deepEqual((await told(ann, "variables")).variables.set, { score: 8 });
+  });
 });

@@ -53,6 +53,8 @@ export interface CreateRoom {
   hidden?: boolean;
   empty_sec?: number;
   life_sec?: number;
+  /** In a cluster: it survives the crash of the node that owns it. */
+  recover?: boolean;
   properties?: Record<string, Json>;
   variables?: Record<string, Json>;
 }

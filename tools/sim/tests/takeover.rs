@@ -30,11 +30,11 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::LoseStanding => &[Check::Presences, Check::Conclusions, Check::Lost, Check::Answers],
         Fault::DoubleStanding => &[Check::Leaks, Check::Presences],
         Fault::LoseFence => &[Check::Rest, Check::Answers],
-        Fault::LoseRoster | Fault::CutRoster => &[Check::Conclusions],
+        Fault::LoseRoster | Fault::CutRoster => &[Check::Conclusions, Check::Mirror],
         Fault::KeepClosed => &[Check::Conclusions, Check::Presences, Check::Mirror],
         Fault::LoseFilling => &[Check::Filling],
         Fault::KeepListed => &[Check::Lobby],
-        Fault::OtherLeader | Fault::LoseKept => &[Check::Recovery],
+        Fault::OtherLeader | Fault::LoseKept | Fault::OldVariables => &[Check::Recovery],
     }
 }
 

@@ -39,6 +39,7 @@ fn creation(app: &App, room: RoomId, request: shape::Create) -> Result<Creation>
         hidden: request.hidden.unwrap_or(base.hidden),
         empty_ms: seconds(request.empty_sec, "empty_sec")?.unwrap_or(base.empty_ms),
         life_ms: seconds(request.life_sec, "life_sec")?.or(base.life_ms),
+        recover: request.recover.unwrap_or(base.recover),
         properties: shape::change(request.properties, Vec::new())?,
         variables: shape::change(request.variables, Vec::new())?,
         ..base

@@ -53,6 +53,8 @@ pub(super) struct Create {
     pub empty_sec: Option<u64>,
     /// How long it is kept at all.
     pub life_sec: Option<u64>,
+    /// It survives the crash of the node that owns it.
+    pub recover: Option<bool>,
     pub properties: Values,
     pub variables: Values,
     /// Only hold a seat.

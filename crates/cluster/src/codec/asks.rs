@@ -71,6 +71,7 @@ impl Form for Creation {
             owned: self.owned,
             empty_ms: self.empty_ms,
             life_ms: self.life_ms,
+            recover: self.recover,
             properties: Some(self.properties.to_wire()),
             variables: Some(self.variables.to_wire()),
         }
@@ -88,6 +89,7 @@ impl Form for Creation {
             owned: wire.owned,
             empty_ms: wire.empty_ms,
             life_ms: wire.life_ms,
+            recover: wire.recover,
             properties: part(wire.properties, "room_creation.properties")?,
             variables: part(wire.variables, "room_creation.variables")?,
         })

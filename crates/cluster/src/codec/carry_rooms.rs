@@ -50,6 +50,7 @@ impl Form for CarriedRoom {
             desk: self.desk.map(link),
             listed_ms: self.listed_ms,
             members: self.members as u64,
+            recover: self.recover,
         }
     }
 
@@ -80,6 +81,7 @@ impl Form for CarriedRoom {
             desk: wire.desk.map(link),
             listed_ms: wire.listed_ms,
             members: size(wire.members),
+            recover: wire.recover,
         })
     }
 }

@@ -20,6 +20,7 @@ pub fn key(Recoverable { epoch, thing, .. }: &Recoverable) -> String {
     let (words, Epoch(epoch)) = (words_of(thing.partition()), epoch);
     match thing {
         Thing::Party(party) => format!("{words}.{epoch}.party.{}", party.0),
+        Thing::Room(room) => format!("{words}.{epoch}.room.{}", room.0),
     }
 }
 

@@ -88,6 +88,7 @@ fields!(CarriedRoom, random => CarriedRoom {
     desk: any::<Option<i64>>(random).map(|handled| (handled, any(random))),
     listed_ms: millis(random),
     members: size(random),
+    recover: any(random),
 });
 fields!(CarriedSeat, random => CarriedSeat {
     user_id: any(random),

@@ -191,6 +191,7 @@ fields!(Creation, random => Creation {
     owned: any(random),
     empty_ms: number(random),
     life_ms: any::<Option<u32>>(random).map(u64::from),
+    recover: any(random),
     properties: any(random),
     variables: any(random),
 });

@@ -67,6 +67,7 @@ impl Owning<'_> {
         known.news.rebind(from, to);
         if let (Some(room), Some(presence)) = (RoomId::of_stream(stream), presence) {
             self.rooms.rebind(room, presence.user_id, from, to);
+            self.note_changed_rooms();
         }
         Some(heard)
     }

@@ -320,6 +320,10 @@ impl Plane {
             self.adopt_views(now, &streams);
             self.rebuilt.push(partition);
             let kept = if let Kept::Here(kept) = kept { kept } else { Vec::new() };
+            if !kept.is_empty() {
+                // Before what goes on is listed again.
+                self.tell_forgotten_rooms(now, out);
+            }
             self.go_on(now, partition, kept, gathered, out);
         }
         let cause = if former.is_some() { Cause::Begins } else { Cause::NewOwner };

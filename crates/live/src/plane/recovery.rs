@@ -1,8 +1,8 @@
 //! Recovery data: what an owner has kept elsewhere of what it owns, so that whoever owns it after a crash can go on.
 //!
 //! What changed is handed out at most once in [`RECOVERY_INTERVAL_MS`], as it is then. After a crash the next owner asks
-//! for what was kept, and waits for it no longer than [`RECOVERY_WAIT_MS`]. Who is in a party is what living places say of
-//! their sessions: the others have left. What there are sessions in and nothing was kept of ends, and they are told.
+//! for what was kept, and waits for it no longer than [`RECOVERY_WAIT_MS`]. Who is in a party or room is what living places
+//! say of their sessions: the others have left. What there are sessions in and nothing was kept of ends, and they are told.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::party::{self, Member, PartyId};
 use crate::place::{Epoch, Partition};
 use crate::rooms::{self, CloseCause, RoomId, To};
 use crate::session::Millis;
-use crate::stream::{StreamKey, mode};
+use crate::stream::{Presence, StreamKey, mode};
 use crate::wheel::Wheel;
 
 /// How often one thing is handed out at most, in milliseconds: what changed since may be lost with its owner.
@@ -29,12 +29,14 @@ pub const RECOVERY_WAIT_MS: Millis = 2_000;
 pub struct Recover {
     /// Of all parties.
     pub parties: bool,
+    /// Of the rooms that ask for it.
+    pub rooms: bool,
 }
 
 impl Recover {
     /// Whether there may be any.
     fn any(self) -> bool {
-        self.parties
+        self.parties || self.rooms
     }
 }
 
@@ -43,6 +45,8 @@ impl Recover {
 pub enum Thing {
     /// A party.
     Party(PartyId),
+    /// A room.
+    Room(RoomId),
 }
 
 impl Thing {
@@ -50,6 +54,7 @@ impl Thing {
     pub(super) fn of(part: &Carried) -> Option<Self> {
         match part {
             Carried::Party(party) => Some(Self::Party(party.party)),
+            Carried::Rooms(rooms::Carried::Room(room)) if room.recover => Some(Self::Room(room.id)),
             _ => None,
         }
     }
@@ -58,6 +63,7 @@ impl Thing {
     pub fn partition(self) -> Partition {
         match self {
             Self::Party(party) => party.stream().partition(),
+            Self::Room(room) => room.stream().partition(),
         }
     }
 }
@@ -99,6 +105,7 @@ impl Changes {
     pub(super) fn note(&mut self, thing: Thing, recover: Recover, now: Millis, wheel: &mut Wheel<Timer>) {
         let is_kept = match thing {
             Thing::Party(_) => recover.parties,
+            Thing::Room(_) => recover.rooms,
         };
         if is_kept && self.things.insert(thing) && !std::mem::replace(&mut self.is_timed, true) {
             wheel.set(now + RECOVERY_INTERVAL_MS, Timer::Changes);
@@ -153,7 +160,7 @@ impl Plane {
             std::mem::take(&mut self.changes.things).into_iter().partition(is_early);
         for thing in due.into_iter().filter(|thing| self.is_owner(thing.partition())) {
             let epoch = self.owned_since(thing.partition());
-            let parts = self.parts_of(thing);
+            let parts = self.parts_of(now, thing);
             out.recoverable.push(Recoverable { epoch, thing, parts });
         }
         self.changes.is_timed = !early.is_empty();
@@ -163,11 +170,13 @@ impl Plane {
         self.changes.things = early;
     }
 
-    fn parts_of(&self, thing: Thing) -> Vec<Carried> {
+    fn parts_of(&self, now: Millis, thing: Thing) -> Vec<Carried> {
         match thing {
             Thing::Party(party) => {
-                self.parties.carried(party).map(|party| Carried::Party(Box::new(party))).into_iter().collect()
+                let party = self.parties.carried(party).map(Box::new);
+                party.map(Carried::Party).into_iter().collect()
             }
+            Thing::Room(room) => self.rooms.kept(now, room).into_iter().map(Carried::Rooms).collect(),
         }
     }
 
@@ -178,12 +187,19 @@ impl Plane {
         now: Millis,
         partition: Partition,
         kept: Vec<Carried>,
-        gathered: BTreeMap<StreamKey, Vec<Standing>>,
+        mut gathered: BTreeMap<StreamKey, Vec<Standing>>,
         out: &mut Output,
     ) {
+        for part in &kept {
+            // Nobody may be in it any more.
+            if let Some(Thing::Room(room)) = Thing::of(part) {
+                gathered.entry(room.stream()).or_default();
+            }
+        }
         let lasts = |part: &Carried| match part {
             // It ends with the last who is in it.
             Carried::Party(party) => gathered.contains_key(&party.party.stream()),
+            Carried::Rooms(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => true,
             _ => false,
         };
         self.carry_in(now, partition, kept.into_iter().filter(lasts).collect());
@@ -210,32 +226,59 @@ impl Owning<'_> {
         for standing in standings {
             match (&standing.presence, standing.listener) {
                 (Some(presence), Some(listener)) => {
-                    inside.push(Member { presence: presence.clone(), listener });
+                    inside.push((presence.clone(), listener));
                     self.streams.install(standing);
                 }
                 (None, Some(listener)) => waiting.push(listener),
                 _ => {}
             }
         }
-        let party = PartyId(stream.subject);
-        if stream.mode == mode::PARTY && self.parties.contains(party) {
-            self.meet_party(stream, party, inside, &waiting);
-        } else {
-            self.end_lost(stream, inside.into_iter().map(|member| member.listener).chain(waiting));
+        let (party, room) = (PartyId(stream.subject), RoomId(stream.subject));
+        match stream.mode {
+            mode::PARTY if self.parties.contains(party) => self.meet_party(stream, party, inside, &waiting),
+            mode::ROOM if self.rooms.contains(room) => self.meet_room(stream, room, &inside, waiting),
+            _ => self.end_lost(stream, inside.into_iter().map(|(_, listener)| listener).chain(waiting)),
         }
+        self.drop_if_unused(stream);
     }
 
-    fn meet_party(&mut self, stream: &StreamKey, party: PartyId, inside: Vec<Member>, waiting: &[Listener]) {
+    fn meet_party(
+        &mut self,
+        stream: &StreamKey,
+        party: PartyId,
+        inside: Vec<(Presence, Listener)>,
+        waiting: &[Listener],
+    ) {
         self.send_rosters(stream, Cause::NewOwner);
         let mut effects = Vec::new();
-        self.parties.meet(party, inside, waiting, &mut effects);
+        let inside = inside.into_iter().map(|(presence, listener)| Member { presence, listener });
+        self.parties.meet(party, inside.collect(), waiting, &mut effects);
         self.carry_out(stream, effects);
         for listener in waiting {
             if !self.parties.knows(party, listener.session) {
                 self.expel(stream, *listener, false);
             }
         }
-        self.drop_if_unused(stream);
+    }
+
+    fn meet_room(&mut self, stream: &StreamKey, room: RoomId, inside: &[(Presence, Listener)], waiting: Vec<Listener>) {
+        let mut effects = Vec::new();
+        let strangers = self.rooms.meet(self.now, room, inside, &mut effects);
+        for (presence, listener) in inside {
+            if let Some(seat) = self.rooms.seat_of(room, presence, *listener) {
+                let status = Some(self.local.encode.seat_status(seat));
+                self.streams.set_status(stream, presence.session, &status);
+            }
+        }
+        self.send_rosters(stream, Cause::NewOwner);
+        self.carry_out_rooms(effects);
+        if !strangers.is_empty() {
+            // Their seats are not known: for them it has ended.
+            let to = To::Only(strangers.iter().map(|listener| listener.session).collect());
+            self.tell_room(room, to, rooms::Event::Closed(CloseCause::Lost));
+        }
+        strangers.iter().for_each(|listener| self.expel(stream, *listener, true));
+        waiting.iter().for_each(|listener| self.expel(stream, *listener, false));
     }
 
     /// A party or room of which nothing was kept has ended with its owner.

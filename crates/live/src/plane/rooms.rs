@@ -13,6 +13,7 @@ use muster_domain::ids::Uuid;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::Output;
 use super::owner::Owning;
+use super::recovery::Thing;
 use super::{JoinRefusal, Listener, Plane, Timer};
 use crate::outbox::Delivery;
 use crate::party::Member;
@@ -194,7 +195,7 @@ impl Owning<'_> {
     }
 
     /// Carries out effects in order; what this shard tells itself as another owner comes behind them.
-    fn carry_out_rooms(&mut self, effects: Vec<Effect>) {
+    pub(super) fn carry_out_rooms(&mut self, effects: Vec<Effect>) {
         let mut to_self = VecDeque::new();
         self.carry_out_each(effects, &mut to_self);
         while let Some(ask) = to_self.pop_front() {
@@ -202,6 +203,12 @@ impl Owning<'_> {
             self.rooms.receive(self.now, ask, &mut effects);
             self.carry_out_each(effects, &mut to_self);
         }
+        self.note_changed_rooms();
+    }
+
+    /// Rooms changed, perhaps, of which recovery data are kept.
+    pub(super) fn note_changed_rooms(&mut self) {
+        self.rooms.take_touched().into_iter().for_each(|room| self.note_change(Thing::Room(room)));
     }
 
     fn carry_out_each(&mut self, effects: Vec<Effect>, to_self: &mut VecDeque<ToOwner>) {

@@ -66,6 +66,8 @@ pub struct CarriedRoom {
     pub path: RoomPath,
     /// In no listing.
     pub hidden: bool,
+    /// Whether recovery data are kept of it.
+    pub recover: bool,
     /// Whether it has an owner at all.
     pub owned: bool,
     /// Whether players without a reservation may come.
@@ -266,7 +268,7 @@ impl Rooms {
     }
 
     /// A room and its members.
-    fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = Carried> {
+    pub(super) fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = Carried> {
         let room = self.rooms.get(&id);
         let is_news = self.changed.contains(&id);
         let listed_ms = self.tell_at.filter(|_| is_news).map(|at| at.saturating_sub(now));

@@ -118,10 +118,19 @@ pub struct Creation {
     pub empty_ms: Millis,
     /// How long it is kept at all.
     pub life_ms: Option<Millis>,
+    /// It survives the crash of the node that owns it.
+    pub recover: bool,
     /// Values that only the owner changes.
     pub properties: Change,
     /// First variables.
     pub variables: Change,
+}
+
+impl RoomAction {
+    /// Whether the room may be another afterwards.
+    pub fn is_change(&self) -> bool {
+        !matches!(self, Self::Look | Self::Say(_) | Self::Whisper(..))
+    }
 }
 
 /// How one comes into a room.

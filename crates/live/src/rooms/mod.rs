@@ -14,6 +14,7 @@ mod message;
 mod owner;
 mod password;
 mod path;
+mod recovery;
 mod room;
 mod seats;
 mod state;

@@ -74,6 +74,8 @@ pub struct Rooms {
     /// Rooms that the directory is to learn of, and when at the latest.
     pub(super) changed: IndexSet<RoomId, foldhash::fast::RandomState>,
     pub(super) tell_at: Option<Millis>,
+    /// Rooms that changed, or closed, of which recovery data are kept.
+    pub(super) touched: Vec<RoomId>,
     stats: RoomStats,
 }
 
@@ -90,6 +92,7 @@ impl Rooms {
             due_of: Map::default(),
             changed: IndexSet::default(),
             tell_at: None,
+            touched: Vec::new(),
             stats: RoomStats::default(),
         }
     }
@@ -112,6 +115,7 @@ impl Rooms {
     /// Somebody asks something of a room.
     fn ask(&mut self, now: Millis, id: RoomId, request: Request<RoomAction>, out: &mut Vec<Effect>) {
         let Request { caller, reply_to, what } = request;
+        let is_change = what.is_change();
         let answer = match what {
             RoomAction::Create(creation) => self.create(now, id, *creation, &caller),
             action => match self.rooms.get_mut(&id) {
@@ -120,6 +124,9 @@ impl Rooms {
             },
         };
         self.reply(reply_to, answer, out);
+        if is_change {
+            self.touch(id);
+        }
         self.settle(now, id, out);
     }
 
@@ -182,6 +189,7 @@ impl Rooms {
     ) {
         if let Some(known) = self.rooms.get_mut(&room) {
             known.session_gone(user, session, out);
+            self.touch(room);
             self.settle(now, room, out);
         }
     }
@@ -191,6 +199,7 @@ impl Rooms {
         if let Some(known) = self.rooms.get_mut(&room) {
             known.rebind(user, from, to);
         }
+        self.touch(room);
     }
 
     /// Of what there is something here.
@@ -232,7 +241,7 @@ impl Rooms {
         self.list_again(now, listed);
     }
 
-    fn list_again(&mut self, now: Millis, rooms: Vec<RoomId>) {
+    pub(super) fn list_again(&mut self, now: Millis, rooms: Vec<RoomId>) {
         if !rooms.is_empty() {
             self.changed.extend(rooms);
             self.tell_at.get_or_insert(now + LISTING_INTERVAL_MS);
@@ -284,6 +293,7 @@ impl Rooms {
     /// Runs what is due.
     pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
         while let Some((_, room)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            self.touch(room);
             self.settle(now, room, out);
         }
         if self.tell_at.is_some_and(|at| at <= now) {
@@ -341,6 +351,7 @@ impl Rooms {
         {
             known.handled_from_desk();
         }
+        self.touch(room);
         // Before a refusal goes back, so that the desk knows how full the room is.
         self.settle(now, room, out);
         match answer {
@@ -408,7 +419,7 @@ impl Rooms {
     }
 
     /// After whatever happened to a room: closes it or notes when it is due, and what the directory is to learn.
-    fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<Effect>) {
+    pub(super) fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<Effect>) {
         let Some(room) = self.rooms.get_mut(&id) else {
             return self.set_due(id, None);
         };

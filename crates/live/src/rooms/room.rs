@@ -2,6 +2,7 @@
 
 mod carry;
 mod entry;
+mod recovery;
 mod settings;
 mod talk;
 
@@ -70,6 +71,8 @@ pub(super) struct Room {
     template: Option<Arc<str>>,
     path: RoomPath,
     pub hidden: bool,
+    /// Whether recovery data are kept of it.
+    pub recover: bool,
     /// Whether it has an owner at all.
     owned: bool,
     open: bool,
@@ -120,6 +123,7 @@ impl Room {
             template: creation.template,
             path: creation.path,
             hidden: creation.hidden,
+            recover: creation.recover,
             owned: creation.owned,
             open: true,
             password: creation.password,

@@ -36,6 +36,8 @@ pub struct Template {
     pub hidden: bool,
     /// The first who comes is the room's owner; otherwise nobody is.
     pub owned: bool,
+    /// Its rooms survive the crash of the node that owns them.
+    pub recover: bool,
 }
 
 impl Template {
@@ -50,6 +52,7 @@ impl Template {
             life_ms: None,
             hidden: false,
             owned: true,
+            recover: false,
         }
     }
 
@@ -106,6 +109,7 @@ impl Template {
             owned: self.owned,
             empty_ms: self.empty_ms,
             life_ms: self.life_ms,
+            recover: self.recover,
             properties: Change::default(),
             variables: Change::default(),
         }

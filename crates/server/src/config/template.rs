@@ -6,7 +6,7 @@ use muster_live::rooms::{RoomPath, Template};
 
 /// What a template must look like, for messages.
 pub(crate) const EXPECTED: &str = "NAME=FIELD=VALUE …, such as `duel=size=2 path=games/duel`, with the fields size (`4` or \
-     `3-8`), spectators, path, empty_sec, life_sec, hidden and owned";
+     `3-8`), spectators, path, empty_sec, life_sec, hidden, owned and recover";
 
 /// Names are part of ids in logs and requests.
 const NAME_BYTES_MAX: usize = 64;
@@ -51,6 +51,7 @@ fn set(template: &mut Template, field: &str, value: &str) -> Result<(), String> 
         "life_sec" => template.life_ms = Some(u64::from(number(field, value)?) * 1_000),
         "hidden" => template.hidden = flag(field, value)?,
         "owned" => template.owned = flag(field, value)?,
+        "recover" => template.recover = flag(field, value)?,
         _ => return Err(format!("there is no field `{field}`")),
     }
     Ok(())

@@ -918,6 +918,8 @@ pub struct RoomCreation {
     pub properties: ::core::option::Option<RoomChange>,
     #[prost(message, optional, tag = "12")]
     pub variables: ::core::option::Option<RoomChange>,
+    #[prost(bool, tag = "13")]
+    pub recover: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RoomEntry {
@@ -1627,6 +1629,8 @@ pub struct CarriedRoom {
     pub listed_ms: ::core::option::Option<u64>,
     #[prost(uint64, tag = "24")]
     pub members: u64,
+    #[prost(bool, tag = "25")]
+    pub recover: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedSeat {

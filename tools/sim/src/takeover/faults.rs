@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use muster_live::plane::{Carried, Down, Message, Up};
-use muster_live::rooms::{Across, ToOwner};
+use muster_live::rooms::{self, Across, ToOwner};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,13 @@ pub enum Fault {
     OtherLeader,
     /// A new owner does not find a party that was kept.
     LoseKept,
+    /// A new owner finds a room with other variables than were kept.
+    OldVariables,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -44,6 +46,7 @@ impl Fault {
         Self::KeepListed,
         Self::OtherLeader,
         Self::LoseKept,
+        Self::OldVariables,
     ];
 }
 
@@ -73,6 +76,14 @@ impl Faults {
 
     /// What was kept, on its way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
+        for part in &mut *kept {
+            if let Carried::Rooms(rooms::Carried::Room(room)) = part
+                && !room.variables.values.is_empty()
+                && self.strikes(Fault::OldVariables)
+            {
+                room.variables = Default::default();
+            }
+        }
         let Some(at) = kept.iter().position(|part| matches!(part, Carried::Party(_))) else { return };
         if self.strikes(Fault::LoseKept) {
             kept.remove(at);
@@ -80,7 +91,8 @@ impl Faults {
         }
         if let Carried::Party(party) = &mut kept[at]
             && let Some(other) = party.members.iter().find(|member| member.presence != party.leader)
-            && self.strikes(Fault::OtherLeader)
+            // At each of its few occasions.
+            && self.fault == Some(Fault::OtherLeader)
         {
             party.leader = other.presence.clone();
         }

@@ -2,13 +2,15 @@
 //! time later, or not at all.
 //!
 //! What was kept of a party goes on after a crash with those who are there; nobody is in it twice, and its leader leads
-//! for as long as it is in it.
+//! for as long as it is in it. A room keeps its variables, and everybody the seat.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_live::party::CarriedParty;
+use muster_live::party::{CarriedParty, PartyId};
 use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{Carried, Recoverable, Thing};
+use muster_live::rooms::{self, CarriedMember, CarriedRoom, RoomId};
+use muster_live::stream::mode;
 use muster_live::{Place, StreamKey};
 
 use super::world::World;
@@ -37,9 +39,11 @@ impl World {
         if before.is_some_and(|(former, _)| *former > epoch) {
             return Ok(());
         }
-        let before = before.and_then(|(_, before)| party_of(before));
         if let Some(party) = party_of(&parts) {
-            check_party(before, party)?;
+            check_party(before.and_then(|(_, before)| party_of(before)), party)?;
+        }
+        if let Some(room) = room_of(&parts) {
+            check_room(before.and_then(|(_, before)| room_of(before)), room, members_of(&parts))?;
         }
         self.recovery.kept.insert(thing, (epoch, parts));
         Ok(())
@@ -62,18 +66,51 @@ impl World {
         self.step(place, |plane, now, out| plane.recovered(now, partition, epoch, parts, out))
     }
 
-    /// A party has ended for somebody who is in it as it was kept, with an owner that died since.
+    /// A party or room has ended for somebody who is in it as it was kept, with an owner that died since.
     pub(super) fn check_lost(&self, who: Who, stream: &StreamKey) -> Checked {
         let at = self.clients[&who].at;
-        let kept = self.recovery.kept.get(&Thing::Party(muster_live::party::PartyId(stream.subject)));
-        let is_kept = kept.is_some_and(|(epoch, parts)| {
+        let thing = match stream.mode {
+            mode::PARTY => Thing::Party(PartyId(stream.subject)),
+            _ => Thing::Room(RoomId(stream.subject)),
+        };
+        let is_kept = self.recovery.kept.get(&thing).is_some_and(|(epoch, parts)| {
             let is_in = |party: &CarriedParty| party.members.iter().any(|member| member.session() == at);
-            *epoch < self.cluster.owned_since(stream) && party_of(parts).is_some_and(is_in)
+            let is_here = party_of(parts).is_some_and(is_in)
+                || members_of(parts).iter().any(|member| member.listener.session == at);
+            *epoch < self.cluster.owned_since(stream) && is_here
         });
         ensure(Check::Recovery, !is_kept || self.recovery.failed.contains(&stream.partition()), || {
-            format!("session {who} is in a party that was kept, and it has ended")
+            format!("session {who} is in {thing:?} as it was kept, and that has ended")
         })
     }
+}
+
+fn room_of(parts: &[Carried]) -> Option<&CarriedRoom> {
+    parts
+        .iter()
+        .find_map(|part| if let Carried::Rooms(rooms::Carried::Room(room)) = part { Some(&**room) } else { None })
+}
+
+fn members_of(parts: &[Carried]) -> Vec<&CarriedMember> {
+    let members = parts.iter().filter_map(|part| match part {
+        Carried::Rooms(rooms::Carried::Members(members)) => Some(&members.members),
+        _ => None,
+    });
+    members.flatten().collect()
+}
+
+/// Variables never go back behind what was kept, and nobody is in it twice or shares a seat.
+fn check_room(before: Option<&CarriedRoom>, room: &CarriedRoom, members: Vec<&CarriedMember>) -> Checked {
+    let seats: BTreeSet<u32> = members.iter().filter_map(|member| member.seat).collect();
+    let sessions: BTreeSet<_> = members.iter().map(|member| member.listener.session).collect();
+    ensure(Check::Recovery, seats.len() == members.len() && sessions.len() == members.len(), || {
+        format!("in {} some share a seat or are twice: {members:?}", room.id)
+    })?;
+    let Some(before) = before else { return Ok(()) };
+    let (was, is) = (&before.variables, &room.variables);
+    ensure(Check::Recovery, is.version >= was.version && (is.version > was.version || is == was), || {
+        format!("variables of {} were kept as {was:?}, and are {is:?}", room.id)
+    })
 }
 
 fn check_party(before: Option<&CarriedParty>, party: &CarriedParty) -> Checked {

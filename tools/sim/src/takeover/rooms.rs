@@ -1,4 +1,4 @@
-//! Rooms in a cluster: they close with their owner, and until then everybody in them knows who else is. Whoever watches
+//! Rooms in a cluster: they close with their owner or survive it, and everybody in them knows who else is. Whoever watches
 //! the lobby sees the rooms that there are, whoever keeps the list; and whoever is placed comes to a room with seats left.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::plane::{JoinRefusal, Reply, RequestRef};
 use muster_live::rooms::{
-    Answer, Caller, CloseCause, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request,
+    Answer, Caller, Change, CloseCause, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request,
     RoomAction, RoomId, Summary, Template, ToOwner, ViewKey,
 };
 use muster_live::{SessionRef, StreamKey};
@@ -35,6 +35,8 @@ pub(super) enum RoomAsked {
     Watch { who: Who, period: u64 },
     /// The whole listing.
     Find,
+    /// Another value of a variable.
+    Set,
 }
 
 impl RoomAsked {
@@ -43,7 +45,7 @@ impl RoomAsked {
             Self::Hold { who, .. } | Self::Enter { who, .. } | Self::Hear { who } | Self::Watch { who, .. } => {
                 Some(*who)
             }
-            Self::Find => None,
+            Self::Find | Self::Set => None,
         }
     }
 }
@@ -101,7 +103,7 @@ type Seats = BTreeMap<SessionId, Option<u32>>;
 
 /// How players are placed.
 pub(super) fn template() -> Template {
-    Template { sizes: (3, 3), ..Template::new(TEMPLATE) }
+    Template { sizes: (3, 3), recover: true, ..Template::new(TEMPLATE) }
 }
 
 fn view() -> ViewKey {
@@ -116,7 +118,8 @@ impl World {
         match act {
             0..=2 => {
                 let room = self.fresh_room();
-                let what = RoomAction::Create(Box::new(Creation::plain(4)));
+                let recover = self.rng.bool();
+                let what = RoomAction::Create(Box::new(Creation { recover, ..Creation::plain(4) }));
                 let asked = RoomAsked::Hold { who, is_probe: false };
                 self.ask_rooms(at, who, asked, |caller, reply_to| {
                     ToOwner::Room(room, Request { caller, reply_to, what })
@@ -131,7 +134,19 @@ impl World {
                 let room = known[self.rng.usize(0..known.len())];
                 self.enter(who, room)
             }
-            13..=16 => {
+            13 => {
+                let of_it = self.rooms.ties.iter().filter(|((_, other), tie)| *other == who && tie.mirror.is_some());
+                let rooms: Vec<RoomId> = of_it.map(|((room, _), _)| *room).collect();
+                let Some(room) = rooms.first().copied() else { return Ok(()) };
+                self.rooms.fresh += 1;
+                let value = muster_live::rooms::Value::new(&self.rooms.fresh.to_string());
+                let set = value.into_iter().map(|value| (Arc::from("score"), value)).collect();
+                let what = RoomAction::SetVariables(Change { set, ..Change::default() });
+                self.ask_rooms(at, who, RoomAsked::Set, |caller, reply_to| {
+                    ToOwner::Room(room, Request { caller, reply_to, what })
+                })
+            }
+            14..=16 => {
                 let of_it = self.rooms.ties.iter_mut().filter(|((_, other), tie)| *other == who && tie.may_hear);
                 let mut left = Vec::new();
                 for ((room, _), tie) in of_it {
@@ -235,6 +250,7 @@ impl World {
                     watching.answered(&page)?;
                 }
             }
+            (RoomAsked::Set, _) => {}
             (RoomAsked::Find, Answer::Page(page)) => self.rooms.page = Some(page),
             (asked, answer) => {
                 return Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") });
@@ -264,6 +280,9 @@ impl World {
             };
         }
         let Some(room) = RoomId::of_stream(&told.stream) else { return Ok(()) };
+        if is_lost {
+            self.check_lost(who, &told.stream)?;
+        }
         let tie = self.rooms.ties.entry((room, who)).or_default();
         ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in {room}, and hears {:?}", told.tale))?;
         if is_end || matches!(&told.tale, Tale::Event(Event::Out(_))) {

@@ -134,7 +134,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
             reservation_ms: 60,
             ..RoomsConfig::default()
         }),
-        recover: Recover { parties: rng.u8(0..4) > 0 },
+        recover: Recover { parties: rng.u8(0..4) > 0, rooms: true },
         ..PlaneConfig::default()
     }
 }

@@ -15,7 +15,8 @@ fn all() -> Vec<(&'static str, Value)> {
             "rooms.create",
             json!({
                 "template": "default", "name": "n", "path": "p", "capacity": 8, "spectators_max": 1, "password": "p",
-                "hidden": true, "empty_sec": 1, "life_sec": 1, "properties": {}, "variables": {}, "reserve": true,
+                "hidden": true, "empty_sec": 1, "life_sec": 1, "recover": true, "properties": {}, "variables": {},
+                "reserve": true,
             }),
         ),
         ("rooms.join", json!({ "room": room, "password": "p", "spectator": true })),

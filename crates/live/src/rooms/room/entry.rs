@@ -221,7 +221,7 @@ impl Room {
         out.push(Effect::Untrack { room: self.id, listener, seen: true });
     }
 
-    fn remove(&mut self, user: UserId, out: &mut Vec<Effect>) {
+    pub(super) fn remove(&mut self, user: UserId, out: &mut Vec<Effect>) {
         let Some(member) = self.members.swap_remove(&user) else { return };
         match member.seat {
             Some(seat) => self.seats.free(seat),

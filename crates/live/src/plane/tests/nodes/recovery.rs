@@ -6,7 +6,7 @@ use crate::party::{Label, Person, Request, Settings};
 const DONE: Reply = Reply::Party(Ok(party::Reply::Done));
 
 fn three_nodes() -> Cluster {
-    Cluster::new(&[1, 1, 1], &PlaneConfig { recover: Recover { parties: true }, ..PlaneConfig::default() })
+    Cluster::new(&[1, 1, 1], &PlaneConfig { recover: Recover { parties: true, rooms: true }, ..PlaneConfig::default() })
 }
 
 impl Cluster {
