@@ -60,6 +60,24 @@ describe("a cluster of three nodes", () => {
     assert.equal(new Set(all("cluster_node_number")).size, 3);
   });
 
+  test("a busy node gives part of what it owns to others, and nobody notices", async (t) => {
+    // Whatever it does is too much for the last.
+    const of = (index) => ({ "cluster.busy_percent": index === 2 ? 1 : 0 });
+    const cluster = await Cluster.start({ nodes: 3, shards: 2, of });
+    t.after(() => cluster.dispose());
+    const { nodes } = cluster;
+    const { players, channel } = await inOneRoom(nodes);
+    const has = async (node) => (await metrics(node))("cluster_partitions");
+    let line = 0;
+    await until("the last owns less than a third", async () => {
+      line += 1;
+      await hear(players[2], players, channel, `line ${line}`);
+      return (await metrics(nodes[2]))("cluster_busy") === 1 && (await has(nodes[2])) <= 300;
+    });
+    const owned = await Promise.all(nodes.map(has));
+    assert.ok(owned.every((count) => count > 250) && owned[2] < Math.min(owned[0], owned[1]), `${owned}`);
+  });
+
   test("who logs out on one node is out on the others", async (t) => {
     const { nodes } = await start(t);
     const player = await Player.connect(nodes[0], "json");

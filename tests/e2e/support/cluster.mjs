@@ -8,8 +8,8 @@ import { createDatabase, freePort, Server } from "./server.mjs";
 export class Cluster {
   #next = 0;
 
-  /** @param {object} options as for a server, with how many `nodes`, and `nats` for all or for each of them */
-  static async start({ nodes, shards, flags = {}, nats = process.env.MUSTER_TEST_NATS }) {
+  /** @param {object} options as for a server, with how many `nodes`, `nats` for all or for each of them, and flags `of` each by its index */
+  static async start({ nodes, shards, flags = {}, of = () => ({}), nats = process.env.MUSTER_TEST_NATS }) {
     if (!nats) {
       throw new Error("MUSTER_TEST_NATS names no server; `cargo xtask test --e2e` starts one and runs these tests");
     }
@@ -26,7 +26,7 @@ export class Cluster {
         "metrics.prometheus_port": await freePort(),
         "cluster.nats": [nats].flat().at(index) ?? nats,
       };
-      return Server.start({ shards, flags: { ...own, ...shared } });
+      return Server.start({ shards, flags: { ...own, ...shared, ...of(index) } });
     };
     const started = await Promise.allSettled(Array.from({ length: nodes }, (_, index) => start(index)));
     cluster.nodes = started.filter((node) => node.status === "fulfilled").map((node) => node.value);

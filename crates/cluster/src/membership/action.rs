@@ -68,6 +68,8 @@ pub enum Event {
     },
     /// Everything is to be given away.
     Drain,
+    /// Whether the node has more to do than it should. To be told seldom: each change moves partitions.
+    Busy(bool),
     /// The node is to leave. It owns nothing from now on; [`Action::Left`] comes when the registry took it.
     Leave,
     /// A node that was voted out has put away what it owned, and comes again as this incarnation.

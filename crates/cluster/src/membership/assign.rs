@@ -11,6 +11,11 @@ pub const MOVES_AT_ONCE_MAX: usize = 32;
 /// A node may have so much more or less than its share, as a part of it, and at least one partition.
 pub const SLACK_DIVISOR: usize = 16;
 
+/// A node's weight counts so many times,
+const PULL: usize = 4;
+/// and of a node that is busy so many: a quarter of what it owns goes to those who are not.
+const PULL_BUSY: usize = 3;
+
 /// A node among those that partitions are shared out over.
 #[derive(Debug)]
 struct Share {
@@ -43,21 +48,26 @@ impl Share {
     }
 }
 
+/// What the share of a node with this weight is in proportion to.
+pub fn pull(weight: u32, is_busy: bool) -> usize {
+    weight as usize * if is_busy { PULL_BUSY } else { PULL }
+}
+
 /// How far a node with this share may be from it before something is moved.
 pub fn slack(fair: usize) -> usize {
     (fair / SLACK_DIVISOR).max(1)
 }
 
-/// The shares of nodes with these weights, in their order: what is left over goes to those who lose most by rounding.
-pub fn fair_shares(weights: &[usize]) -> Vec<usize> {
-    let sum: usize = weights.iter().sum();
+/// The shares of nodes with these [pulls](pull), in their order: what is left over goes to those who lose most by rounding.
+pub fn fair_shares(pulls: &[usize]) -> Vec<usize> {
+    let sum: usize = pulls.iter().sum();
     if sum == 0 {
-        return vec![0; weights.len()];
+        return vec![0; pulls.len()];
     }
     let total = usize::from(PARTITIONS);
-    let mut shares: Vec<usize> = weights.iter().map(|weight| total * weight / sum).collect();
-    let mut by_remainder: Vec<usize> = (0..weights.len()).collect();
-    by_remainder.sort_by_key(|index| std::cmp::Reverse(total * weights[*index] % sum));
+    let mut shares: Vec<usize> = pulls.iter().map(|pull| total * pull / sum).collect();
+    let mut by_remainder: Vec<usize> = (0..pulls.len()).collect();
+    by_remainder.sort_by_key(|index| std::cmp::Reverse(total * pulls[*index] % sum));
     let left = total - shares.iter().sum::<usize>();
     by_remainder.into_iter().take(left).for_each(|index| shares[index] += 1);
     shares
@@ -88,8 +98,8 @@ struct Shares(Vec<Share>);
 impl Shares {
     fn of(view: &View) -> Self {
         let nodes: Vec<&Node> = view.nodes().iter().filter(|node| node.takes_partitions()).collect();
-        let weights: Vec<usize> = nodes.iter().map(|node| node.weight as usize).collect();
-        let shares = nodes.iter().zip(fair_shares(&weights)).map(|(node, fair)| Share {
+        let pulls: Vec<usize> = nodes.iter().map(|node| node.pull()).collect();
+        let shares = nodes.iter().zip(fair_shares(&pulls)).map(|(node, fair)| Share {
             number: node.number,
             by_shard: vec![0; usize::from(node.shards)],
             held: 0,

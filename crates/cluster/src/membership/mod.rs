@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use action::Requests;
 pub use action::{Action, Event, RequestRef};
-pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, slack};
+pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, pull, slack};
 pub use compatibility::{Compatibility, Incompatible};
 use confidence::Confidence;
 use lease::Lease;
@@ -104,6 +104,7 @@ pub struct Membership {
     /// The last renewal did not succeed.
     is_troubled: bool,
     wants_drain: bool,
+    is_busy: bool,
     is_drained: bool,
     /// Partitions that this node handed over, with the next owner's epoch, until the view says so.
     handed_over: BTreeMap<Partition, Epoch>,
@@ -134,6 +135,7 @@ impl Membership {
             grace_until: 0,
             is_troubled: false,
             wants_drain: false,
+            is_busy: false,
             is_drained: false,
             handed_over: BTreeMap::new(),
             epoch_seen: Epoch::default(),
@@ -157,6 +159,7 @@ impl Membership {
             Event::Connection { is_up, losses } => self.connection(now, is_up, losses),
             Event::HandedOver { partition, epoch } => self.handed_over(now, partition, epoch),
             Event::Drain => self.wants_drain = true,
+            Event::Busy(is_busy) => self.is_busy = is_busy,
             Event::Leave => self.leave(out),
             Event::Rejoin { incarnation } => self.rejoin(now, incarnation),
         }

@@ -136,6 +136,7 @@ impl Membership {
             roles: self.config.roles,
             // It may have been voted out meanwhile.
             is_draining: self.wants_drain,
+            is_busy: self.is_busy,
             compatibility: self.config.compatibility,
         };
         next.add(node).then(|| shared_out(next))
@@ -163,7 +164,7 @@ impl Membership {
     fn improved(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
         self.proposals.confirm_at = None;
         let gone = if self.judges(now) { self.others.gone(me, &self.view) } else { Vec::new() };
-        let has_own = self.is_to_tell_handed_over(now, me) || self.is_to_drain(me);
+        let has_own = self.is_to_tell_handed_over(now, me) || self.is_to_tell_of_itself(me);
         if !has_own && gone.is_empty() && self.proposals.settled == Some(self.view.revision) {
             self.proposals.turn_at = None;
             return None;
@@ -198,16 +199,16 @@ impl Membership {
         is_last || now >= *self.proposals.handed_over_at.get_or_insert(now + GATHER_MS)
     }
 
-    fn is_to_drain(&self, me: NodeNumber) -> bool {
-        self.wants_drain && self.view.node(me).is_some_and(|node| !node.is_draining)
+    fn is_to_tell_of_itself(&self, me: NodeNumber) -> bool {
+        let is_new = |node: &Node| (self.wants_drain && !node.is_draining) || self.is_busy != node.is_busy;
+        self.view.node(me).is_some_and(is_new)
     }
 
-    /// What this node handed over belongs to the next owners now.
+    /// What this node is, and that what it handed over belongs to the next owners now.
     fn settle_own(&self, me: NodeNumber, next: &mut View) {
-        if self.wants_drain
-            && let Some(node) = next.node_mut(me)
-        {
-            node.is_draining = true;
+        if let Some(node) = next.node_mut(me) {
+            node.is_draining |= self.wants_drain;
+            node.is_busy = self.is_busy;
         }
         for partition in self.handed_over.keys() {
             let holding = next.holding_mut(*partition);

@@ -15,6 +15,7 @@ fn node(number: NodeNumber, weight: u32) -> Node {
         weight,
         roles: Roles::ALL,
         is_draining: false,
+        is_busy: false,
         compatibility: Compatibility { wire_version: 1, readable_from: 1, keys: 7 << 100 },
     }
 }
@@ -99,6 +100,21 @@ fn who_drains_or_is_not_live_gets_nothing_and_keeps_nothing() {
 }
 
 #[test]
+fn who_is_busy_gives_a_quarter_away_and_gets_it_back_and_if_all_are_nothing_moves() {
+    let mut view = view_of(&[node(1, 1), node(2, 1), node(3, 1)]);
+    let share = usize::from(PARTITIONS) / 3;
+    view.node_mut(2).unwrap().is_busy = true;
+    settle(&mut view);
+    let smaller = usize::from(PARTITIONS) * 3 / 11;
+    assert!(owned(&view, 2).abs_diff(smaller) <= slack(smaller), "{}", owned(&view, 2));
+    [1, 3].into_iter().for_each(|number| view.node_mut(number).unwrap().is_busy = true);
+    settle(&mut view);
+    assert!(owned(&view, 2).abs_diff(share) <= slack(share), "{}", owned(&view, 2));
+    [1, 2, 3].into_iter().for_each(|number| view.node_mut(number).unwrap().is_busy = false);
+    assert_eq!(settle(&mut view), 0);
+}
+
+#[test]
 fn what_a_removed_node_owned_goes_to_the_others_and_the_rest_stays() {
     let view = view_of(&[node(1, 1), node(2, 1), node(3, 1)]);
     let mut next = view.successor(Epoch(0));
@@ -117,6 +133,7 @@ fn what_a_removed_node_owned_goes_to_the_others_and_the_rest_stays() {
 fn a_view_is_read_as_it_was_written() {
     let mut view = view_of(&[node(1, 1), node(4, 3)]);
     view.node_mut(4).unwrap().is_draining = true;
+    view.node_mut(1).unwrap().is_busy = true;
     view = view.successor(Epoch(0));
     assign(&mut view);
     assert!(view.moving() > 0);

@@ -11,6 +11,7 @@ use muster_live::ShardIndex;
 use muster_wire::membership as wire;
 use muster_wire::nodes::RegistryValueError;
 
+use super::assign::pull;
 use super::compatibility::Compatibility;
 use crate::NodeNumber;
 use crate::bus::Address;
@@ -50,6 +51,8 @@ pub struct Node {
     pub roles: Roles,
     /// It gives everything away and gets nothing.
     pub is_draining: bool,
+    /// It has more to do than it should: its share is smaller until that has changed.
+    pub is_busy: bool,
     /// What it must have in common with the others.
     pub compatibility: Compatibility,
 }
@@ -63,6 +66,11 @@ impl Node {
     /// Whether it may be given partitions.
     pub(crate) fn takes_partitions(&self) -> bool {
         self.roles.live && !self.is_draining && self.shards > 0 && self.weight > 0
+    }
+
+    /// What its share is in proportion to.
+    pub fn pull(&self) -> usize {
+        pull(self.weight, self.is_busy)
     }
 }
 
@@ -278,6 +286,7 @@ fn node_to_wire(node: &Node) -> wire::Node {
         live,
         jobs,
         draining: node.is_draining,
+        busy: node.is_busy,
         wire_version,
         weight: node.weight,
         readable_from,
@@ -296,6 +305,7 @@ fn node_from_wire(node: wire::Node) -> Node {
         roles: Roles { gateway, live, jobs },
         weight,
         is_draining: node.draining,
+        is_busy: node.busy,
         compatibility: Compatibility { wire_version, readable_from, keys: number_of(&node.keys) },
     }
 }

@@ -272,6 +272,7 @@ impl<N: Bus + Registry> Driver<N> {
     fn order(&mut self, order: Order) {
         match order {
             Order::HandedOver { partition, epoch } => self.step(Event::HandedOver { partition, epoch }),
+            Order::Busy(is_busy) => self.step(Event::Busy(is_busy)),
             Order::Drain => self.step(Event::Drain),
             Order::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
             Order::Rejoin => self.step(Event::Rejoin { incarnation: draw() }),

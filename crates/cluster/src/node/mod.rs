@@ -101,6 +101,8 @@ pub enum Order {
         /// [`Move::epoch`](crate::membership::Move::epoch).
         epoch: Epoch,
     },
+    /// See [`Event::Busy`](crate::membership::Event::Busy).
+    Busy(bool),
     /// Give everything away.
     Drain,
     /// Leave, once what was sent arrived, or after [`LEAVE_WITHIN_MS`]. [`NodeEvent::Left`] comes when the registry took

@@ -147,8 +147,17 @@ mod tests {
         for incarnation in [ME.incarnation, incarnation] {
             let (name, roles) = ("node".into(), Roles::ALL);
             let compatibility = Compatibility::default();
-            let node =
-                Node { number: 0, name, incarnation, shards: 1, weight: 1, roles, is_draining: false, compatibility };
+            let node = Node {
+                number: 0,
+                name,
+                incarnation,
+                shards: 1,
+                weight: 1,
+                roles,
+                is_draining: false,
+                is_busy: false,
+                compatibility,
+            };
             assert!(view.add(node));
         }
         view

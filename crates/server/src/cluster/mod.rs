@@ -4,9 +4,11 @@
 //! All of it runs on a thread of its own, so that a shard with much to do delays no lease, and no lease a shard.
 
 mod freight;
+mod load;
 mod recovery;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,6 +29,7 @@ use crate::jobs::Jobs;
 use crate::keys;
 use crate::telemetry::cluster::ClusterTelemetry;
 use freight::Freight;
+use load::Load;
 use recovery::Keeper;
 
 /// How long joining may take; others may be busy with a view of their own.
@@ -102,6 +105,7 @@ impl Cluster {
     pub async fn join(config: &Config, shards: ShardIndex, epoch_floor: u64) -> Result<Self, String> {
         let options = nats_options(&config.cluster);
         let node = node_options(config, shards, epoch_floor);
+        let load = Load::new(shards, config.cluster.busy_percent);
         let (far, far_out) = mpsc::unbounded_channel();
         let (attach, attached) = oneshot::channel();
         let view = watch::Sender::new(Arc::new(View::empty(Epoch::default())));
@@ -110,7 +114,7 @@ impl Cluster {
         let ends = Ends { far: far_out, attach: attached, view, standing: standing_in, joined: joined_in };
         let thread = thread::Builder::new()
             .name("cluster".to_owned())
-            .spawn(move || run(&options, node, ends))
+            .spawn(move || run(&options, node, load, ends))
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
         let Joined { telemetry, orders } = joined;
@@ -228,7 +232,7 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
     }
 }
 
-fn run(options: &NatsOptions, node: NodeOptions, ends: Ends) {
+fn run(options: &NatsOptions, node: NodeOptions, load: Load, ends: Ends) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -244,11 +248,11 @@ fn run(options: &NatsOptions, node: NodeOptions, ends: Ends) {
                 return;
             }
         };
-        serve(nats, node, ends).await;
+        serve(nats, node, load, ends).await;
     });
 }
 
-async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
+async fn serve(nats: Arc<Nats>, options: NodeOptions, mut load: Load, ends: Ends) {
     let Ends { mut far, attach, view, standing, joined } = ends;
     let (node, mut events) = Node::start(nats.clone(), options);
     let number = match tokio::time::timeout(JOIN_WAIT, until_online(&mut events, &view)).await {
@@ -267,7 +271,9 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
         node: node.metrics().clone(),
         decoder: Arc::default(),
         nats: nats.clone(),
+        load_percent: Arc::default(),
     };
+    let load_percent = telemetry.load_percent.clone();
     let decoder = telemetry.decoder.clone();
     let told = Joined { telemetry, orders: node.orders().clone() };
     // Others may tell this node something from now on; it waits until there are shards.
@@ -281,8 +287,18 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, ends: Ends) {
     keeper.follow(&first);
     tell(&shards, |done| Command::Routes(first.clone(), done)).await;
     let _ = done.send(());
+    let mut look_at_load = tokio::time::interval(load::SAMPLE_EVERY);
+    look_at_load.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            _ = look_at_load.tick() => {
+                if let Some(is_busy) = load.look() {
+                    tracing::info!(is_busy, load_percent = load.percent(), "this node's share of what is owned changes");
+                    // Without a node there is nobody to tell.
+                    let _ = node.orders().send(Order::Busy(is_busy)).await;
+                }
+                load_percent.store(load.percent(), Ordering::Relaxed);
+            }
             event = events.recv() => match event {
                 Some(NodeEvent::View { new, .. }) => {
                     freight.forget_all_but(&new);

@@ -1,6 +1,7 @@
 //! Metrics of a node of a cluster.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::DecoderMetrics;
@@ -27,6 +28,8 @@ pub struct ClusterTelemetry {
     pub node: Arc<NodeMetrics>,
     /// Of what it reads of the others.
     pub decoder: Arc<DecoderMetrics>,
+    /// Of the process, in per cent of a core for each shard.
+    pub load_percent: Arc<AtomicU32>,
     /// Its connection.
     pub nats: Arc<Nats>,
 }
@@ -39,6 +42,10 @@ impl ClusterTelemetry {
         page.gauge("cluster_node_number", "This node's number.", f64::from(self.number));
         page.gauge("cluster_epoch", "Of what changed last in the cluster.", view.epoch.0 as f64);
         page.gauge("cluster_partitions", "Partitions that this node owns, of 1,024.", owned as f64);
+        let load = self.load_percent.load(Ordering::Relaxed);
+        page.gauge("cluster_load_percent", "What the process uses, of a core for each shard.", f64::from(load));
+        let is_busy = view.node(self.number).is_some_and(|node| node.is_busy);
+        page.gauge("cluster_busy", "1 while the node has more to do than it should.", f64::from(u8::from(is_busy)));
         let is_online = self.authority.is_online();
         page.gauge("cluster_online", "0 while the node is an island.", f64::from(u8::from(is_online)));
         page.counter("cluster_island_count", "Times that it became an island.", read(&self.node.islands));

@@ -64,6 +64,9 @@ pub struct Node {
     /// 16 bytes that are the same for all nodes with the same keys; absent if it does not tell.
     #[prost(bytes = "bytes", tag = "12")]
     pub keys: ::prost::bytes::Bytes,
+    /// It has more to do than it should, and gets a smaller share until that has changed.
+    #[prost(bool, tag = "13")]
+    pub busy: bool,
 }
 /// A partition on its way between two living nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

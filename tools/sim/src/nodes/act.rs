@@ -22,7 +22,7 @@ impl World {
                 self.note("the registry is stuck");
             }
             2 => self.forget(),
-            24.. => {}
+            25.. => {}
             3..=5 if self.processes.len() < PROCESSES_MAX => self.start(),
             _ => {
                 let ids: Vec<usize> = self.processes.keys().copied().collect();
@@ -59,6 +59,13 @@ impl World {
             22 => {
                 self.note(&format!("process {id} leaves"));
                 self.later(0, Happening::Tell(id, Event::Leave));
+            }
+            23 | 24 => {
+                let is_busy = self.rng.bool();
+                self.with(id, if is_busy { "is busy" } else { "is busy no more" }, |process, _| {
+                    process.is_busy = is_busy
+                });
+                self.later(0, Happening::Tell(id, Event::Busy(is_busy)));
             }
             _ => {}
         }

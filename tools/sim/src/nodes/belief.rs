@@ -1,7 +1,7 @@
 //! What nodes believe to own, and what must be true once everything is well.
 
 use muster_cluster::NodeNumber;
-use muster_cluster::membership::{fair_shares, slack};
+use muster_cluster::membership::{fair_shares, pull, slack};
 use muster_live::place::{PARTITIONS, Partition, Place};
 
 use super::process::Process;
@@ -92,8 +92,8 @@ impl World {
         let view = first.membership.view();
         let takers: Vec<&Process> =
             self.processes.values().filter(|process| process.roles.live && !process.is_draining).collect();
-        let weights: Vec<usize> = takers.iter().map(|process| process.weight as usize).collect();
-        for (process, fair) in takers.iter().zip(fair_shares(&weights)) {
+        let pulls: Vec<usize> = takers.iter().map(|process| pull(process.weight, process.is_busy)).collect();
+        for (process, fair) in takers.iter().zip(fair_shares(&pulls)) {
             let number = process.membership.number();
             let owners = view.holdings().filter_map(|(_, holding)| holding.owner);
             let places: Vec<Place> = owners.filter(|owner| Some(owner.node()) == number).collect();

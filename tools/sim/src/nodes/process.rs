@@ -39,6 +39,7 @@ pub struct Process {
     pub(super) weight: u32,
     pub(super) roles: Roles,
     pub(super) is_draining: bool,
+    pub(super) is_busy: bool,
     /// It does nothing until then.
     pub(super) sleeps_until: Millis,
     /// Nothing gets through to it or from it until then, which nobody notices.
@@ -100,6 +101,7 @@ impl World {
             weight,
             roles,
             is_draining: false,
+            is_busy: false,
             sleeps_until: 0,
             silent_until: 0,
             is_connected: false,

@@ -65,6 +65,8 @@ honoured! {
         roles: Vec<String> = "", Kind::List, Origin::Ours;
         /// The node's share of what is owned, against the other nodes' shares.
         weight: u32 = "100", number(1, 10_000), Origin::Ours;
+        /// A node that uses more than so much of a core for each shard, for some ten seconds, is busy: it gives a quarter of what it owns to nodes that are not, and gets it back when its load has been below 60 % of this for a while. 0: never.
+        busy_percent: u32 = "80", number(0, 100), Origin::Ours;
         /// User name at NATS.
         nats_user: String = "", Kind::Text, Origin::Ours;
         /// Password at NATS.
