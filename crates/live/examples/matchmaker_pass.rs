@@ -49,6 +49,13 @@ const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "rank within 1,000, 25 against 25",
+        make: |ticket, _, random| {
+            counts(ticket, 50, 50);
+            mode_and_rank(ticket, random, 1_000.0, &["ranked"]);
+        },
+    },
+    Shape {
         name: "region preferred, rank within 100",
         make: |ticket, _, random| {
             mode_and_rank(ticket, random, 100.0, &["ranked"]);

@@ -136,6 +136,9 @@ impl Bitmap {
             Form::List(list) => list.retain(|slot| !other.contains(*slot)),
             Form::Chunks(chunks) => {
                 chunks.retain_mut(|chunk| {
+                    if other.chunk_from(chunk.number) != Some(chunk.number) {
+                        return true;
+                    }
                     other.take_from(chunk.number, &mut chunk.words);
                     chunk.len = chunk.words.iter().map(|word| word.count_ones()).sum();
                     chunk.len > 0

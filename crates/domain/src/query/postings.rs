@@ -20,6 +20,9 @@ const TEXTS_TRIED_MAX: usize = 64;
 /// A term without a field is looked up in every field if there are no more than this many.
 const FIELDS_TRIED_MAX: usize = 64;
 
+/// Of so many texts of a field all slots that are removed together are taken out at once.
+const TEXTS_SUBTRACTED_MAX: usize = 8;
+
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 #[derive(Debug, Default)]
@@ -110,6 +113,51 @@ impl Postings {
                 self.fields.remove(name);
             }
         }
+    }
+
+    /// Lets nobody find a slot any more. What is in it stays until it is removed, and costs memory until then.
+    pub fn hide(&mut self, slot: u32) {
+        self.slots.remove(slot);
+    }
+
+    /// Empties slots of the documents that were put into them: many at a time cost less than one by one.
+    pub fn remove_all<'a>(&mut self, removed: impl Iterator<Item = (u32, &'a Document)> + Clone) {
+        if self.fields.len() > FIELDS_TRIED_MAX || removed.clone().nth(1).is_none() {
+            return removed.for_each(|(slot, document)| self.remove(slot, document));
+        }
+        let mut gone = Bitmap::default();
+        for (slot, _) in removed.clone() {
+            gone.insert(slot);
+        }
+        self.slots.subtract(&gone);
+        // Fields come in the order of their names here and there, so that each document is walked through once.
+        let mut walks: Vec<_> = removed.map(|(slot, document)| (slot, document.fields().peekable())).collect();
+        self.fields.retain(|name, field| {
+            field.present.subtract(&gone);
+            let mut subtracted: Vec<&SmolStr> = Vec::with_capacity(TEXTS_SUBTRACTED_MAX);
+            for (slot, fields) in &mut walks {
+                while fields.next_if(|(other, _)| **other < **name).is_some() {}
+                let Some((_, values)) = fields.next_if(|(other, _)| **other == **name) else { continue };
+                field.numbers.remove(*slot, count_numbers(&values));
+                for value in values {
+                    let Value::Text(text) = value else { continue };
+                    if subtracted.contains(&text) {
+                        continue;
+                    }
+                    let Some(slots) = field.texts.get_mut(text) else { continue };
+                    if subtracted.len() < TEXTS_SUBTRACTED_MAX {
+                        slots.subtract(&gone);
+                        subtracted.push(text);
+                    } else {
+                        slots.remove(*slot);
+                    }
+                    if slots.is_empty() {
+                        field.texts.remove(text);
+                    }
+                }
+            }
+            !field.present.is_empty()
+        });
     }
 
     /// The slots of a combination from `from` on, ascending.

@@ -35,6 +35,11 @@ impl Counts {
     }
 }
 
+/// The least number that both divide. Where there is none of players, any that is too large.
+pub(super) fn common_multiple(a: u64, b: u32) -> u64 {
+    u32::try_from(a).map_or(a, |a| least_common_multiple(a, b))
+}
+
 fn least_common_multiple(a: u32, b: u32) -> u64 {
     let (a, b) = (a.max(1), b.max(1));
     if a == b {

@@ -32,7 +32,7 @@ pub(super) struct Demands {
 impl Demands {
     /// Takes in what a ticket demands, in place of what it demanded before.
     pub fn insert<M>(&mut self, slot: u32, ticket: &mut Ticket<M>) {
-        self.remove(slot, ticket);
+        self.remove_all([(slot, &ticket.demands)].into_iter());
         let mut document = Document::new();
         self.push_demands(&ticket.query, &mut document);
         self.push_patterns(&ticket.query, &mut document);
@@ -42,16 +42,15 @@ impl Demands {
         ticket.demands = document;
     }
 
-    /// Forgets a ticket.
-    pub fn remove<M>(&mut self, slot: u32, ticket: &mut Ticket<M>) {
-        let document = std::mem::take(&mut ticket.demands);
-        if document.is_empty() {
-            return;
-        }
-        self.postings.remove(slot, &document);
-        for (demand, _) in document.fields().filter(|(demand, _)| demand.starts_with(PATTERN)) {
-            if !self.postings.has_field(demand) {
-                self.patterns.remove(demand);
+    /// Forgets tickets and what they demanded.
+    pub fn remove_all<'a>(&mut self, removed: impl Iterator<Item = (u32, &'a Document)> + Clone) {
+        self.postings.remove_all(removed.clone().filter(|(_, document)| !document.is_empty()));
+        if !self.patterns.is_empty() {
+            let demands = removed.flat_map(|(_, document)| document.fields());
+            for (demand, _) in demands.filter(|(demand, _)| demand.starts_with(PATTERN)) {
+                if !self.postings.has_field(demand) {
+                    self.patterns.remove(demand);
+                }
             }
         }
     }

@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use muster_domain::error::{Error, ErrorKind};
 use muster_domain::ids::SessionId;
-use muster_domain::query::{Candidates, Postings};
+use muster_domain::query::{Candidates, Document, Postings};
 
 pub use self::carry::{CarriedPasses, CarriedTicket};
 pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
@@ -43,6 +43,9 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// The shortest time between two passes, in milliseconds.
 pub const INTERVAL_MIN_MS: Millis = 100;
+
+/// The documents of so many tickets that have gone are taken out of the indexes at a time. More wait for it only in a pass.
+const LEAVING_MAX: usize = 64;
 
 /// How the matchmaker works, under its configuration names.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +83,8 @@ pub struct Matchmaker<M> {
     demands: Demands,
     counts: CountClasses,
     patterns: Patterns,
+    /// What tickets that have gone offered and asked for. The indexes still hold it; nobody finds it.
+    leaving: Vec<Leaving>,
     next_slot: u32,
     /// Tickets that may still search.
     active: BTreeSet<u32>,
@@ -88,6 +93,14 @@ pub struct Matchmaker<M> {
     pass: Option<Pass>,
     next_pass_at: Millis,
     totals: MatchmakerTotals,
+}
+
+/// What a ticket that has gone offered and asked for.
+struct Leaving {
+    slot: u32,
+    counts: Counts,
+    document: Document,
+    demands: Document,
 }
 
 impl<M> Matchmaker<M> {
@@ -109,6 +122,7 @@ impl<M> Matchmaker<M> {
             demands: Demands::default(),
             counts: CountClasses::default(),
             patterns: Patterns::default(),
+            leaving: Vec::new(),
             next_slot: 0,
             active: BTreeSet::new(),
             passes: 0,
@@ -172,6 +186,9 @@ impl<M> Matchmaker<M> {
         let slots: Vec<u32> = self.documents.scan(Candidates::all(), 0).collect();
         let active = std::mem::take(&mut self.active);
         let tickets: Vec<_> = slots.iter().filter_map(|slot| Some((*slot, self.take(*slot)?))).collect();
+        while !self.leaving.is_empty() {
+            self.unindex();
+        }
         self.next_slot = 0;
         self.patterns.clear();
         // A pass that runs starts over: it finds nothing twice.
@@ -185,12 +202,13 @@ impl<M> Matchmaker<M> {
         }
     }
 
-    /// Takes a ticket out of everything.
-    fn take(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
+    /// Takes a ticket out, so that nobody finds it any more.
+    fn lift(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
         let mut ticket = self.tickets.remove(&slot)?;
-        self.documents.remove(slot, &ticket.document);
-        self.demands.remove(slot, &mut ticket);
-        self.counts.remove(slot, Counts::of(&*ticket));
+        self.documents.hide(slot);
+        let counts = Counts::of(&*ticket);
+        let (document, demands) = (std::mem::take(&mut ticket.document), std::mem::take(&mut ticket.demands));
+        self.leaving.push(Leaving { slot, counts, document, demands });
         self.by_id.remove(&ticket.id);
         forget(&mut self.by_owner, &ticket.owner, slot);
         for key in ticket.keys() {
@@ -198,6 +216,24 @@ impl<M> Matchmaker<M> {
         }
         self.active.remove(&slot);
         Some(ticket)
+    }
+
+    /// Takes a ticket out, and now and then what those that have gone offered and asked for.
+    fn take(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
+        let ticket = self.lift(slot);
+        if self.leaving.len() >= LEAVING_MAX {
+            self.unindex();
+        }
+        ticket
+    }
+
+    /// Takes what some tickets that have gone offered and asked for out of the indexes.
+    fn unindex(&mut self) {
+        let some = self.leaving.len().saturating_sub(LEAVING_MAX);
+        let leaving: Vec<_> = self.leaving.drain(some..).collect();
+        leaving.iter().for_each(|leaving| self.counts.remove(leaving.slot, leaving.counts));
+        self.documents.remove_all(leaving.iter().map(|leaving| (leaving.slot, &leaving.document)));
+        self.demands.remove_all(leaving.iter().map(|leaving| (leaving.slot, &leaving.demands)));
     }
 
     /// Takes a ticket back.

@@ -3,17 +3,21 @@
 
 use muster_domain::Timestamp;
 
-use super::Matchmaker;
 use super::search::{Probing, Progress, Search};
 use super::stats::Completion;
 use super::ticket::Ticket;
+use super::{LEAVING_MAX, Matchmaker};
 use crate::session::Millis;
 
 /// A budget for [`Matchmaker::run_slice`] of about a millisecond on one core.
 pub const SLICE_UNITS: u32 = 25_000;
-/// What one ticket costs apart from its search, and taking one out of the pool.
+/// What one ticket costs apart from its search.
 const TICKET_UNITS: u32 = 10;
-const TAKE_UNITS: u32 = 120;
+/// What it costs to widen a ticket, to take one out of the pool, and to take what one offered and asked for out of the
+/// indexes, many at a time.
+const WIDEN_UNITS: u32 = 200;
+const LIFT_UNITS: u32 = 50;
+const UNINDEX_UNITS: u32 = 20;
 
 /// What is left of a slice, in units of a few dozen nanoseconds.
 #[derive(Debug)]
@@ -50,6 +54,15 @@ impl Pass {
     pub fn new(end: u32, now: Millis) -> Self {
         Self { cursor: 0, end, now, search: None, probing: Probing::default() }
     }
+}
+
+/// What comes next in a pass.
+enum Next {
+    Search(Search),
+    /// The budget is used up.
+    Later,
+    /// All have searched.
+    Nobody,
 }
 
 /// Whether a pass goes on.
@@ -92,29 +105,47 @@ impl<M> Matchmaker<M> {
     pub fn run_slice(&mut self, units: u32, matches: &mut Vec<Match<M>>) -> Slice {
         let mut budget = Budget::new(units.max(1));
         while let Some(mut pass) = self.pass.take() {
-            if budget.is_spent() {
-                self.pass = Some(pass);
-                return Slice::More;
-            }
-            budget.spend(TICKET_UNITS);
-            let Some(mut search) = pass.search.take().or_else(|| self.next_search(&mut pass)) else { break };
-            if !self.learn_patterns(search.slot, &mut budget) {
-                pass.search = Some(search);
-                self.pass = Some(pass);
-                continue;
-            }
-            match self.search(&mut search, &mut pass.probing, &mut budget) {
-                Progress::More => pass.search = Some(search),
-                Progress::Nothing { was_cut } => self.found_nothing(search.slot, was_cut),
-                Progress::Found(slots) => {
-                    let found = self.complete(slots, pass.now);
-                    budget.spend(TAKE_UNITS * (found.tickets.len() + found.dropped.len()) as u32);
-                    matches.push(found);
-                }
+            if self.step(&mut pass, &mut budget, matches) == Slice::Done {
+                break;
             }
             self.pass = Some(pass);
+            if budget.is_spent() {
+                return Slice::More;
+            }
         }
         Slice::Done
+    }
+
+    /// Goes on with the search that is under way, or the next one, as far as the budget goes.
+    fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<Match<M>>) -> Slice {
+        if self.leaving.len() >= LEAVING_MAX {
+            self.unindex_some(budget);
+            return Slice::More;
+        }
+        let next = pass.search.take().map(Next::Search);
+        let mut search = match next.unwrap_or_else(|| self.next_search(pass, budget)) {
+            Next::Search(search) => search,
+            Next::Later => return Slice::More,
+            Next::Nobody if self.leaving.is_empty() => return Slice::Done,
+            Next::Nobody => {
+                self.unindex_some(budget);
+                return Slice::More;
+            }
+        };
+        if !self.learn_patterns(search.slot, budget) {
+            pass.search = Some(search);
+            return Slice::More;
+        }
+        match self.search(&mut search, &mut pass.probing, budget) {
+            Progress::More => pass.search = Some(search),
+            Progress::Nothing { was_cut } => self.found_nothing(search.slot, was_cut),
+            Progress::Found(slots) => {
+                let found = self.complete(slots, pass.now);
+                budget.spend(LIFT_UNITS * (found.tickets.len() + found.dropped.len()) as u32);
+                matches.push(found);
+            }
+        }
+        Slice::More
     }
 
     /// Tries the patterns that a ticket demands, as far as the budget goes.
@@ -125,26 +156,33 @@ impl<M> Matchmaker<M> {
     }
 
     /// The search of the next ticket for which something has changed. Those for which nothing has are passed over.
-    fn next_search(&mut self, pass: &mut Pass) -> Option<Search> {
-        loop {
-            let slot = *self.active.range(pass.cursor..pass.end).next()?;
+    fn next_search(&mut self, pass: &mut Pass, budget: &mut Budget) -> Next {
+        while let Some(slot) = self.active.range(pass.cursor..pass.end).next().copied() {
+            budget.spend(TICKET_UNITS);
             pass.cursor = slot + 1;
-            if self.is_worth_searching(slot) {
+            if self.is_worth_searching(slot, budget)
+                && let Some(ticket) = self.tickets.get(&slot)
+            {
                 self.totals.searches += 1;
-                return self.tickets.get(&slot).map(|ticket| Search::new(slot, ticket, &mut pass.probing));
+                return Next::Search(Search::new(slot, ticket, &mut pass.probing));
             }
             self.retire(slot);
+            if budget.is_spent() {
+                return Next::Later;
+            }
         }
+        Next::Nobody
     }
 
     /// Whether a ticket may find now what nobody found before. Widens it if it is due.
-    fn is_worth_searching(&mut self, slot: u32) -> bool {
+    fn is_worth_searching(&mut self, slot: u32, budget: &mut Budget) -> bool {
         let max_intervals = u64::from(self.config.max_intervals);
         let Some(ticket) = self.tickets.get_mut(&slot) else { return false };
         let age = self.passes.saturating_sub(ticket.first_pass);
         let loses_patience = age + 1 == max_intervals && ticket.min_count < ticket.max_count;
         let widens = age > u64::from(ticket.widened) && ticket.may_widen();
         if widens {
+            budget.spend(WIDEN_UNITS);
             ticket.widen(u32::try_from(age).unwrap_or(u32::MAX));
             self.demands.insert(slot, ticket);
         }
@@ -172,7 +210,7 @@ impl<M> Matchmaker<M> {
     /// Takes a group out of the pool, and with it every other ticket of its players and parties.
     fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> Match<M> {
         slots.sort_unstable();
-        let tickets: Vec<_> = slots.into_iter().filter_map(|slot| self.take(slot)).collect();
+        let tickets: Vec<_> = slots.into_iter().filter_map(|slot| self.lift(slot)).collect();
         let mut others = Vec::new();
         for ticket in &tickets {
             let of_members = ticket.keys().iter().filter_map(|key| self.by_member.get(key));
@@ -181,7 +219,7 @@ impl<M> Matchmaker<M> {
         }
         others.sort_unstable();
         others.dedup();
-        let dropped: Vec<_> = others.into_iter().filter_map(|slot| self.take(slot)).collect();
+        let dropped: Vec<_> = others.into_iter().filter_map(|slot| self.lift(slot)).collect();
         self.totals.matches += 1;
         self.totals.dropped += dropped.len() as u64;
         for ticket in &tickets {
@@ -191,5 +229,11 @@ impl<M> Matchmaker<M> {
             self.totals.complete(completion, ticket.size(), waited_ms);
         }
         Match { tickets, dropped }
+    }
+
+    /// Takes some of what the tickets that have gone offered and asked for out of the indexes.
+    fn unindex_some(&mut self, budget: &mut Budget) {
+        budget.spend(UNINDEX_UNITS * self.leaving.len().min(LEAVING_MAX) as u32);
+        self.unindex();
     }
 }

@@ -1,5 +1,6 @@
 //! The search of one ticket: those that it accepts and that accept it, best first, until they make a group. Can be laid
-//! down between any two candidates and taken up later; tickets that came or went meanwhile are seen as they are then.
+//! down between any two pairs that are asked and taken up later; tickets that came or went meanwhile are seen as they are
+//! then.
 
 use std::ops::Bound;
 
@@ -7,6 +8,7 @@ use muster_domain::query::{Candidates, Occur, Query};
 
 use super::Matchmaker;
 use super::counts::Counts;
+use super::group::{Assembled, Assembly};
 use super::pass::Budget;
 use super::ticket::Ticket;
 
@@ -36,6 +38,8 @@ pub(super) struct Search {
     /// A group is tried when there are so many.
     try_at: u32,
     was_cut: bool,
+    /// The group that is being tried.
+    assembly: Option<Assembly>,
     /// How many more candidates may reject it before it is looked up who else does.
     probes: u32,
 }
@@ -58,7 +62,25 @@ impl Search {
     pub fn new<M>(slot: u32, ticket: &Ticket<M>, probing: &mut Probing) -> Self {
         let try_at = ticket.max_count.saturating_sub(ticket.size());
         let probes = probing.probes();
-        Self { slot, tier: 0, from: 0, pool: Vec::new(), players: 0, try_at, was_cut: false, probes }
+        let (pool, assembly) = (Vec::new(), None);
+        Self { slot, tier: 0, from: 0, pool, players: 0, try_at, was_cut: false, assembly, probes }
+    }
+
+    /// Whether a group is being tried.
+    #[cfg(test)]
+    pub fn is_trying(&self) -> bool {
+        self.assembly.is_some()
+    }
+
+    /// Takes in somebody who may be matched with the searcher. A full group is tried when there are enough, and again when
+    /// there are twice as many.
+    fn admit(&mut self, slot: u32, size: u32) {
+        self.pool.push(slot);
+        self.players += size;
+        if self.players >= self.try_at && self.try_at > 0 {
+            self.try_at = self.players.saturating_mul(2);
+            self.assembly = Some(Assembly::new(true, false));
+        }
     }
 }
 
@@ -133,9 +155,31 @@ impl<M> Matchmaker<M> {
     /// Goes on with a search until it is over or the budget is.
     pub(super) fn search(&self, search: &mut Search, probing: &mut Probing, budget: &mut Budget) -> Progress {
         let Some(searcher) = self.waiting(search.slot) else { return Progress::Nothing { was_cut: false } };
+        if let Some(progress) = self.try_group(search, searcher, budget) {
+            return progress;
+        }
+        if let Some(progress) = self.gather(search, searcher, probing, budget) {
+            return progress;
+        }
+        search.assembly = Some(Assembly::new(self.is_patient(searcher.1), true));
+        self.try_group(search, searcher, budget).unwrap_or(Progress::More)
+    }
+
+    /// Gathers who may be matched with the searcher, and tries groups on the way. Nothing when all are gathered.
+    fn gather(
+        &self,
+        search: &mut Search,
+        searcher: Waiting<'_, M>,
+        probing: &mut Probing,
+        budget: &mut Budget,
+    ) -> Option<Progress> {
         let (_, ticket) = searcher;
         let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause));
         let pool_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
+        if search.pool.len() >= pool_max {
+            search.was_cut = true;
+            return None;
+        }
         let mut base = self.candidates(ticket);
         if search.probes == 0 {
             base = self.demands.accepting(&ticket.document, base);
@@ -151,14 +195,13 @@ impl<M> Matchmaker<M> {
                 chunks = scan.chunks_read();
                 search.from = slot + 1;
                 if let Some(size) = self.admits(searcher, slot, budget) {
-                    search.pool.push(slot);
-                    search.players += size;
-                    if let Some(found) = self.try_pool(search, searcher, budget) {
-                        return Progress::Found(found);
+                    search.admit(slot, size);
+                    if let Some(progress) = self.try_group(search, searcher, budget) {
+                        return Some(progress);
                     }
                     if search.pool.len() >= pool_max {
                         search.was_cut = true;
-                        return self.finish(search, searcher, budget);
+                        return None;
                     }
                 } else if search.probes > 0 && slot != search.slot {
                     search.probes -= 1;
@@ -169,13 +212,16 @@ impl<M> Matchmaker<M> {
                     }
                 }
                 if budget.is_spent() {
-                    return Progress::More;
+                    return Some(Progress::More);
                 }
             }
             budget.spend((scan.chunks_read() - chunks) * sets);
             (search.tier, search.from) = (search.tier + 1, 0);
+            if budget.is_spent() {
+                return Some(Progress::More);
+            }
         }
-        self.finish(search, searcher, budget)
+        None
     }
 
     /// A ticket, if it waits.
@@ -223,22 +269,24 @@ impl<M> Matchmaker<M> {
         Counts::of(searcher).agree(self.least(searcher), Counts::of(other))
     }
 
-    /// Tries a full group when the pool has grown enough, and waits for twice as many if there is none.
-    fn try_pool(&self, search: &mut Search, searcher: Waiting<'_, M>, budget: &mut Budget) -> Option<Vec<u32>> {
-        if search.players < search.try_at || search.try_at == 0 {
-            return None;
+    /// Goes on with the group that is being tried, if there is one. Nothing when it came to nothing and the search is not
+    /// over.
+    fn try_group(&self, search: &mut Search, searcher: Waiting<'_, M>, budget: &mut Budget) -> Option<Progress> {
+        let mut assembly = search.assembly.take()?;
+        let pool: Vec<_> = search.pool.iter().filter_map(|slot| self.waiting(*slot)).collect();
+        if pool.len() < search.pool.len() {
+            search.pool.retain(|slot| self.tickets.contains_key(slot));
+            assembly.start_over();
         }
-        search.try_at = search.players.saturating_mul(2);
-        let (found, _) = self.assemble(searcher, &search.pool, true, budget);
-        found
-    }
-
-    /// The best group of everybody gathered.
-    fn finish(&self, search: &Search, searcher: Waiting<'_, M>, budget: &mut Budget) -> Progress {
-        let (found, was_cut) = self.assemble(searcher, &search.pool, self.is_patient(searcher.1), budget);
-        match found {
-            Some(found) => Progress::Found(found),
-            None => Progress::Nothing { was_cut: was_cut || search.was_cut },
+        match self.assemble(searcher, &pool, &mut assembly, budget) {
+            Assembled::More => {
+                search.assembly = Some(assembly);
+                Some(Progress::More)
+            }
+            Assembled::Over { found: Some(found), .. } => Some(Progress::Found(found)),
+            Assembled::Over { found: None, was_cut } => {
+                assembly.is_last.then_some(Progress::Nothing { was_cut: was_cut || search.was_cut })
+            }
         }
     }
 }

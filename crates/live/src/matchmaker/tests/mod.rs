@@ -4,6 +4,7 @@ mod carry;
 mod explanations;
 mod properties;
 mod rules;
+mod slices;
 
 use std::sync::Arc;
 
