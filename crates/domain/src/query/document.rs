@@ -69,7 +69,7 @@ pub struct Document {
 /// The values of a field.
 pub type Values<'a> = std::iter::Map<std::slice::Iter<'a, (SmolStr, Value)>, fn(&(SmolStr, Value)) -> &Value>;
 
-fn values_of(entries: &[(SmolStr, Value)]) -> Values<'_> {
+pub(super) fn values_of(entries: &[(SmolStr, Value)]) -> Values<'_> {
     entries.iter().map(|(_, value)| value)
 }
 
@@ -165,6 +165,11 @@ impl Document {
         };
         let len = self.entries[start..].iter().take_while(|(name, _)| **name == *field).count();
         values_of(&self.entries[start..start + len])
+    }
+
+    /// Values with the names of their fields, by name.
+    pub(super) fn entries(&self) -> &[(SmolStr, Value)] {
+        &self.entries
     }
 
     /// Every field with its values, in the order of names.

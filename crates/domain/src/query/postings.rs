@@ -12,7 +12,7 @@ use super::Query;
 use super::bitmap::Bitmap;
 use super::candidates::{Candidates, Scan};
 use super::clause::{Clause, Occur, Test};
-use super::document::{Document, Value, Values};
+use super::document::{Document, Value, Values, values_of};
 use super::numbers::{NumberRange, Numbers};
 
 /// Patterns are tried on each different text of a field if it has no more than this many; otherwise on the documents.
@@ -131,13 +131,22 @@ impl Postings {
         }
         self.slots.subtract(&gone);
         // Fields come in the order of their names here and there, so that each document is walked through once.
-        let mut walks: Vec<_> = removed.map(|(slot, document)| (slot, document.fields().peekable())).collect();
+        let mut walks: Vec<_> = removed.map(|(slot, document)| (slot, document.entries())).collect();
         self.fields.retain(|name, field| {
             field.present.subtract(&gone);
             let mut subtracted: Vec<&SmolStr> = Vec::with_capacity(TEXTS_SUBTRACTED_MAX);
-            for (slot, fields) in &mut walks {
-                while fields.next_if(|(other, _)| **other < **name).is_some() {}
-                let Some((_, values)) = fields.next_if(|(other, _)| **other == **name) else { continue };
+            for (slot, entries) in &mut walks {
+                // Most are equal, which is found out faster than which comes first.
+                while let Some(((other, _), rest)) = entries.split_first()
+                    && other != name
+                    && other < name
+                {
+                    *entries = rest;
+                }
+                let len = entries.iter().take_while(|(other, _)| other == name).count();
+                let (own, rest) = entries.split_at(len);
+                *entries = rest;
+                let values = values_of(own);
                 field.numbers.remove(*slot, count_numbers(&values));
                 for value in values {
                     let Value::Text(text) = value else { continue };

@@ -6,7 +6,7 @@ use muster_domain::query::{Bitmap, Candidates};
 use super::ticket::Ticket;
 
 /// Most combinations of counts that have a set of their own.
-const CLASSES_MAX: usize = 64;
+pub(super) const CLASSES_MAX: usize = 64;
 
 /// How many players a ticket brings and asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,8 @@ pub(super) struct CountClasses {
 }
 
 impl CountClasses {
-    pub fn insert(&mut self, slot: u32, counts: Counts) {
+    /// Takes in a ticket; says whether it has a class.
+    pub fn insert(&mut self, slot: u32, counts: Counts) -> bool {
         let known = self.classes.iter_mut().find(|(known, _)| *known == counts);
         if let Some((_, slots)) = known {
             slots.insert(slot);
@@ -72,7 +73,9 @@ impl CountClasses {
             self.classes.push((counts, slots));
         } else {
             self.others.insert(slot);
+            return false;
         }
+        true
     }
 
     pub fn remove(&mut self, slot: u32, counts: Counts) {

@@ -5,8 +5,8 @@ use std::fmt;
 use muster_domain::query::{Candidates, Clause, Document, Query, Value};
 
 use super::Matchmaker;
+use super::checks::is_mutual;
 use super::pass::Budget;
-use super::search::is_mutual;
 use super::ticket::{Ticket, TicketId};
 
 /// Most tickets looked at for an explanation, the longest waiting first.

@@ -3,9 +3,10 @@
 //! pairs that are asked.
 
 use super::Matchmaker;
+use super::checks::is_mutual;
 use super::counts::common_multiple;
 use super::pass::Budget;
-use super::search::{Waiting, is_mutual};
+use super::search::Waiting;
 
 /// Most tickets tried for a group before the search gives up on better ones.
 const TRIES_MAX: u32 = 2_048;
@@ -71,6 +72,12 @@ impl<'a, M> Seat<'a, M> {
     fn suits(&self) -> bool {
         (self.least..=self.most).contains(&self.players) && u64::from(self.players).is_multiple_of(self.multiple)
     }
+}
+
+/// Whether a ticket and another that it may be matched with are a match of its `max_count`: mostly they are.
+pub(super) fn is_full_pair<M>(searcher: Waiting<'_, M>, other: Waiting<'_, M>) -> bool {
+    let pair = Seat::first(searcher).next(other);
+    pair.players == searcher.1.max_count && pair.suits()
 }
 
 impl<M> Matchmaker<M> {

@@ -6,6 +6,7 @@
 //! every group that could not be made before holds one of them. Time, ids and randomness come from outside.
 
 mod carry;
+mod checks;
 mod counts;
 mod demands;
 mod explain;
@@ -20,6 +21,7 @@ mod ticket;
 #[cfg(test)]
 mod tests;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use muster_domain::error::{Error, ErrorKind};
@@ -32,6 +34,7 @@ pub use self::pass::{Match, SLICE_UNITS, Slice};
 pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
 pub use self::ticket::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
 
+use self::checks::Names;
 use self::counts::{CountClasses, Counts};
 use self::demands::Demands;
 use self::pass::Pass;
@@ -45,7 +48,10 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 pub const INTERVAL_MIN_MS: Millis = 100;
 
 /// The documents of so many tickets that have gone are taken out of the indexes at a time. More wait for it only in a pass.
-const LEAVING_MAX: usize = 64;
+const LEAVING_MAX: usize = 128;
+
+/// Fields that every ticket has its own of, and that hardly anybody asks for.
+const UNINDEXED: [&str; 2] = ["ticket", "created_at"];
 
 /// How the matchmaker works, under its configuration names.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +82,7 @@ pub struct Matchmaker<M> {
     tickets: Slots<Box<Ticket<M>>>,
     by_id: Map<TicketId, u32>,
     by_member: Map<MemberKey, Vec<u32>>,
+    /// Those apart whose only member owns them: they are found by that.
     by_owner: Map<Owner, Vec<u32>>,
     /// What queries ask about.
     documents: Postings,
@@ -83,6 +90,7 @@ pub struct Matchmaker<M> {
     demands: Demands,
     counts: CountClasses,
     patterns: Patterns,
+    names: Names,
     /// What tickets that have gone offered and asked for. The indexes still hold it; nobody finds it.
     leaving: Vec<Leaving>,
     next_slot: u32,
@@ -117,11 +125,11 @@ impl<M> Matchmaker<M> {
             by_id: Map::default(),
             by_member: Map::default(),
             by_owner: Map::default(),
-            // Every ticket has its own, and hardly anybody asks for them.
-            documents: Postings::with_unindexed(&["ticket", "created_at"]),
+            documents: Postings::with_unindexed(&UNINDEXED),
             demands: Demands::default(),
             counts: CountClasses::default(),
             patterns: Patterns::default(),
+            names: Names::default(),
             leaving: Vec::new(),
             next_slot: 0,
             active: BTreeSet::new(),
@@ -155,7 +163,7 @@ impl<M> Matchmaker<M> {
     }
 
     fn check_limits(&self, ticket: &Ticket<M>) -> Result<(), Error> {
-        let own = self.by_owner.get(&ticket.owner).map_or(0, Vec::len);
+        let own = self.owned(&ticket.owner).count();
         let message = if self.tickets.len() >= self.config.total_tickets_max {
             "The matchmaker is full: try again later.".to_owned()
         } else if own >= self.config.max_tickets && !matches!(ticket.owner, Owner::Server(_)) {
@@ -166,14 +174,28 @@ impl<M> Matchmaker<M> {
         Err(Error::new(ErrorKind::ResourceExhausted, message))
     }
 
+    /// The tickets of an owner.
+    fn owned(&self, owner: &Owner) -> impl Iterator<Item = u32> {
+        let of_player = match owner {
+            Owner::Session(session_id) => self.by_member.get(&MemberKey::Session(*session_id)),
+            Owner::Party(_) | Owner::Server(_) => None,
+        };
+        let is_theirs = |slot: &&u32| self.tickets.get(*slot).is_some_and(|ticket| ticket.is_of_its_player());
+        let of_player = of_player.into_iter().flatten().filter(is_theirs);
+        self.by_owner.get(owner).into_iter().flatten().chain(of_player).copied()
+    }
+
     fn place(&mut self, mut ticket: Box<Ticket<M>>) {
         let slot = self.next_slot;
         self.next_slot += 1;
         self.documents.insert(slot, &ticket.document);
         self.demands.insert(slot, &mut ticket);
-        self.counts.insert(slot, Counts::of(&*ticket));
+        self.names.insert(&mut ticket);
+        self.totals.unclassed += u64::from(!self.counts.insert(slot, Counts::of(&*ticket)));
         self.by_id.insert(ticket.id.clone(), slot);
-        self.by_owner.entry(ticket.owner.clone()).or_default().push(slot);
+        if !ticket.is_of_its_player() {
+            self.by_owner.entry(ticket.owner.clone()).or_default().push(slot);
+        }
         for key in ticket.keys() {
             self.by_member.entry(key.clone()).or_default().push(slot);
         }
@@ -206,13 +228,16 @@ impl<M> Matchmaker<M> {
     fn lift(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
         let mut ticket = self.tickets.remove(&slot)?;
         self.documents.hide(slot);
+        self.names.remove(&std::mem::take(&mut ticket.profile));
         let counts = Counts::of(&*ticket);
         let (document, demands) = (std::mem::take(&mut ticket.document), std::mem::take(&mut ticket.demands));
         self.leaving.push(Leaving { slot, counts, document, demands });
         self.by_id.remove(&ticket.id);
-        forget(&mut self.by_owner, &ticket.owner, slot);
+        if !ticket.is_of_its_player() {
+            forget(&mut self.by_owner, ticket.owner.clone(), slot);
+        }
         for key in ticket.keys() {
-            forget(&mut self.by_member, key, slot);
+            forget(&mut self.by_member, key.clone(), slot);
         }
         self.active.remove(&slot);
         Some(ticket)
@@ -255,8 +280,7 @@ impl<M> Matchmaker<M> {
 
     /// Takes back every ticket of an owner: of a party whose members change, say.
     pub fn remove_owner(&mut self, owner: &Owner) -> Vec<Box<Ticket<M>>> {
-        let slots = self.by_owner.get(owner).cloned();
-        self.remove_all(slots.unwrap_or_default())
+        self.remove_all(self.owned(owner).collect())
     }
 
     #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
@@ -316,11 +340,11 @@ impl<M> Matchmaker<M> {
     }
 }
 
-fn forget<K: std::hash::Hash + Eq>(map: &mut Map<K, Vec<u32>>, key: &K, slot: u32) {
-    if let Some(slots) = map.get_mut(key) {
-        slots.retain(|other| *other != slot);
-        if slots.is_empty() {
-            map.remove(key);
+fn forget<K: std::hash::Hash + Eq>(map: &mut Map<K, Vec<u32>>, key: K, slot: u32) {
+    if let Entry::Occupied(mut slots) = map.entry(key) {
+        slots.get_mut().retain(|other| *other != slot);
+        if slots.get().is_empty() {
+            slots.remove();
         }
     }
 }

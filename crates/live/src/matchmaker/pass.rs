@@ -10,7 +10,7 @@ use super::{LEAVING_MAX, Matchmaker};
 use crate::session::Millis;
 
 /// A budget for [`Matchmaker::run_slice`] of about a millisecond on one core.
-pub const SLICE_UNITS: u32 = 25_000;
+pub const SLICE_UNITS: u32 = 20_000;
 /// What one ticket costs apart from its search.
 const TICKET_UNITS: u32 = 10;
 /// What it costs to widen a ticket, to take one out of the pool, and to take what one offered and asked for out of the
@@ -185,6 +185,7 @@ impl<M> Matchmaker<M> {
             budget.spend(WIDEN_UNITS);
             ticket.widen(u32::try_from(age).unwrap_or(u32::MAX));
             self.demands.insert(slot, ticket);
+            self.names.widen(ticket);
         }
         age == 0 || loses_patience || widens || ticket.was_cut
     }

@@ -4,11 +4,12 @@
 
 use std::ops::Bound;
 
-use muster_domain::query::{Candidates, Occur, Query};
+use muster_domain::query::{Candidates, Clause, Occur, Query, Test};
 
 use super::Matchmaker;
+use super::checks::is_mutual;
 use super::counts::Counts;
-use super::group::{Assembled, Assembly};
+use super::group::{Assembled, Assembly, is_full_pair};
 use super::pass::Budget;
 use super::ticket::Ticket;
 
@@ -113,7 +114,7 @@ struct Tiers<'a> {
 }
 
 impl<'a> Tiers<'a> {
-    fn of(query: &Query, holding: impl Fn(&muster_domain::query::Clause) -> (Candidates<'a>, bool)) -> Self {
+    fn of(query: &Query, holding: impl Fn(&Clause) -> (Candidates<'a>, bool)) -> Self {
         let shoulds = query.having(Occur::Should).count();
         if shoulds == 0 {
             return Self { wishes: Vec::new(), combinations: vec![0] };
@@ -121,17 +122,20 @@ impl<'a> Tiers<'a> {
         let mut wishes: Vec<_> = query.having(Occur::Should).collect();
         wishes.sort_by(|a, b| b.boost.abs().total_cmp(&a.boost.abs()));
         let exact = wishes.into_iter().filter_map(|clause| match holding(clause) {
-            (slots, true) => Some((slots, clause.boost)),
+            (slots, true) => Some((slots, clause)),
             (_, false) => None,
         });
-        let (wishes, weights): (Vec<_>, Vec<f64>) = exact.take(WISHES_MAX).unzip();
-        let weight = |combination: u32| -> f64 {
-            let held = weights.iter().enumerate().filter(|(wish, _)| combination >> wish & 1 == 1);
-            held.map(|(_, weight)| weight).sum()
+        let (wishes, clauses): (Vec<_>, Vec<_>) = exact.take(WISHES_MAX).unzip();
+        let held = |combination: u32| {
+            let clauses = clauses.iter().enumerate().filter(move |(wish, _)| combination >> wish & 1 == 1);
+            clauses.map(|(_, clause)| *clause)
         };
+        let weight = |combination: u32| -> f64 { held(combination).map(|clause| clause.boost).sum() };
         // Where one of them must hold, there is nobody for whom none does.
         let is_demand = query.having(Occur::Must).next().is_none() && wishes.len() == shoulds;
-        let mut combinations: Vec<u32> = (u32::from(is_demand)..1 << wishes.len()).collect();
+        let is_possible =
+            |combination: &u32| held(*combination).all(|a| held(*combination).all(|b| !exclude_each_other(a, b)));
+        let mut combinations: Vec<u32> = (u32::from(is_demand)..1 << wishes.len()).filter(is_possible).collect();
         combinations.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)));
         Self { wishes, combinations }
     }
@@ -146,6 +150,11 @@ impl<'a> Tiers<'a> {
         let held = wishes(true).fold(Candidates::all(), Candidates::and).and(base);
         wishes(false).fold(held, Candidates::and_not)
     }
+}
+
+/// Whether no ticket passes both: a field of a ticket has one value.
+fn exclude_each_other(a: &Clause, b: &Clause) -> bool {
+    a.field.is_some() && a.field == b.field && matches!((&a.test, &b.test), (Test::Text(a), Test::Text(b)) if a != b)
 }
 
 /// A ticket that waits, and its slot.
@@ -194,8 +203,11 @@ impl<M> Matchmaker<M> {
                 budget.spend((scan.chunks_read() - chunks) * sets);
                 chunks = scan.chunks_read();
                 search.from = slot + 1;
-                if let Some(size) = self.admits(searcher, slot, budget) {
-                    search.admit(slot, size);
+                if let Some(other) = self.admits(searcher, slot, budget) {
+                    if search.pool.is_empty() && is_full_pair(searcher, (slot, other)) {
+                        return Some(Progress::Found(vec![search.slot, slot]));
+                    }
+                    search.admit(slot, other.size());
                     if let Some(progress) = self.try_group(search, searcher, budget) {
                         return Some(progress);
                     }
@@ -241,13 +253,13 @@ impl<M> Matchmaker<M> {
         })
     }
 
-    /// Whether a ticket may be matched with the one that searches, and then how many players it brings.
-    fn admits(&self, searcher: Waiting<'_, M>, slot: u32, budget: &mut Budget) -> Option<u32> {
+    /// A ticket, if it may be matched with the one that searches.
+    fn admits(&self, searcher: Waiting<'_, M>, slot: u32, budget: &mut Budget) -> Option<&Ticket<M>> {
         let (searcher_slot, ticket) = searcher;
         let other = self.tickets.get(&slot)?;
         budget.spend(1);
         let admitted = searcher_slot != slot && self.counts_agree(ticket, other) && is_mutual(ticket, other, budget);
-        admitted.then(|| other.size())
+        admitted.then_some(&**other)
     }
 
     /// Whether it still waits for its `max_count`.
@@ -289,13 +301,4 @@ impl<M> Matchmaker<M> {
             }
         }
     }
-}
-
-/// Whether two tickets accept each other and have nobody in common.
-pub(super) fn is_mutual<M>(a: &Ticket<M>, b: &Ticket<M>, budget: &mut Budget) -> bool {
-    budget.spend(a.query.cost() + b.query.cost());
-    let accepts = |ticket: &Ticket<M>, other: &Ticket<M>| {
-        ticket.query.is_everything() || ticket.query.matches(&other.document).is_some()
-    };
-    accepts(a, b) && accepts(b, a) && !a.overlaps(b)
 }

@@ -62,6 +62,8 @@ pub struct MatchmakerTotals {
     pub searches: u64,
     /// Searches that met a limit before they had seen everything.
     pub searches_cut: u64,
+    /// Tickets that came when there were as many combinations of counts as have a set of their own.
+    pub unclassed: u64,
     /// How long matched tickets had waited.
     pub waits: Waits,
     /// The latest, oldest first.

@@ -8,6 +8,7 @@ use muster_domain::error::{Error, Result};
 use muster_domain::ids::SessionId;
 use muster_domain::query::{Document, Query};
 
+use super::checks::Profile;
 use crate::session::Millis;
 
 /// Most properties of a ticket, of both kinds together.
@@ -121,6 +122,8 @@ pub struct Ticket<M> {
     pub(super) document: Document,
     /// What its query demands, as it stands among the demands of all.
     pub(super) demands: Document,
+    /// Both in numbers, while it waits.
+    pub(super) profile: Profile,
     /// The query as it was given, and how it widens.
     pub(super) widening: Option<Box<(Query, Vec<Widening>)>>,
     /// By how many steps it was widened.
@@ -145,6 +148,7 @@ impl<M> Ticket<M> {
         Ok(Self {
             document,
             demands: Document::new(),
+            profile: Profile::default(),
             id: new.id,
             owner: new.owner,
             members: new.members,
@@ -178,6 +182,14 @@ impl<M> Ticket<M> {
         }
     }
 
+    /// Whether it is owned by its only member.
+    pub(super) fn is_of_its_player(&self) -> bool {
+        match (&self.owner, &*self.keys) {
+            (Owner::Session(owner), [MemberKey::Session(member)]) => owner == member,
+            _ => false,
+        }
+    }
+
     /// Whom it accepts, as it stands after widening.
     pub fn query(&self) -> &Query {
         &self.query
@@ -197,6 +209,9 @@ impl<M> Ticket<M> {
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         if self.party_id().is_some() && self.party_id() == other.party_id() {
             return true;
+        }
+        if let ([key], [other]) = (&*self.keys, &*other.keys) {
+            return key == other;
         }
         let (mut left, mut right) = (self.keys.iter().peekable(), other.keys.iter().peekable());
         while let (Some(a), Some(b)) = (left.peek(), right.peek()) {

@@ -221,6 +221,11 @@ impl Telemetry {
         page.counter("matchmaker_matched_count", "Tickets matched.", total(|totals| totals.matched));
         page.counter("matchmaker_match_count", "Matches made.", total(|totals| totals.matches));
         page.counter("matchmaker_pass_count", "Passes over the tickets.", total(|totals| totals.passes));
+        page.counter("matchmaker_search_count", "Searches of a ticket.", total(|totals| totals.searches));
+        let help = "Searches that met a limit before they had seen everything.";
+        page.counter("matchmaker_search_cut_count", help, total(|totals| totals.searches_cut));
+        let help = "Tickets found by their counts one by one, there being too many combinations of counts.";
+        page.counter("matchmaker_unclassed_count", help, total(|totals| totals.unclassed));
         let mut waits = Waits::default();
         planes.values().for_each(|plane| waits.merge(&plane.matchmaker.waits));
         let bounds = WAIT_BUCKETS_MS.map(|bound| bound as f64);

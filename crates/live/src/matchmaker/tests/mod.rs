@@ -29,7 +29,7 @@ fn member(number: u128) -> Member<u128> {
 }
 
 /// A ticket of one player, under whose number its id stands.
-fn solo(number: u128, counts: (u32, u32), query: &str) -> NewTicket<u128> {
+pub(super) fn solo(number: u128, counts: (u32, u32), query: &str) -> NewTicket<u128> {
     NewTicket {
         id: id(&number.to_string()),
         owner: Owner::Session(session(number)),
@@ -55,12 +55,12 @@ fn party(name: &str, members: &[u128], counts: (u32, u32), query: &str) -> NewTi
 }
 
 impl NewTicket<u128> {
-    fn text(mut self, name: &str, value: &str) -> Self {
+    pub fn text(mut self, name: &str, value: &str) -> Self {
         self.string_properties.insert(name.into(), value.into());
         self
     }
 
-    fn number(mut self, name: &str, value: f64) -> Self {
+    pub fn number(mut self, name: &str, value: f64) -> Self {
         self.numeric_properties.insert(name.into(), value);
         self
     }
@@ -111,7 +111,7 @@ fn ids<M>(tickets: &[Box<Ticket<M>>]) -> String {
 }
 
 /// A small seeded generator (SplitMix64).
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -122,11 +122,11 @@ impl Random {
         value ^ (value >> 31)
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 }

@@ -251,7 +251,7 @@ fn tickets_are_taken_back_by_id_session_and_owner() {
     assert!(matchmaker.remove_owner(&one).is_empty());
     assert_eq!(matchmaker.totals().removed, 3);
     assert_eq!(matchmaker.oldest().map(|ticket| ticket.id.clone()), Some(id("3")));
-    assert_eq!(matchmaker.by_member.len() + matchmaker.by_owner.len() + matchmaker.by_id.len(), 3);
+    assert_eq!((matchmaker.by_member.len(), matchmaker.by_owner.len(), matchmaker.by_id.len()), (1, 0, 1));
 }
 
 #[test]
@@ -316,4 +316,22 @@ fn patterns_are_tried_on_each_ticket_once() {
     }
     pool.add(named(7_777, "+properties.name:0*"));
     assert_eq!(pool.pass(), ["7000 7777"]);
+}
+
+#[test]
+fn more_combinations_of_counts_than_have_a_set_are_counted_and_match_all_the_same() {
+    let most = counts::CLASSES_MAX as u32;
+    let combination = |number: u32| (2 + number, 200 + number);
+    let mut pool = Pool::with((0..most).map(|number| solo(u128::from(number) + 1, combination(number), "*")));
+    assert_eq!(pool.matchmaker.totals().unclassed, 0);
+    let alike = |number: u128| solo(number, (2, 2), "*");
+    pool.add(alike(1_001));
+    pool.add(alike(1_002));
+    assert_eq!(pool.matchmaker.totals().unclassed, 2);
+    assert_eq!(pool.pass(), ["1001 1002"]);
+    // Whoever goes makes room.
+    pool.matchmaker.remove_session(session(1));
+    pool.pass();
+    pool.add(alike(1_003));
+    assert_eq!(pool.matchmaker.totals().unclassed, 2);
 }
