@@ -4,7 +4,8 @@
 //! buckets of a range are one such set without another; only the two buckets at its ends are looked through.
 //!
 //! A slot that goes is only noted. Whoever reads ranges looks only at slots that the index holds, so that those that have
-//! gone may stand in them until they are swept out, many at a time.
+//! gone may stand in them until they are swept out: many at a time, and a bucket now and then while others go, so that
+//! nobody waits for it.
 
 use std::ops::{Bound, Range};
 
@@ -122,6 +123,8 @@ pub(super) struct Numbers {
     /// Slots that have gone and may still stand in buckets.
     gone: Bitmap,
     gone_len: usize,
+    /// Those that had gone when the sweep began that is under way, and the place of the next bucket to sweep.
+    sweep: Option<(Bitmap, usize)>,
     /// Slots with several numbers: while there are any, sets of buckets cannot be subtracted from each other.
     multi_valued: usize,
 }
@@ -129,9 +132,16 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Must be said of a slot that comes back, before it does, whether it then has numbers or not.
     pub fn comes_back(&mut self, slot: u32) {
-        if self.gone.remove(slot) {
-            self.gone_len -= 1;
+        let is_gone = self.gone.remove(slot);
+        self.gone_len -= usize::from(is_gone);
+        if is_gone || self.sweep.as_mut().is_some_and(|(gone, _)| gone.remove(slot)) {
             self.buckets.iter_mut().for_each(|bucket| bucket.purge(slot));
+            // What is left to sweep stays behind the place of the next.
+            let swept = self.sweep.as_ref().map_or(0, |(_, next)| *next).min(self.buckets.len());
+            let emptied = self.buckets[..swept].iter().filter(|bucket| bucket.is_empty()).count();
+            if let Some((_, next)) = &mut self.sweep {
+                *next = swept - emptied;
+            }
             self.buckets.retain(|bucket| !bucket.is_empty());
         }
     }
@@ -151,25 +161,38 @@ impl Numbers {
         if numbers > 0 && self.gone.insert(slot) {
             self.gone_len += 1;
         }
-        if self.gone_len > self.len.max(GONE_MIN) {
-            self.sweep();
+        let most = self.len.max(GONE_MIN);
+        if self.gone_len > most && self.sweep.is_none() {
+            self.begin_sweep();
         }
+        // It is over when half as many have gone as begin the next.
+        self.sweep_to(2 * self.gone_len * self.buckets.len() / most);
     }
 
-    fn sweep(&mut self) {
-        let gone = std::mem::take(&mut self.gone);
+    fn begin_sweep(&mut self) {
+        self.sweep = Some((std::mem::take(&mut self.gone), 0));
         self.gone_len = 0;
-        self.buckets.iter_mut().for_each(|bucket| bucket.sweep(&gone));
-        self.buckets.retain(|bucket| !bucket.is_empty());
+    }
+
+    /// Goes on with a sweep until so many buckets are done. Joins small ones.
+    fn sweep_to(&mut self, end: usize) {
+        let Some((gone, mut next)) = self.sweep.take() else { return };
         let small = BUCKET_LEN_MIN.max(self.len / BUCKETS_AIM) / 2;
-        for at in (1..self.buckets.len()).rev() {
+        while next < end.min(self.buckets.len()) {
+            self.buckets[next].sweep(&gone);
             let len = |at: usize| self.buckets[at].mixed_len();
-            if let (Some(len), Some(next_len)) = (len(at - 1), len(at))
-                && len + next_len < small
+            if self.buckets[next].is_empty() {
+                self.buckets.remove(next);
+            } else if let Some(before) = next.checked_sub(1)
+                && let (Some(before_len), Some(len)) = (len(before), len(next))
+                && before_len + len < small
             {
-                self.join(at - 1);
+                self.join(before);
+            } else {
+                next += 1;
             }
         }
+        self.sweep = (next < self.buckets.len()).then_some((gone, next));
     }
 
     fn insert_key(&mut self, slot: u32, key: u64) {
@@ -304,6 +327,8 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -315,13 +340,47 @@ mod tests {
                 numbers.remove(gone, 1);
             }
             let listed: usize = numbers.buckets.iter().filter_map(Bucket::mixed_len).sum();
-            assert!(listed <= 500 + GONE_MIN + 2 && numbers.buckets.len() < 100, "{listed} {}", numbers.buckets.len());
+            assert!(
+                listed <= 500 + 3 * GONE_MIN / 2 + 4 && numbers.buckets.len() < 100,
+                "{listed} {}",
+                numbers.buckets.len()
+            );
         }
         for slot in 49_500..50_000 {
             numbers.remove(slot, 1);
         }
         assert_eq!(numbers.len, 0);
-        numbers.sweep();
-        assert!(numbers.buckets.is_empty());
+        while !numbers.buckets.is_empty() {
+            numbers.begin_sweep();
+            numbers.sweep_to(usize::MAX);
+        }
+    }
+
+    #[test]
+    fn slots_may_go_and_come_back_while_others_are_swept_out() {
+        let (mut numbers, mut slots, mut here) = (Numbers::default(), Bitmap::default(), BTreeMap::new());
+        let (mut state, mut swept) = (1_u32, 0);
+        for step in 0..60_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (slot, number) = ((state >> 8) % 8_000, f64::from((state >> 20) % 1_000));
+            if here.remove(&slot).is_some() {
+                slots.remove(slot);
+                numbers.remove(slot, 1);
+            } else if (state >> 4).is_multiple_of(4) {
+                numbers.comes_back(slot);
+                slots.insert(slot);
+                here.insert(slot, number);
+                numbers.insert(slot, &[number]);
+            }
+            swept += u32::from(numbers.sweep.is_some());
+            if step % 64 == 0 {
+                let found = numbers.range([(Bound::Included(number - 50.0), Bound::Excluded(number + 50.0))]);
+                let found: Vec<u32> = found.scan(&slots, 0).collect();
+                let is_near = |other: &f64| (number - 50.0..number + 50.0).contains(other);
+                let expect: Vec<u32> = here.iter().filter(|(_, other)| is_near(other)).map(|(slot, _)| *slot).collect();
+                assert_eq!(found, expect);
+            }
+        }
+        assert!(swept > 1_000, "{swept}");
     }
 }

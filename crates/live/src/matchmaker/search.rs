@@ -170,6 +170,9 @@ impl<M> Matchmaker<M> {
         if let Some(progress) = self.gather(search, searcher, probing, budget) {
             return progress;
         }
+        if search.pool.is_empty() {
+            return Progress::Nothing { was_cut: search.was_cut };
+        }
         search.assembly = Some(Assembly::new(self.is_patient(searcher.1), true));
         self.try_group(search, searcher, budget).unwrap_or(Progress::More)
     }
