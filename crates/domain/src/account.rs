@@ -35,7 +35,7 @@ pub async fn update(store: &dyn Store, user_id: UserId, update: &AccountUpdate, 
     }
 }
 
-fn check_update(update: &AccountUpdate) -> Result<()> {
+pub(crate) fn check_update(update: &AccountUpdate) -> Result<()> {
     if let Some(username) = &update.username {
         check_username(username)?;
     }
@@ -144,7 +144,7 @@ pub async fn export(store: &dyn Store, user_id: UserId) -> Result<AccountExport>
     store.export_account(user_id).await?.ok_or_else(not_found)
 }
 
-fn refuse_system(user_id: UserId, verb: &str) -> Result<()> {
+pub(crate) fn refuse_system(user_id: UserId, verb: &str) -> Result<()> {
     if user_id == UserId::SYSTEM {
         return Err(Error::new(ErrorKind::InvalidArgument, format!("The system user cannot be {verb}.")));
     }

@@ -73,6 +73,10 @@ impl From<StoreError> for Error {
             StoreError::Conflict(_) => Self::new(ErrorKind::AlreadyExists, "That identifier is already in use."),
             StoreError::Rejected(_) => Self::invalid("The write was rejected."),
             StoreError::Invalid(message) => Self::invalid(message),
+            StoreError::Balance(unfit) => Self::new(ErrorKind::FailedPrecondition, unfit.to_string()),
+            StoreError::Diverged => {
+                Self::new(ErrorKind::Internal, "An internal error occurred.").because(error.to_string())
+            }
             StoreError::Internal(cause) => Self::new(ErrorKind::Internal, "An internal error occurred.").because(cause),
         }
     }

@@ -61,6 +61,10 @@ uuid_id!(
     /// A notification.
     NotificationId
 );
+uuid_id!(
+    /// A change of a wallet, as the ledger has it.
+    LedgerItemId
+);
 
 impl UserId {
     /// The seeded system user.

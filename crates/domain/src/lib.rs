@@ -14,6 +14,7 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod link;
+pub mod multi_update;
 pub mod notifications;
 pub mod ports;
 pub mod query;
@@ -21,7 +22,8 @@ pub mod revocations;
 pub mod sessions;
 pub mod storage;
 pub mod time;
+pub mod wallet;
 
 pub use error::{Error, ErrorKind, Result};
-pub use ids::{GroupId, MessageId, NotificationId, SessionId, Subject, TokenId, UserId};
+pub use ids::{GroupId, LedgerItemId, MessageId, NotificationId, SessionId, Subject, TokenId, UserId};
 pub use time::Timestamp;

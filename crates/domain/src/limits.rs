@@ -114,3 +114,17 @@ pub const NOTIFICATIONS_SENT_MAX: usize = 1_000;
 pub const NOTIFICATION_PAGE_MAX: i32 = 100;
 /// Notifications on a page when the caller names no number.
 pub const NOTIFICATION_PAGE_DEFAULT: i32 = 1;
+
+/// Most bytes of the name of a wallet's entry.
+pub const WALLET_NAME_BYTES_MAX: usize = 128;
+/// Most entries of a wallet. One that has more already keeps them, and gets no others.
+pub const WALLET_NAMES_MAX: usize = 1_000;
+/// Most bytes of the metadata of a ledger's item.
+pub const LEDGER_METADATA_BYTES_MAX: usize = 262_144;
+/// Most items on a page of a ledger, and how many when the caller names no number.
+pub const LEDGER_PAGE_MAX: i32 = 100;
+/// Most accounts, objects and wallets that are changed together.
+pub const MULTI_UPDATE_LEN_MAX: usize = 10_000;
+/// How long the outcome of a write is kept under its effect's key when nobody says earlier that it may go. No match
+/// may be replayed from further back.
+pub const EFFECT_LIFE_SEC: i64 = 7 * 86_400;

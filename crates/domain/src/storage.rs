@@ -54,7 +54,7 @@ pub async fn write(
     store.write_objects(authority, &writes, now).await.map_err(write_rejected)
 }
 
-fn check_write(request: WriteRequest, owner: UserId) -> Result<ObjectWrite> {
+pub(crate) fn check_write(request: WriteRequest, owner: UserId) -> Result<ObjectWrite> {
     check_present(&request.collection, &request.key)?;
     if request.collection.len() > COLLECTION_BYTES_MAX || request.key.len() > KEY_BYTES_MAX {
         return Err(Error::invalid("The collection and the key must each be at most 128 bytes long."));
@@ -135,11 +135,9 @@ pub async fn delete(
     if requests.is_empty() {
         return Ok(());
     }
-    let check = |(collection, key, version): (String, String, String)| {
-        check_present(&collection, &key)?;
-        Ok(ObjectDelete { id: ObjectId { collection, key, user_id: owner }, version })
-    };
-    let deletes = requests.into_iter().map(check).collect::<Result<Vec<_>>>()?;
+    let named = |(collection, key, version)| ObjectDelete { id: ObjectId { collection, key, user_id: owner }, version };
+    let deletes: Vec<ObjectDelete> = requests.into_iter().map(named).collect();
+    deletes.iter().try_for_each(check_delete)?;
     store.delete_objects(authority, &deletes).await.map_err(delete_rejected)
 }
 
@@ -166,6 +164,10 @@ pub async fn list(
         |last: &Object| ObjectPosition { read: last.read, key: last.id.key.clone(), user_id: last.id.user_id };
     let next = if more { objects.last().map(position) } else { None };
     Ok((objects, next))
+}
+
+pub(crate) fn check_delete(delete: &ObjectDelete) -> Result<()> {
+    check_present(&delete.id.collection, &delete.id.key)
 }
 
 fn check_present(collection: &str, key: &str) -> Result<()> {

@@ -10,6 +10,7 @@ pub mod keys;
 pub mod limits;
 pub mod logging;
 pub mod passwords;
+pub mod pruning;
 pub mod revocation_feed;
 pub mod settings;
 pub mod system;

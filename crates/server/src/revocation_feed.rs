@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use muster_domain::Timestamp;
 use muster_domain::ports::clock::Clock as _;
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::Store;
@@ -13,15 +12,11 @@ use muster_gateway::shard::{Command, ShardHandle};
 use tokio::sync::Notify;
 
 use crate::jobs::Jobs;
+use crate::pruning::Pruning;
 use crate::system::System;
 
 /// How often what other servers of the same database revoked is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How often expired revocations are removed.
-const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
-
-/// How far the wall clock may drift from the monotonic one between two removals and still be believed.
-const CLOCK_JUMP_MAX_SEC: i64 = 60;
 
 /// The job that removes expired revocations.
 const PRUNE_JOB: &str = "prune_revocations";
@@ -48,30 +43,6 @@ pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: J
                 tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
             }
         }
-    }
-}
-
-/// When to remove what has expired: every interval in which the wall clock ran as the monotonic one did. After a jump it
-/// is not believed for one interval: ahead by mistake, it would take back revocations whose tokens live on.
-struct Pruning {
-    since: Instant,
-    wall: Timestamp,
-}
-
-impl Pruning {
-    fn begin(since: Instant, wall: Timestamp) -> Self {
-        Self { since, wall }
-    }
-
-    fn is_due(&mut self, now: Instant, wall: Timestamp) -> bool {
-        let elapsed = now.saturating_duration_since(self.since);
-        if elapsed < PRUNE_INTERVAL {
-            return false;
-        }
-        let elapsed_sec = i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX);
-        let is_steady = (wall.seconds() - self.wall.seconds() - elapsed_sec).abs() <= CLOCK_JUMP_MAX_SEC;
-        *self = Self::begin(now, wall);
-        is_steady
     }
 }
 
@@ -108,23 +79,5 @@ impl Mailbox {
             }
             self.news.notified().await;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_jumped_is_believed_an_interval_later() {
-        let start = Instant::now();
-        let at = |intervals: u32| start + intervals * PRUNE_INTERVAL;
-        let wall = |seconds: i64| Timestamp::from_seconds(seconds);
-        let mut pruning = Pruning::begin(start, wall(0));
-        assert!(!pruning.is_due(start + PRUNE_INTERVAL / 2, wall(1_800)));
-        assert!(pruning.is_due(at(1), wall(3_600)));
-        assert!(!pruning.is_due(at(2), wall(1_000_000)), "ahead by days");
-        assert!(!pruning.is_due(at(3), wall(10_800)), "and back");
-        assert!(pruning.is_due(at(4), wall(14_400)));
     }
 }

@@ -37,6 +37,7 @@ use crate::database::Database;
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
+use crate::pruning;
 use crate::revocation_feed::{self, Mailbox};
 use crate::settings::{gateway_config, guessing, live_rules, request_limits, session_rules};
 use crate::system::{RandomPool, System};
@@ -167,6 +168,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     });
     tasks.spawn(mailbox.deliver(shards.clone()));
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
+    tasks.spawn_local(pruning::prune_effects(store.clone(), jobs.clone()));
     tasks.spawn_local(revocation_feed::follow(store, shared.revocations, jobs));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
     let (grace, metrics) = (Duration::from_millis(gateway.resume.grace_ms), gateway_metrics);

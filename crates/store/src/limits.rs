@@ -2,6 +2,7 @@
 
 use muster_domain::ports::accounts::{AccountUpdate, Identifier, Unlink};
 use muster_domain::ports::chat::Message;
+use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::notifications::Notification;
 use muster_domain::ports::storage::{ObjectId, ObjectWrite};
 use muster_domain::ports::store::StoreError;
@@ -84,6 +85,12 @@ pub(crate) fn account_update(update: &AccountUpdate) -> Result<(), StoreError> {
     fields
         .iter()
         .try_for_each(|(name, value, len_max)| value.as_deref().map_or(Ok(()), |value| text(name, value, *len_max)))
+}
+
+/// Everything that is changed together.
+pub(crate) fn multi_update(update: &MultiUpdate) -> Result<(), StoreError> {
+    update.accounts.iter().try_for_each(|(_, update)| account_update(update))?;
+    update.writes.iter().try_for_each(object)
 }
 
 /// The name of an object to be written.

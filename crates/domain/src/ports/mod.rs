@@ -5,12 +5,15 @@
 pub mod accounts;
 pub mod chat;
 pub mod clock;
+pub mod effects;
+pub mod multi_update;
 pub mod notifications;
 pub mod passwords;
 pub mod revocations;
 pub mod storage;
 pub mod store;
 pub mod terms;
+pub mod wallet;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -3,9 +3,12 @@
 use super::PortFuture;
 use super::accounts::AccountStore;
 use super::chat::ChatStore;
+use super::effects::EffectStore;
+use super::multi_update::MultiUpdateStore;
 use super::notifications::NotificationStore;
 use super::revocations::RevocationStore;
 use super::storage::StorageStore;
+use super::wallet::{UnfitBalance, WalletStore};
 
 /// Why a transaction did not happen. Whatever the variant, nothing of it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +22,12 @@ pub enum StoreError {
     /// The database refuses a value as the caller gave it (too long for its column, say). The sentence says which.
     #[error("{0}")]
     Invalid(String),
+    /// A wallet would hold what none may hold.
+    #[error("{0}")]
+    Balance(Box<UnfitBalance>),
+    /// The key of an effect is known with another request: our fault, or a match that does not do the same twice.
+    #[error("the effect's key belongs to another request")]
+    Diverged,
     /// Connection lost, pool exhausted, disk full, serialization retries used up: trying again may succeed.
     /// For a write whose answer was lost the outcome is unknown.
     #[error("database unavailable: {0}")]
@@ -69,7 +78,16 @@ pub struct DatabaseStatus {
 
 /// Everything the rules persist. Each method of each part is one whole transaction: it is durable
 /// (synced) when its future resolves with `Ok`, and no client, script or other port call runs inside.
-pub trait Store: AccountStore + StorageStore + RevocationStore + ChatStore + NotificationStore {
+pub trait Store:
+    AccountStore
+    + StorageStore
+    + RevocationStore
+    + ChatStore
+    + NotificationStore
+    + WalletStore
+    + MultiUpdateStore
+    + EffectStore
+{
     /// A cheap round trip that fails when the database cannot serve reads and writes.
     fn ping(&self) -> PortFuture<'_, DatabaseStatus>;
 

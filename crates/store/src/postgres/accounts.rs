@@ -13,6 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::fault::{Fault, conflict, is_missing_owner, translate};
+use super::pool::Lease;
 use super::values::Moment;
 use super::{PostgresStore, deletion, export, revocations};
 use crate::limits;
@@ -78,7 +79,7 @@ const USERS: &str = concat!(
     " FROM users WHERE id <> '00000000-0000-0000-0000-000000000000' \
      AND (id = ANY($1) OR username = ANY($2) OR facebook_id = ANY($3))"
 );
-const UPDATE_ACCOUNT: &str = "UPDATE users SET \
+pub(super) const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      username = coalesce($2::text, username), \
      display_name = CASE WHEN $3::text IS NULL THEN display_name ELSE nullif($3::text, '') END, \
      avatar_url = CASE WHEN $4::text IS NULL THEN avatar_url ELSE nullif($4::text, '') END, \
@@ -210,18 +211,8 @@ impl AccountStore for PostgresStore {
     ) -> PortFuture<'a, bool> {
         Box::pin(async move {
             limits::account_update(update)?;
-            let values: super::Values<'_> = &[
-                &user_id.0,
-                &update.username,
-                &update.display_name,
-                &update.avatar_url,
-                &update.lang_tag,
-                &update.location,
-                &update.timezone,
-                &update.metadata,
-                &Moment(now),
-            ];
-            self.query(UPDATE_ACCOUNT, values).await.map(|rows| !rows.is_empty())
+            let alone = async || self::update(&self.pool.shared().await?, user_id, update, now).await;
+            self.attempts(alone).await
         })
     }
 
@@ -375,6 +366,27 @@ impl PostgresStore {
             (true, false, None) => Err(Fault::Overtaken),
         }
     }
+}
+
+/// Changes the given fields; whether there is such an account.
+pub(super) async fn update(
+    lease: &Lease,
+    user_id: UserId,
+    update: &AccountUpdate,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    let values: super::Values<'_> = &[
+        &user_id.0,
+        &update.username,
+        &update.display_name,
+        &update.avatar_url,
+        &update.lang_tag,
+        &update.location,
+        &update.timezone,
+        &update.metadata,
+        &Moment(now),
+    ];
+    Ok(!lease.query(UPDATE_ACCOUNT, values).await?.is_empty())
 }
 
 fn created(account: &NewAccount) -> Login {

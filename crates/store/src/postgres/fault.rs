@@ -38,7 +38,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    fn is_transient(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Overtaken => true,
             Self::Database(error) => {
@@ -48,7 +48,7 @@ impl Fault {
         }
     }
 
-    fn into_store_error(self) -> StoreError {
+    pub(super) fn into_store_error(self) -> StoreError {
         match self {
             Self::Rule(error) => error,
             Self::Overtaken => StoreError::Unavailable("other transactions were always quicker".to_owned()),

@@ -7,14 +7,17 @@ mod accounts;
 mod adopt;
 pub(crate) mod chat;
 mod deletion;
+mod effects;
 mod export;
 mod fault;
+mod multi_update;
 pub(crate) mod notifications;
 mod pool;
 mod revocations;
 mod schema;
 mod storage;
 mod values;
+pub(crate) mod wallet;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/postgres/0002_revocation_banned.sql"),
     },
     Migration { version: 3, name: "terms", sql: include_str!("../../migrations/postgres/0003_terms.sql") },
+    Migration { version: 4, name: "effects", sql: include_str!("../../migrations/postgres/0004_effects.sql") },
 ];
 
 /// Where the steps taken are noted, and whether the tables around ours were another server's.

@@ -170,27 +170,72 @@ impl PostgresStore {
             let alone = async || step(&self.pool.shared().await?, item).await;
             return Ok(vec![self.attempts(alone).await?]);
         }
-        // Stable: two steps for one object keep their order.
-        let mut order: Vec<usize> = (0..items.len()).collect();
-        order.sort_by_key(|index| id(&items[*index]));
-        self.attempts(async || {
-            self.transaction(async |lease| {
-                for item in items {
-                    lease.prepare(statement(item)).await?;
-                }
-                // Polled in this order the first time, and so sent in it, before the first answer is back.
-                let answers = join_all(order.iter().map(|index| step(lease, &items[*index]))).await;
-                let mut found: Vec<(usize, T)> = Vec::with_capacity(items.len());
-                for (index, answer) in order.iter().zip(answers) {
-                    // After the first that failed, the others fail for no reason of their own.
-                    found.push((*index, answer?));
-                }
-                found.sort_by_key(|(index, _)| *index);
-                Ok(found.into_iter().map(|(_, answer)| answer).collect())
-            })
-            .await
-        })
-        .await
+        let together =
+            async || self.transaction(async |lease| in_order(lease, items, &statement, &id, &step).await).await;
+        self.attempts(together).await
+    }
+}
+
+/// Runs `step` for each of `items` as part of the caller's transaction: sent together, in the order of the objects'
+/// names; the answers in the order of the items.
+async fn in_order<I, T>(
+    lease: &Lease,
+    items: &[I],
+    statement: impl Fn(&I) -> &'static str,
+    id: impl Fn(&I) -> &ObjectId,
+    step: impl AsyncFn(&Lease, &I) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    // Stable: two steps for one object keep their order.
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|index| id(&items[*index]));
+    for item in items {
+        lease.prepare(statement(item)).await?;
+    }
+    // Polled in this order the first time, and so sent in it, before the first answer is back.
+    let answers = join_all(order.iter().map(|index| step(lease, &items[*index]))).await;
+    let mut found: Vec<(usize, T)> = Vec::with_capacity(items.len());
+    for (index, answer) in order.iter().zip(answers) {
+        // After the first that failed, the others fail for no reason of their own.
+        found.push((*index, answer?));
+    }
+    found.sort_by_key(|(index, _)| *index);
+    Ok(found.into_iter().map(|(_, answer)| answer).collect())
+}
+
+/// A change of one object.
+enum Step<'a> {
+    Write(&'a ObjectWrite),
+    Delete(&'a ObjectDelete),
+}
+
+/// Writes, then deletes, as part of the caller's transaction; the acknowledgements in the order of the writes. Objects
+/// are locked in one order for both.
+pub(super) async fn apply(
+    lease: &Lease,
+    authority: Authority,
+    writes: &[ObjectWrite],
+    deletes: &[ObjectDelete],
+    now: Timestamp,
+) -> Result<Vec<ObjectAck>, Fault> {
+    let steps: Vec<Step<'_>> = writes.iter().map(Step::Write).chain(deletes.iter().map(Step::Delete)).collect();
+    let statement = |step: &Step<'_>| match step {
+        Step::Write(write) => write_statement(write),
+        Step::Delete(_) => DELETE,
+    };
+    let run = async |lease: &Lease, step: &Step<'_>| match step {
+        Step::Write(write) => put(lease, authority, write, now).await.map(Some),
+        Step::Delete(delete) => remove(lease, authority, delete).await.map(|()| None),
+    };
+    let acks = in_order(lease, &steps, statement, Step::object, run).await?;
+    Ok(acks.into_iter().flatten().collect())
+}
+
+impl Step<'_> {
+    fn object(&self) -> &ObjectId {
+        match self {
+            Self::Write(write) => &write.id,
+            Self::Delete(delete) => &delete.id,
+        }
     }
 }
 

@@ -155,21 +155,7 @@ impl AccountStore for SqliteStore {
         Box::pin(async move {
             limits::account_update(update)?;
             let update = update.clone();
-            self.write(move |connection| {
-                let values = (
-                    user_id.0,
-                    &update.username,
-                    &update.display_name,
-                    &update.avatar_url,
-                    &update.lang_tag,
-                    &update.location,
-                    &update.timezone,
-                    &update.metadata,
-                    now.0,
-                );
-                execute(connection, UPDATE_ACCOUNT, values).map(|changed| changed > 0)
-            })
-            .await
+            self.write(move |connection| self::update(connection, user_id, &update, now)).await
         })
     }
 
@@ -248,6 +234,22 @@ impl AccountStore for SqliteStore {
     fn export_account(&self, user_id: UserId) -> PortFuture<'_, Option<AccountExport>> {
         Box::pin(self.read(move |connection| export::export_account(connection, user_id)))
     }
+}
+
+/// Changes the given fields; whether there is such an account.
+pub(super) fn update(connection: &Connection, user_id: UserId, update: &AccountUpdate, now: Timestamp) -> Result<bool> {
+    let values = (
+        user_id.0,
+        &update.username,
+        &update.display_name,
+        &update.avatar_url,
+        &update.lang_tag,
+        &update.location,
+        &update.timezone,
+        &update.metadata,
+        now.0,
+    );
+    execute(connection, UPDATE_ACCOUNT, values).map(|changed| changed > 0)
 }
 
 fn find(connection: &Connection, identifier: &Identifier) -> Result<Option<Login>> {

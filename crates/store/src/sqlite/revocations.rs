@@ -44,14 +44,22 @@ impl RevocationStore for SqliteStore {
 
     fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
-            if let Some(term) = term
-                && execute(connection, TERM, (term.job, term.epoch))? == 0
-            {
-                return Err(StoreError::Rejected(Rejection::Superseded));
-            }
+            take_term(connection, term)?;
             let sql = "DELETE FROM muster_revocation WHERE expires_at < ?1";
             execute(connection, sql, [now.0]).map(|removed| removed as u64)
         }))
+    }
+}
+
+/// Notes that the owner of a job writes, if there may be several owners.
+///
+/// Errors: `Rejected(Superseded)` when a later one has written.
+pub(super) fn take_term(connection: &Connection, term: Option<Term>) -> Result<()> {
+    match term {
+        Some(term) if execute(connection, TERM, (term.job, term.epoch))? == 0 => {
+            Err(StoreError::Rejected(Rejection::Superseded))
+        }
+        _ => Ok(()),
     }
 }
 

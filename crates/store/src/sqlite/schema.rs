@@ -41,6 +41,7 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0003_revocation_banned.sql"),
     },
     Migration { version: 4, name: "terms", sql: include_str!("../../migrations/sqlite/0004_terms.sql") },
+    Migration { version: 5, name: "effects", sql: include_str!("../../migrations/sqlite/0005_effects.sql") },
 ];
 
 /// The newest schema this program knows.

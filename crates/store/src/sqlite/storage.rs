@@ -82,7 +82,12 @@ fn state(connection: &Connection, id: &ObjectId) -> Result<Option<objects::State
     })
 }
 
-fn put(connection: &Connection, authority: Authority, write: &ObjectWrite, now: Timestamp) -> Result<ObjectAck> {
+pub(super) fn put(
+    connection: &Connection,
+    authority: Authority,
+    write: &ObjectWrite,
+    now: Timestamp,
+) -> Result<ObjectAck> {
     let present = state(connection, &write.id)?;
     let (sql, create_time) = match (objects::decide(authority, write, present.as_ref())?, &present) {
         (objects::Decision::Keep, Some(present)) => {
@@ -100,7 +105,7 @@ fn put(connection: &Connection, authority: Authority, write: &ObjectWrite, now: 
     }
 }
 
-fn remove(connection: &Connection, authority: Authority, delete: &ObjectDelete) -> Result<()> {
+pub(super) fn remove(connection: &Connection, authority: Authority, delete: &ObjectDelete) -> Result<()> {
     let id = &delete.id;
     match objects::decide_delete(authority, delete, state(connection, id)?.as_ref())? {
         objects::Decision::Keep => Ok(()),

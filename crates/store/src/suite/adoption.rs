@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use muster_domain::chat::{Channel, MessageCode};
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::chat::{Message, MessageQuery};
+use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::revocations::{RevocationReason, RevocationStore as _};
 use muster_domain::ports::storage::{Authority, Expected, ObjectWrite};
@@ -74,6 +75,9 @@ INSERT INTO notification (id, user_id, subject, content, code, sender_id, create
      '{\"username\": \"old-bob\"}', -1, '00000000-0000-4000-8000-000000000002', '2021-05-06 07:08:09.123456+00'),
     ('00000000-0000-4000-8000-00000000000e', '00000000-0000-4000-8000-000000000001', 'from the game', '{}', 7,
      '00000000-0000-0000-0000-000000000000', '2021-05-06 07:08:10+00');
+INSERT INTO wallet_ledger (id, user_id, changeset, metadata, create_time) VALUES
+    ('00000000-0000-4000-8000-00000000000f', '00000000-0000-4000-8000-000000000001', '{\"gold\": 5}',
+     '{\"reason\": \"won\"}', '2021-05-06 07:08:09.123456+00');
 INSERT INTO console_user (id, username, email, password) VALUES
     ('00000000-0000-4000-8000-000000000003', 'operator', 'operator@example.com', '\\x24');
 INSERT INTO console_acl_template (id, name) VALUES ('00000000-0000-4000-8000-000000000004', 'support');
@@ -167,7 +171,10 @@ fn an_adopted_database_stays_the_original_s() {
         assert_values(&client).await;
         // The original deletes its players without asking ours, and ours can go without a trace.
         client.batch_execute("DELETE FROM users WHERE username <> ''").await.unwrap();
-        client.batch_execute("DROP TABLE muster_migration, muster_revocation, muster_term").await.unwrap();
+        client
+            .batch_execute("DROP TABLE muster_migration, muster_revocation, muster_term, muster_effect")
+            .await
+            .unwrap();
         assert_original(&client).await;
     });
 }
@@ -181,12 +188,12 @@ fn a_later_step_is_not_told_as_an_adoption() {
         let address = crate::Address::Postgres(database.url().to_owned());
         assert!(crate::migrate(&address).await.unwrap().starts_with("adopted the database in place"));
         // As the first version left it, with a logout and a newer sign-in.
-        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term; \
+        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term, muster_effect; \
                     DELETE FROM muster_migration WHERE version > 1; \
                     INSERT INTO muster_revocation (subject, all_tokens, revoked_at, expires_at, close_sockets) \
                     SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes FROM unnest('{t,f}'::bool[]) AS closes";
         client.batch_execute(undo).await.unwrap();
-        assert_eq!(crate::migrate(&address).await.unwrap(), "applied 2 migration(s), the last is number 3");
+        assert_eq!(crate::migrate(&address).await.unwrap(), "applied 3 migration(s), the last is number 4");
         let opened = PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await;
         let rows = opened.unwrap().revocations_after(0, NOW).await.unwrap();
         let reasons: Vec<_> = rows.iter().map(|row| row.revocation.reason).collect();
@@ -220,6 +227,7 @@ async fn use_it(fixture: &Fixture) {
     store.replace_password_hash(old.user_id, &found.password_hash.unwrap(), hash.as_bytes()).await.unwrap();
 
     talk(fixture, old.user_id).await;
+    spend(fixture, old.user_id).await;
     let ann = fixture.sign_up("ann").await;
     let bob = fixture.sign_up("bob").await;
     super::deletion::fill(fixture, ann, bob).await;
@@ -265,6 +273,17 @@ async fn talk(fixture: &Fixture, old: UserId) {
     store.delete_notifications(old, &[found[1].id]).await.unwrap();
 }
 
+/// Reads what was earned before, and takes of it.
+async fn spend(fixture: &Fixture, old: UserId) {
+    let update = super::wallet::wallets(vec![super::wallet::pay(old, "gold", -2, 7)]);
+    fixture.store().multi_update(&update, WriteStamp::at(NOW)).await.unwrap();
+    let items = super::wallet::ledger(fixture, old).await;
+    let earned: Vec<_> = items.iter().map(|item| (item.changeset["gold"], item.create_time.0)).collect();
+    assert_eq!(earned, [(-2, NOW.0), (5, 1_620_284_889_123_456)]);
+    let item = fixture.store().annotate_ledger_item(items[1].id, r#"{"seen": true}"#, NOW).await.unwrap().unwrap();
+    assert_eq!(item.metadata, r#"{"seen": true, "reason": "won"}"#);
+}
+
 /// The values as the original writes and reads them.
 async fn assert_values(client: &tokio_postgres::Client) {
     let one = async |sql: &str| query(client, sql).await.join(",");
@@ -285,6 +304,9 @@ async fn assert_values(client: &tokio_postgres::Client) {
                    || stream_label FROM message WHERE username = 'ann' AND create_time = update_time \
                    AND create_time = date_trunc('second', create_time) ORDER BY stream_mode";
     assert_eq!(one(streams).await, "2 00lobby,3 50,4 12");
+    assert_eq!(one("SELECT wallet FROM users WHERE username = 'old-ann'").await, r#"{"gold": 3}"#);
+    let items = "SELECT changeset::text || ' ' || metadata::text FROM wallet_ledger WHERE user_id::text LIKE '00000000-%' ORDER BY id";
+    assert_eq!(one(items).await, r#"{"gold": -2} {"n": 7},{"gold": 5} {"seen": true, "reason": "won"}"#);
     let sent = "SELECT code || subject || content FROM notification WHERE user_id::text LIKE '00000000-%' ORDER BY id";
     assert_eq!(one(sent).await, r#"-1subject 1{"n": 1},-1old-bob wants something{"username": "old-bob"}"#);
     assert_eq!(one("SELECT count(*) FROM users WHERE custom_id = '' OR email = '' OR display_name = ''").await, "0");

@@ -19,6 +19,7 @@ use crate::{PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, postgres
 /// See the module.
 pub(super) struct Fixture {
     store: Box<dyn Store>,
+    metrics: Arc<StoreMetrics>,
     raw: Raw,
 }
 
@@ -59,7 +60,8 @@ pub(super) fn on_sqlite(test: impl AsyncFnOnce(&Fixture)) {
         let folder = Folder::new();
         let path = folder.0.join("muster.db");
         let store = SqliteStore::open(&path, &SqliteOptions::default(), Arc::new(StoreMetrics::default())).unwrap();
-        test(&Fixture { store: Box::new(store), raw: Raw::Sqlite { path, _folder: folder } }).await;
+        let metrics = Arc::clone(store.metrics());
+        test(&Fixture { store: Box::new(store), metrics, raw: Raw::Sqlite { path, _folder: folder } }).await;
     });
 }
 
@@ -87,11 +89,17 @@ pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
 impl Fixture {
     /// On a store and another connection to its database.
     pub(super) fn on(store: PostgresStore, client: tokio_postgres::Client, database: Option<Database>) -> Self {
-        Self { store: Box::new(store), raw: Raw::Postgres { client: Box::new(client), _database: database } }
+        let metrics = Arc::clone(store.metrics());
+        Self { store: Box::new(store), metrics, raw: Raw::Postgres { client: Box::new(client), _database: database } }
     }
 
     pub(super) fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// How often a transaction was run again because others got in its way.
+    pub(super) fn retries(&self) -> u64 {
+        self.metrics.retries.load(Ordering::Relaxed)
     }
 
     /// Signs a new player up with a device; panics if it is known.

@@ -6,6 +6,7 @@ mod adoption;
 mod chat;
 mod connections;
 mod deletion;
+mod effects;
 pub(crate) mod fixture;
 mod folders;
 mod notifications;
@@ -14,6 +15,7 @@ mod races;
 mod revocations;
 mod silence;
 mod storage;
+mod wallet;
 
 use fixture::Fixture;
 
@@ -83,5 +85,23 @@ suite! {
     }
     revocations {
         feeds_in_order_and_prunes
+    }
+    wallet {
+        adds_to_wallets_and_tells_before_and_after
+        refuses_what_no_wallet_may_hold
+        leaves_wallets_of_other_kinds_alone
+        lists_the_ledger_newest_first_over_pages
+        adds_to_the_metadata_of_an_item
+        changes_everything_or_nothing
+        concurrent_changes_conserve_the_sum
+        changes_in_opposite_orders_never_wait_in_a_circle
+        finds_ledger_items_along_an_index
+    }
+    effects {
+        happen_once_however_often_they_are_asked_for
+        keep_refusals_too
+        know_another_request_under_their_key
+        happen_once_of_many_at_the_same_time
+        are_forgotten_when_no_longer_needed
     }
 }

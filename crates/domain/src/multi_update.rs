@@ -1,0 +1,80 @@
+//! Accounts, storage objects and wallets changed together by game code: all or nothing.
+
+use crate::account::{check_update, refuse_system};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::UserId;
+use crate::limits::MULTI_UPDATE_LEN_MAX;
+use crate::ports::accounts::AccountUpdate;
+use crate::ports::clock::Entropy;
+use crate::ports::effects::WriteStamp;
+use crate::ports::multi_update::MultiUpdate;
+use crate::ports::storage::{ObjectAck, ObjectDelete};
+use crate::ports::store::{Conflict, Store, StoreError};
+use crate::ports::wallet::WalletChange;
+use crate::storage::{WriteRequest, check_delete, check_write};
+use crate::wallet::{self, Change, Refusal};
+
+/// What game code wants changed together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Accounts; unknown ones are left out.
+    pub accounts: Vec<(UserId, AccountUpdate)>,
+    /// Objects to write, each with its owner.
+    pub writes: Vec<(UserId, WriteRequest)>,
+    /// Objects to delete.
+    pub deletes: Vec<ObjectDelete>,
+    /// Wallets; those of unknown players are left out.
+    pub wallets: Vec<Change>,
+    /// Whether the ledger gets the changes of the wallets.
+    pub update_ledger: bool,
+}
+
+/// What became of it: acknowledgements in the order of the writes, and whose wallets changed and how.
+pub type Done = (Vec<ObjectAck>, Vec<(UserId, WalletChange)>);
+
+/// Changes everything or nothing: accounts first, then objects, deletions, wallets.
+///
+/// Errors: [`Refusal::Balance`]; `InvalidArgument` for more than ten thousand changes, for what is out of its rules, and
+/// for an object whose version is another; `AlreadyExists` for a taken user name.
+pub async fn run(
+    store: &dyn Store,
+    entropy: &dyn Entropy,
+    request: Request,
+    stamp: WriteStamp,
+) -> std::result::Result<Done, Refusal> {
+    let Request { accounts, writes, deletes, wallets, .. } = &request;
+    let len = accounts.len() + writes.len() + deletes.len() + wallets.len();
+    if len == 0 {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    if len > MULTI_UPDATE_LEN_MAX {
+        return Err(Error::invalid("At most 10,000 things can be changed at once.").into());
+    }
+    let update = checked(entropy, request, stamp)?;
+    let outcome = store.multi_update(&update, stamp).await.map_err(refused)?;
+    Ok((outcome.acks, wallet::changed(&update, outcome.wallets)))
+}
+
+fn checked(entropy: &dyn Entropy, request: Request, stamp: WriteStamp) -> Result<MultiUpdate> {
+    for (user_id, update) in &request.accounts {
+        refuse_system(*user_id, "changed")?;
+        check_update(update)?;
+    }
+    let writes = request.writes.into_iter().map(|(owner, write)| check_write(write, owner));
+    let writes = writes.collect::<Result<Vec<_>>>()?;
+    request.deletes.iter().try_for_each(check_delete)?;
+    let wallets = wallet::checked(entropy, request.wallets, request.update_ledger, stamp.now)?;
+    Ok(MultiUpdate { accounts: request.accounts, writes, deletes: request.deletes, wallets })
+}
+
+fn refused(error: StoreError) -> Refusal {
+    match error {
+        StoreError::Rejected(_) => {
+            Error::invalid("Storage write or delete rejected: an object's version is not the expected one.").into()
+        }
+        StoreError::Conflict(Conflict::Username) => {
+            Error::new(ErrorKind::AlreadyExists, "The username is already in use.").into()
+        }
+        other => other.into(),
+    }
+}

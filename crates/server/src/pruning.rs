@@ -1,0 +1,84 @@
+//! Removing what has expired, once an hour and by a clock that is believed.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use muster_domain::Timestamp;
+use muster_domain::limits::EFFECT_LIFE_SEC;
+use muster_domain::ports::clock::Clock as _;
+use muster_domain::ports::store::Store;
+
+use crate::jobs::Jobs;
+use crate::system::System;
+
+/// How often expired things are removed.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// How often it is asked whether that is due.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How far the wall clock may drift from the monotonic one between two removals and still be believed.
+const CLOCK_JUMP_MAX_SEC: i64 = 60;
+
+/// The job that removes what became of the writes of matches that nobody will replay.
+const EFFECTS_JOB: &str = "prune_effects";
+
+/// Removes what became of keyed writes once it is older than any match may be replayed from. A match that lives has the
+/// older ones removed at each of its snapshots; this is for those that have ended otherwise.
+pub async fn prune_effects(store: Rc<dyn Store>, jobs: Jobs) {
+    let mut look = tokio::time::interval(LOOK_INTERVAL);
+    let mut pruning = Pruning::begin(Instant::now(), System.now());
+    loop {
+        look.tick().await;
+        if pruning.is_due(Instant::now(), System.now())
+            && let Some(term) = jobs.term(EFFECTS_JOB)
+            && let Err(error) = store.prune_effects(System.now().plus_seconds(-EFFECT_LIFE_SEC), term).await
+        {
+            tracing::warn!(%error, "cannot remove old outcomes of writes; trying again in an hour");
+        }
+    }
+}
+
+/// When to remove what has expired: every interval in which the wall clock ran as the monotonic one did. After a jump it
+/// is not believed for one interval: ahead by mistake, it would take back revocations whose tokens live on, and have writes repeated.
+pub struct Pruning {
+    since: Instant,
+    wall: Timestamp,
+}
+
+impl Pruning {
+    /// Waits for the first interval to pass.
+    pub fn begin(since: Instant, wall: Timestamp) -> Self {
+        Self { since, wall }
+    }
+
+    /// Whether an interval has passed, and can be believed.
+    pub fn is_due(&mut self, now: Instant, wall: Timestamp) -> bool {
+        let elapsed = now.saturating_duration_since(self.since);
+        if elapsed < PRUNE_INTERVAL {
+            return false;
+        }
+        let elapsed_sec = i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX);
+        let is_steady = (wall.seconds() - self.wall.seconds() - elapsed_sec).abs() <= CLOCK_JUMP_MAX_SEC;
+        *self = Self::begin(now, wall);
+        is_steady
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumped_is_believed_an_interval_later() {
+        let start = Instant::now();
+        let at = |intervals: u32| start + intervals * PRUNE_INTERVAL;
+        let wall = |seconds: i64| Timestamp::from_seconds(seconds);
+        let mut pruning = Pruning::begin(start, wall(0));
+        assert!(!pruning.is_due(start + PRUNE_INTERVAL / 2, wall(1_800)));
+        assert!(pruning.is_due(at(1), wall(3_600)));
+        assert!(!pruning.is_due(at(2), wall(1_000_000)), "ahead by days");
+        assert!(!pruning.is_due(at(3), wall(10_800)), "and back");
+        assert!(pruning.is_due(at(4), wall(14_400)));
+    }
+}

@@ -1,0 +1,89 @@
+//! Keyed writes on PostgreSQL: the work and its outcome under the key are parts of one transaction.
+
+use muster_domain::ids::Uuid;
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::effects::EffectStore;
+use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
+use muster_domain::ports::store::{Rejection, StoreError};
+use muster_domain::ports::terms::Term;
+use muster_domain::time::Timestamp;
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::fault::Fault;
+use super::pool::Lease;
+use super::values::Moment;
+use crate::effects::{Effect, FORMAT, encode};
+
+/// Whoever finds the key taken waits here until the transaction that took it is over.
+const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
+     VALUES ($1, $2, $3, $4, $5, '', $6) ON CONFLICT (match_id, tick, ordinal) DO NOTHING RETURNING 1";
+const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
+     WHERE match_id = $1 AND tick = $2 AND ordinal = $3";
+const KEEP: &str = "UPDATE muster_effect SET outcome = $4 WHERE match_id = $1 AND tick = $2 AND ordinal = $3";
+const FORGET: &str = "WITH gone AS (DELETE FROM muster_effect WHERE match_id = $1 AND tick <= $2 RETURNING 1) \
+     SELECT true, (SELECT count(*) FROM gone)";
+const PRUNE: &str = "WITH gone AS (DELETE FROM muster_effect WHERE create_time < $1 RETURNING 1) \
+     SELECT true, (SELECT count(*) FROM gone)";
+/// See the same for revocations.
+const PRUNE_FENCED: &str = "WITH term AS (INSERT INTO muster_term (job, epoch) VALUES ($2, $3) \
+     ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch RETURNING 1), \
+     gone AS (DELETE FROM muster_effect WHERE create_time < $1 AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
+     SELECT EXISTS (SELECT 1 FROM term), (SELECT count(*) FROM gone)";
+
+impl EffectStore for PostgresStore {
+    fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
+        Box::pin(async move { removed(self.query_one(FORGET, &[&match_id, &tick], counts).await?) })
+    }
+
+    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
+        Box::pin(async move {
+            removed(match term {
+                Some(term) => self.query_one(PRUNE_FENCED, &[&Moment(before), &term.job, &term.epoch], counts).await?,
+                None => self.query_one(PRUNE, &[&Moment(before)], counts).await?,
+            })
+        })
+    }
+}
+
+fn counts(row: &Row) -> Result<(bool, i64), tokio_postgres::Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?))
+}
+
+fn removed(counts: Option<(bool, i64)>) -> Result<u64, StoreError> {
+    match counts {
+        Some((true, removed)) => Ok(u64::try_from(removed).unwrap_or(0)),
+        _ => Err(StoreError::Rejected(Rejection::Superseded)),
+    }
+}
+
+/// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
+/// inner one is the answer: a refusal is kept too, and what was done before it is undone.
+pub(super) async fn once(
+    lease: &Lease,
+    effect: &Effect,
+    update: &MultiUpdate,
+    work: impl Future<Output = Result<MultiOutcome, Fault>>,
+) -> Result<Result<MultiOutcome, StoreError>, Fault> {
+    let (match_id, tick, ordinal) = (effect.key.match_id, effect.key.tick, i64::from(effect.key.ordinal));
+    let claim: super::Values<'_> =
+        &[&match_id, &tick, &ordinal, &&effect.fingerprint[..], &FORMAT, &Moment(effect.now)];
+    if lease.query(CLAIM, claim).await?.is_empty() {
+        let rows = lease.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
+        // Forgotten between the two looks at it.
+        let row = rows.first().ok_or(Fault::Overtaken)?;
+        return Ok(effect.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
+    }
+    lease.control("SAVEPOINT effect").await?;
+    let outcome = match work.await {
+        Ok(done) => Ok(done),
+        Err(fault) if fault.is_transient() => return Err(fault),
+        Err(fault) => Err(fault.into_store_error()),
+    };
+    let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok).map_err(Fault::Rule) };
+    if outcome.is_err() {
+        lease.control("ROLLBACK TO SAVEPOINT effect").await?;
+    }
+    lease.query(KEEP, &[&match_id, &tick, &ordinal, &kept]).await?;
+    Ok(outcome)
+}

@@ -1,0 +1,64 @@
+//! Keyed writes on SQLite: the work and its outcome under the key are parts of one transaction.
+
+use muster_domain::ids::Uuid;
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::effects::EffectStore;
+use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
+use muster_domain::ports::store::StoreError;
+use muster_domain::ports::terms::Term;
+use muster_domain::time::Timestamp;
+use rusqlite::Connection;
+
+use super::SqliteStore;
+use super::revocations::take_term;
+use super::sql::{Result, execute, one};
+use crate::effects::{Effect, FORMAT, encode};
+
+const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
+     WHERE match_id = ?1 AND tick = ?2 AND ordinal = ?3";
+const KEEP: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+
+impl EffectStore for SqliteStore {
+    fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
+        Box::pin(self.write(move |connection| {
+            let sql = "DELETE FROM muster_effect WHERE match_id = ?1 AND tick <= ?2";
+            execute(connection, sql, (match_id, tick)).map(|removed| removed as u64)
+        }))
+    }
+
+    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
+        Box::pin(self.write(move |connection| {
+            take_term(connection, term)?;
+            let sql = "DELETE FROM muster_effect WHERE create_time < ?1";
+            execute(connection, sql, [before.0]).map(|removed| removed as u64)
+        }))
+    }
+}
+
+/// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
+/// inner one is the answer: a refusal is kept too, and what was done before it is undone.
+pub(super) fn once(
+    connection: &Connection,
+    effect: &Effect,
+    update: &MultiUpdate,
+    work: impl FnOnce() -> Result<MultiOutcome>,
+) -> Result<std::result::Result<MultiOutcome, StoreError>> {
+    let key = (effect.key.match_id, effect.key.tick, effect.key.ordinal);
+    let known =
+        |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i16>(1)?, row.get::<_, String>(2)?));
+    if let Some((fingerprint, format, outcome)) = one(connection, KNOWN, key, known)? {
+        return effect.outcome((&fingerprint, format, &outcome), update);
+    }
+    execute(connection, "SAVEPOINT effect", ())?;
+    let outcome = work();
+    if outcome.is_err() {
+        execute(connection, "ROLLBACK TO effect", ())?;
+    }
+    execute(connection, "RELEASE effect", ())?;
+    let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok) };
+    let (match_id, tick, ordinal) = key;
+    let values = (match_id, tick, ordinal, effect.fingerprint, FORMAT, kept, effect.now.0);
+    execute(connection, KEEP, values)?;
+    Ok(outcome)
+}

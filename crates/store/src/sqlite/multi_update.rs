@@ -1,0 +1,42 @@
+//! Accounts, objects and wallets changed together on SQLite, in one run of the writer.
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate, MultiUpdateStore};
+use muster_domain::ports::storage::Authority;
+use muster_domain::time::Timestamp;
+use rusqlite::Connection;
+
+use super::sql::Result;
+use super::{SqliteStore, accounts, effects, storage, wallet};
+use crate::effects::Effect;
+use crate::limits;
+
+impl MultiUpdateStore for SqliteStore {
+    fn multi_update<'a>(&'a self, update: &'a MultiUpdate, stamp: WriteStamp) -> PortFuture<'a, MultiOutcome> {
+        Box::pin(async move {
+            limits::multi_update(update)?;
+            let (update, effect) = (update.clone(), Effect::of(update, stamp));
+            let outcome = self.write(move |connection| {
+                let work = || run(connection, &update, stamp.now);
+                match &effect {
+                    Some(effect) => effects::once(connection, effect, &update, work),
+                    None => work().map(Ok),
+                }
+            });
+            outcome.await?
+        })
+    }
+}
+
+fn run(connection: &Connection, update: &MultiUpdate, now: Timestamp) -> Result<MultiOutcome> {
+    for (user_id, account) in &update.accounts {
+        accounts::update(connection, *user_id, account, now)?;
+    }
+    let put = |write| storage::put(connection, Authority::Server, write, now);
+    let acks = update.writes.iter().map(put).collect::<Result<_>>()?;
+    update.deletes.iter().try_for_each(|delete| storage::remove(connection, Authority::Server, delete))?;
+    let change = |each| wallet::change(connection, each, now);
+    let wallets = update.wallets.iter().map(change).collect::<Result<_>>()?;
+    Ok(MultiOutcome { acks, wallets })
+}
