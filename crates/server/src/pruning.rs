@@ -1,12 +1,14 @@
 //! Removing what has expired, once an hour and by a clock that is believed.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_domain::Timestamp;
 use muster_domain::limits::EFFECT_LIFE_SEC;
 use muster_domain::ports::clock::Clock as _;
 use muster_domain::ports::store::Store;
+use muster_domain::revocations::Revocations;
 
 use crate::jobs::Jobs;
 use crate::system::System;
@@ -20,19 +22,32 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// How far the wall clock may drift from the monotonic one between two removals and still be believed.
 const CLOCK_JUMP_MAX_SEC: i64 = 60;
 
+/// The job that removes expired revocations.
+const REVOCATIONS_JOB: &str = "prune_revocations";
+
 /// The job that removes what became of the writes of matches that nobody will replay.
 const EFFECTS_JOB: &str = "prune_effects";
 
-/// Removes what became of keyed writes once it is older than any match may be replayed from. A match that lives has the
-/// older ones removed at each of its snapshots; this is for those that have ended otherwise.
-pub async fn prune_effects(store: Rc<dyn Store>, jobs: Jobs) {
+/// Removes revocations of tokens that have expired, from the database and from this process, and what became of keyed
+/// writes once it is older than any match may be replayed from. A match that lives has the older ones of these removed
+/// at each of its snapshots; this is for those that have ended otherwise.
+pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     let mut pruning = Pruning::begin(Instant::now(), System.now());
     loop {
         look.tick().await;
-        if pruning.is_due(Instant::now(), System.now())
-            && let Some(term) = jobs.term(EFFECTS_JOB)
-            && let Err(error) = store.prune_effects(System.now().plus_seconds(-EFFECT_LIFE_SEC), term).await
+        let now = System.now();
+        if !pruning.is_due(Instant::now(), now) {
+            continue;
+        }
+        revocations.prune(&System);
+        if let Some(term) = jobs.term(REVOCATIONS_JOB)
+            && let Err(error) = store.prune_revocations(now, term).await
+        {
+            tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
+        }
+        if let Some(term) = jobs.term(EFFECTS_JOB)
+            && let Err(error) = store.prune_effects(now.plus_seconds(-EFFECT_LIFE_SEC), term).await
         {
             tracing::warn!(%error, "cannot remove old outcomes of writes; trying again in an hour");
         }
@@ -40,20 +55,21 @@ pub async fn prune_effects(store: Rc<dyn Store>, jobs: Jobs) {
 }
 
 /// When to remove what has expired: every interval in which the wall clock ran as the monotonic one did. After a jump it
-/// is not believed for one interval: ahead by mistake, it would take back revocations whose tokens live on, and have writes repeated.
-pub struct Pruning {
+/// is not believed for one interval: ahead by mistake, it would take back revocations whose tokens live on, and have
+/// writes repeated.
+struct Pruning {
     since: Instant,
     wall: Timestamp,
 }
 
 impl Pruning {
     /// Waits for the first interval to pass.
-    pub fn begin(since: Instant, wall: Timestamp) -> Self {
+    fn begin(since: Instant, wall: Timestamp) -> Self {
         Self { since, wall }
     }
 
     /// Whether an interval has passed, and can be believed.
-    pub fn is_due(&mut self, now: Instant, wall: Timestamp) -> bool {
+    fn is_due(&mut self, now: Instant, wall: Timestamp) -> bool {
         let elapsed = now.saturating_duration_since(self.since);
         if elapsed < PRUNE_INTERVAL {
             return false;

@@ -2,29 +2,22 @@
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use muster_domain::ports::clock::Clock as _;
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_gateway::shard::{Command, ShardHandle};
 use tokio::sync::Notify;
 
-use crate::jobs::Jobs;
-use crate::pruning::Pruning;
 use crate::system::System;
 
 /// How often what other servers of the same database revoked is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The job that removes expired revocations.
-const PRUNE_JOB: &str = "prune_revocations";
-
-/// Applies what other servers of the same database revoke, and forgets what has expired.
-pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
+/// Applies what other servers of the same database revoke.
+pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
     let mut poll = tokio::time::interval(POLL_INTERVAL);
-    let mut pruning = Pruning::begin(Instant::now(), System.now());
     let mut is_failing = false;
     loop {
         poll.tick().await;
@@ -35,14 +28,6 @@ pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: J
             _ => {}
         }
         is_failing = outcome.is_err();
-        if pruning.is_due(Instant::now(), System.now()) {
-            revocations.prune(&System);
-            if let Some(term) = jobs.term(PRUNE_JOB)
-                && let Err(error) = store.prune_revocations(System.now(), term).await
-            {
-                tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
-            }
-        }
     }
 }
 

@@ -168,8 +168,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     });
     tasks.spawn(mailbox.deliver(shards.clone()));
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
-    tasks.spawn_local(pruning::prune_effects(store.clone(), jobs.clone()));
-    tasks.spawn_local(revocation_feed::follow(store, shared.revocations, jobs));
+    tasks.spawn_local(pruning::prune(store.clone(), shared.revocations.clone(), jobs));
+    tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
     let (grace, metrics) = (Duration::from_millis(gateway.resume.grace_ms), gateway_metrics);
     Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain, grace, metrics, cluster })

@@ -4,14 +4,14 @@ use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::effects::EffectStore;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
-use muster_domain::ports::store::{Rejection, StoreError};
+use muster_domain::ports::store::StoreError;
 use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
-use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::fault::Fault;
 use super::pool::Lease;
+use super::terms::{Removal, removal};
 use super::values::Moment;
 use crate::effects::{Effect, FORMAT, encode};
 
@@ -22,38 +22,19 @@ const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
      WHERE match_id = $1 AND tick = $2 AND ordinal = $3";
 const KEEP: &str = "UPDATE muster_effect SET outcome = $4 WHERE match_id = $1 AND tick = $2 AND ordinal = $3";
 const FORGET: &str = "WITH gone AS (DELETE FROM muster_effect WHERE match_id = $1 AND tick <= $2 RETURNING 1) \
-     SELECT true, (SELECT count(*) FROM gone)";
-const PRUNE: &str = "WITH gone AS (DELETE FROM muster_effect WHERE create_time < $1 RETURNING 1) \
-     SELECT true, (SELECT count(*) FROM gone)";
-/// See the same for revocations.
-const PRUNE_FENCED: &str = "WITH term AS (INSERT INTO muster_term (job, epoch) VALUES ($2, $3) \
-     ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch RETURNING 1), \
-     gone AS (DELETE FROM muster_effect WHERE create_time < $1 AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
-     SELECT EXISTS (SELECT 1 FROM term), (SELECT count(*) FROM gone)";
+     SELECT count(*) FROM gone";
+const EXPIRED: Removal = removal!("muster_effect", "create_time");
 
 impl EffectStore for PostgresStore {
     fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
-        Box::pin(async move { removed(self.query_one(FORGET, &[&match_id, &tick], counts).await?) })
+        Box::pin(async move {
+            let forgotten = self.query_one(FORGET, &[&match_id, &tick], |row| row.try_get::<_, i64>(0)).await?;
+            Ok(u64::try_from(forgotten.unwrap_or(0)).unwrap_or(0))
+        })
     }
 
     fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(async move {
-            removed(match term {
-                Some(term) => self.query_one(PRUNE_FENCED, &[&Moment(before), &term.job, &term.epoch], counts).await?,
-                None => self.query_one(PRUNE, &[&Moment(before)], counts).await?,
-            })
-        })
-    }
-}
-
-fn counts(row: &Row) -> Result<(bool, i64), tokio_postgres::Error> {
-    Ok((row.try_get(0)?, row.try_get(1)?))
-}
-
-fn removed(counts: Option<(bool, i64)>) -> Result<u64, StoreError> {
-    match counts {
-        Some((true, removed)) => Ok(u64::try_from(removed).unwrap_or(0)),
-        _ => Err(StoreError::Rejected(Rejection::Superseded)),
+        Box::pin(self.remove_expired(&EXPIRED, before, term))
     }
 }
 

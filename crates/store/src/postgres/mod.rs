@@ -16,6 +16,7 @@ mod pool;
 mod revocations;
 mod schema;
 mod storage;
+mod terms;
 mod values;
 pub(crate) mod wallet;
 

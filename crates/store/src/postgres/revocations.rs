@@ -2,7 +2,6 @@
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::store::{Rejection, StoreError};
 use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
@@ -12,6 +11,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::fault::{Fault, translate};
 use super::pool::Lease;
+use super::terms::{Removal, removal};
 use super::values::Moment;
 use crate::revocations::{reason, reason_columns};
 
@@ -22,13 +22,7 @@ pub(super) const INSERT: &str = "INSERT INTO muster_revocation \
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets, banned FROM muster_revocation WHERE sequence > $1 OR revoked_at > $2 ORDER BY sequence";
 
-const PRUNE: &str = "WITH gone AS (DELETE FROM muster_revocation WHERE expires_at < $1 RETURNING 1) \
-     SELECT true, (SELECT count(*) FROM gone)";
-/// The term's row is locked until the end, so that of two owners the later one has the last word.
-const PRUNE_FENCED: &str = "WITH term AS (INSERT INTO muster_term (job, epoch) VALUES ($2, $3) \
-     ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch RETURNING 1), \
-     gone AS (DELETE FROM muster_revocation WHERE expires_at < $1 AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
-     SELECT EXISTS (SELECT 1 FROM term), (SELECT count(*) FROM gone)";
+const EXPIRED: Removal = removal!("muster_revocation", "expires_at");
 
 /// The columns of rows to insert.
 #[derive(Default)]
@@ -63,17 +57,7 @@ impl RevocationStore for PostgresStore {
     }
 
     fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(async move {
-            let counts = |row: &Row| Ok((row.try_get::<_, bool>(0)?, row.try_get::<_, i64>(1)?));
-            let pruned = match term {
-                Some(term) => self.query_one(PRUNE_FENCED, &[&Moment(now), &term.job, &term.epoch], counts).await?,
-                None => self.query_one(PRUNE, &[&Moment(now)], counts).await?,
-            };
-            match pruned {
-                Some((true, removed)) => Ok(u64::try_from(removed).unwrap_or(0)),
-                _ => Err(StoreError::Rejected(Rejection::Superseded)),
-            }
-        })
+        Box::pin(self.remove_expired(&EXPIRED, now, term))
     }
 }
 

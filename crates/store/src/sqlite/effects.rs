@@ -10,8 +10,8 @@ use muster_domain::time::Timestamp;
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::revocations::take_term;
 use super::sql::{Result, execute, one};
+use super::terms::take_term;
 use crate::effects::{Effect, FORMAT, encode};
 
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \

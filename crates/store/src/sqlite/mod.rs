@@ -21,6 +21,7 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
+mod terms;
 pub(crate) mod wallet;
 mod writer;
 

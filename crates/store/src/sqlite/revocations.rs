@@ -2,7 +2,6 @@
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::store::{Rejection, StoreError};
 use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
@@ -12,13 +11,12 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::error::translate;
 use super::sql::{Result, execute, statement};
+use super::terms::take_term;
 use crate::revocations::{reason, reason_columns};
 
 const INSERT: &str = "INSERT INTO muster_revocation \
      (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets, banned) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-const TERM: &str = "INSERT INTO muster_term (job, epoch) VALUES (?1, ?2) \
-     ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch";
 /// Two searches by two indexes rather than one over the whole table; a row that both find comes once.
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets, banned FROM muster_revocation WHERE sequence > ?1 \
@@ -48,18 +46,6 @@ impl RevocationStore for SqliteStore {
             let sql = "DELETE FROM muster_revocation WHERE expires_at < ?1";
             execute(connection, sql, [now.0]).map(|removed| removed as u64)
         }))
-    }
-}
-
-/// Notes that the owner of a job writes, if there may be several owners.
-///
-/// Errors: `Rejected(Superseded)` when a later one has written.
-pub(super) fn take_term(connection: &Connection, term: Option<Term>) -> Result<()> {
-    match term {
-        Some(term) if execute(connection, TERM, (term.job, term.epoch))? == 0 => {
-            Err(StoreError::Rejected(Rejection::Superseded))
-        }
-        _ => Ok(()),
     }
 }
 

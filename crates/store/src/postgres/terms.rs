@@ -1,0 +1,65 @@
+//! Removing what has expired on PostgreSQL, under the term of the job's owner where there may be several.
+
+use muster_domain::ports::store::{Rejection, StoreError};
+use muster_domain::ports::terms::Term;
+use muster_domain::time::Timestamp;
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::values::Moment;
+
+/// Statements that remove the rows of a table whose time is before `$1`. They answer whether that was allowed, and how
+/// many there were.
+pub(super) struct Removal {
+    pub(super) plain: &'static str,
+    /// Under a term, whose row is locked until the end, so that of two owners the later one has the last word.
+    pub(super) fenced: &'static str,
+}
+
+/// The [`Removal`] of the rows of a table by one of its times.
+macro_rules! removal {
+    ($table:literal, $time:literal) => {
+        $crate::postgres::terms::Removal {
+            plain: concat!(
+                "WITH gone AS (DELETE FROM ",
+                $table,
+                " WHERE ",
+                $time,
+                " < $1 RETURNING 1) SELECT true, (SELECT count(*) FROM gone)"
+            ),
+            fenced: concat!(
+                "WITH term AS (INSERT INTO muster_term (job, epoch) VALUES ($2, $3) ON CONFLICT (job) DO UPDATE \
+                 SET epoch = excluded.epoch WHERE muster_term.epoch <= excluded.epoch RETURNING 1), \
+                 gone AS (DELETE FROM ",
+                $table,
+                " WHERE ",
+                $time,
+                " < $1 AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
+                 SELECT EXISTS (SELECT 1 FROM term), (SELECT count(*) FROM gone)"
+            ),
+        }
+    };
+}
+pub(super) use removal;
+
+impl PostgresStore {
+    /// Removes what was due before `before`; answers how many.
+    ///
+    /// Errors: `Rejected(Superseded)` when a later owner of the job has written.
+    pub(super) async fn remove_expired(
+        &self,
+        removal: &Removal,
+        before: Timestamp,
+        term: Option<Term>,
+    ) -> Result<u64, StoreError> {
+        let counts = |row: &Row| Ok((row.try_get::<_, bool>(0)?, row.try_get::<_, i64>(1)?));
+        let removed = match term {
+            Some(term) => self.query_one(removal.fenced, &[&Moment(before), &term.job, &term.epoch], counts).await?,
+            None => self.query_one(removal.plain, &[&Moment(before)], counts).await?,
+        };
+        match removed {
+            Some((true, removed)) => Ok(u64::try_from(removed).unwrap_or(0)),
+            _ => Err(StoreError::Rejected(Rejection::Superseded)),
+        }
+    }
+}
