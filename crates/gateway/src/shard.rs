@@ -116,6 +116,19 @@ impl ShardHandle {
         }
         self.commands.send(command).await.map_err(|_| io::Error::other("the shard has ended"))
     }
+
+    /// Tells it something that it answers. `None` when it has ended, before or after it read the question.
+    pub async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+        let (done, answer) = oneshot::channel();
+        self.send(command(done)).await.ok()?;
+        tokio::select! {
+            biased;
+            answer = answer => answer.ok(),
+            // A command that comes in while the shard ends lies in its queue for as long as anybody can send there: its
+            // answer is neither given nor dropped.
+            () = self.ended() => None,
+        }
+    }
 }
 
 /// What the connections of a shard share.
@@ -431,4 +444,21 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
 pub fn count_session(metrics: &GatewayMetrics) -> GaugeGuard<'_> {
     metrics.sockets_opened.fetch_add(1, Ordering::Relaxed);
     GaugeGuard::new(&metrics.sessions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_question_to_a_shard_that_ends_without_reading_it_has_no_answer() {
+        let (commands, mut inbox) = mpsc::channel(1);
+        let shard = ShardHandle { commands, connections: Arc::default() };
+        let mut asked = Box::pin(shard.ask(|done| Command::Island(false, done)));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        assert_eq!(inbox.len(), 1);
+        // The queue keeps what is in it.
+        inbox.close();
+        assert_eq!(asked.await, None);
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
-use futures_util::future::select_all;
+use futures_util::future::{join_all, select_all};
 use muster_api::App;
 use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
@@ -27,7 +27,6 @@ use muster_gateway::{GatewayConfig, listener, rim, text_page};
 use muster_live::{Routes, ShardIndex};
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -222,17 +221,9 @@ impl Running {
     /// `shutdown_drain_sec`. Answers how many connections had to be cut.
     pub async fn stop(mut self) -> usize {
         self.tasks.shutdown().await;
-        let mut answers = Vec::new();
-        for shard in self.shards.iter() {
-            let (done, answer) = oneshot::channel();
-            if shard.send(Command::Stop { within: self.drain, done }).await.is_ok() {
-                answers.push(answer);
-            }
-        }
-        let mut left = 0;
-        for answer in answers {
-            left += answer.await.unwrap_or(0);
-        }
+        let within = self.drain;
+        let stops = self.shards.iter().map(|shard| shard.ask(|done| Command::Stop { within, done }));
+        let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {
             cluster.leave().await;
         }

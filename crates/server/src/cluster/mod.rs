@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
@@ -378,17 +379,8 @@ async fn until_online(
     }
 }
 
-/// Tells all shards something, and waits until they go by it, so that nothing of a later moment comes before it.
+/// Tells all shards something, and waits until they go by it, so that nothing of a later moment comes before it. A shard
+/// that has ended tells nothing.
 async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
-    let mut told = Vec::new();
-    for shard in shards {
-        let (done, is_done) = oneshot::channel();
-        if shard.send(command(done)).await.is_ok() {
-            told.push(is_done);
-        }
-    }
-    // A shard that has ended tells nothing.
-    for is_done in told {
-        let _ = is_done.await;
-    }
+    join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }
