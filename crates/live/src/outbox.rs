@@ -124,6 +124,10 @@ impl Outbox {
         if self.frames.is_empty() {
             self.frames = VecDeque::new();
         }
+        let waiting = self.len();
+        if let Some(ring) = &mut self.ring {
+            ring.trim(self.bytes, waiting);
+        }
     }
 
     /// Frames that were not sent, since the session opened.

@@ -56,7 +56,8 @@ impl SocketHandle {
 
     /// A session with nothing to send, that may change its socket.
     pub(super) fn resumable(shared: Rc<Pushing>, limits: RingLimits, resumption: Resumption) -> Self {
-        Self::with(shared, Outbox::retaining(limits), Some(Box::new(resumption)))
+        let outbox = Outbox::retaining(limits, shared.limits);
+        Self::with(shared, outbox, Some(Box::new(resumption)))
     }
 
     fn with(shared: Rc<Pushing>, outbox: Outbox, resumption: Option<Box<Resumption>>) -> Self {

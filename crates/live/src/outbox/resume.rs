@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 
-use super::Outbox;
 use super::classes::Classes;
 use super::ring::{Ring, RingLimits};
+use super::{Outbox, OutboxLimits};
 
 impl Outbox {
-    /// A queue that keeps what it sent, within these limits.
-    pub fn retaining(limits: RingLimits) -> Self {
-        Self { ring: Some(Box::new(Ring::new(limits))), ..Self::default() }
+    /// A queue of these limits that keeps what it sent: so much, and what the queue leaves free.
+    pub fn retaining(limits: RingLimits, queue: OutboxLimits) -> Self {
+        Self { ring: Some(Box::new(Ring::new(limits, queue))), ..Self::default() }
     }
 
     /// Whether it keeps what it sent.

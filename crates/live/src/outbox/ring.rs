@@ -1,9 +1,14 @@
 //! Frames that were written and may have been lost on their way: what a session that may change its socket keeps, bounded
 //! by bytes and frames, until the client is known to have them.
+//!
+//! What the session's queue leaves free may be used too: a backlog that was let in is not lost by being written at once,
+//! which is how it leaves when a socket comes for it.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+
+use super::OutboxLimits;
 
 /// How much is kept of what was sent to one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +29,12 @@ pub(super) struct Ring {
     /// Whether the client was asked how far it is.
     is_asked: bool,
     pub(super) limits: RingLimits,
+    queue: OutboxLimits,
 }
 
 impl Ring {
-    pub(super) fn new(limits: RingLimits) -> Self {
-        Self { frames: VecDeque::new(), bytes: 0, sent: 0, is_asked: false, limits }
+    pub(super) fn new(limits: RingLimits, queue: OutboxLimits) -> Self {
+        Self { frames: VecDeque::new(), bytes: 0, sent: 0, is_asked: false, limits, queue }
     }
 
     /// So many frames were sent before the first that is kept here.
@@ -36,12 +42,18 @@ impl Ring {
         self.sent = sent;
     }
 
-    /// A frame was written to its end. At a limit the oldest go: who lost those cannot be served any more.
+    /// A frame was written to its end.
     pub(super) fn keep(&mut self, frame: Bytes) {
         self.sent += 1;
         self.bytes += frame.len();
         self.frames.push_back(frame);
-        while self.frames.len() > self.limits.frames_max || self.bytes > self.limits.bytes_max {
+    }
+
+    /// Lets the oldest go while more is kept than may be beside what waits: who lost those cannot be served any more.
+    pub(super) fn trim(&mut self, waiting_bytes: usize, waiting_frames: usize) {
+        let bytes_max = self.limits.bytes_max + self.queue.bytes_max.saturating_sub(waiting_bytes);
+        let frames_max = self.limits.frames_max + self.queue.frames_max.saturating_sub(waiting_frames);
+        while self.frames.len() > frames_max || self.bytes > bytes_max {
             self.forget_oldest();
         }
     }

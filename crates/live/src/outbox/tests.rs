@@ -170,10 +170,11 @@ fn any_mixture_behaves_as_a_plain_list_would() {
 }
 
 const RING: RingLimits = RingLimits { bytes_max: 8, frames_max: 3 };
+const NO_QUEUE: OutboxLimits = OutboxLimits { bytes_max: 0, frames_max: 0 };
 
 #[test]
 fn what_was_sent_is_sent_again_to_who_has_not_got_it() {
-    let mut outbox = Outbox::retaining(RING);
+    let mut outbox = Outbox::retaining(RING, NO_QUEUE);
     outbox.push_apart(Bytes::from("<new>"));
     for frame in ["a1", "b2", "c3", "d4"] {
         push(&mut outbox, frame, Reliable).unwrap();
@@ -200,7 +201,7 @@ fn what_was_sent_is_sent_again_to_who_has_not_got_it() {
 
 #[test]
 fn who_missed_more_than_is_kept_cannot_go_on() {
-    let mut outbox = Outbox::retaining(RING);
+    let mut outbox = Outbox::retaining(RING, NO_QUEUE);
     let send = |outbox: &mut Outbox, frame: &'static str| {
         push(outbox, frame, Reliable).unwrap();
         outbox.advance(frame.len());
@@ -217,8 +218,35 @@ fn who_missed_more_than_is_kept_cannot_go_on() {
 }
 
 #[test]
+fn what_waited_for_a_socket_is_not_lost_by_leaving_at_once() {
+    let queue = OutboxLimits { bytes_max: 10, frames_max: 10 };
+    let mut outbox = Outbox::retaining(RING, queue);
+    for frame in ["one", "two", "3", "4", "five"] {
+        outbox.push(Bytes::from(frame), Reliable, queue).unwrap();
+    }
+    for lost in 0..3 {
+        outbox.resume(0, Bytes::from_static(b"<again>"));
+        assert_eq!(content(&outbox), "<again>onetwo34five");
+        let all = outbox.bytes();
+        outbox.advance(all);
+        assert_eq!((outbox.sent(), outbox.can_resume(0)), (Some(5), true), "after {lost}");
+        outbox.rewind();
+    }
+    // More than what is kept and the queue together.
+    let next = "six and 7";
+    outbox.push(Bytes::from(next), Reliable, queue).unwrap();
+    outbox.advance(next.len());
+    assert!(!outbox.can_resume(0) && outbox.can_resume(1));
+    // What waits takes from what may be kept, and leaves it what is its own.
+    outbox.push(Bytes::from("8 waits.."), Reliable, queue).unwrap();
+    outbox.push(Bytes::from("9"), Reliable, queue).unwrap();
+    outbox.advance(1);
+    assert!(!outbox.can_resume(4) && outbox.can_resume(5));
+}
+
+#[test]
 fn what_the_client_has_is_not_kept() {
-    let mut outbox = Outbox::retaining(RING);
+    let mut outbox = Outbox::retaining(RING, NO_QUEUE);
     for frame in ["1", "2"] {
         push(&mut outbox, frame, Reliable).unwrap();
     }
@@ -240,7 +268,7 @@ fn what_the_client_has_is_not_kept() {
 
 #[test]
 fn classes_survive_a_change_of_socket() {
-    let mut outbox = Outbox::retaining(RingLimits { bytes_max: 100, frames_max: 10 });
+    let mut outbox = Outbox::retaining(RingLimits { bytes_max: 100, frames_max: 10 }, NO_QUEUE);
     push(&mut outbox, "l1", Latest(1)).unwrap();
     push(&mut outbox, "d1", Droppable).unwrap();
     outbox.push_apart(Bytes::from("<ping>"));
@@ -260,7 +288,7 @@ fn classes_survive_a_change_of_socket() {
 
 #[test]
 fn what_a_client_lacks_goes_with_its_session_to_another_place() {
-    let mut left = Outbox::retaining(RING);
+    let mut left = Outbox::retaining(RING, NO_QUEUE);
     for frame in ["a1", "b2", "c3"] {
         push(&mut left, frame, Reliable).unwrap();
     }
@@ -269,7 +297,7 @@ fn what_a_client_lacks_goes_with_its_session_to_another_place() {
     left.advance(2 + 2 + 1);
     let lacks = left.hand_over(1, 100).unwrap();
     assert_eq!(lacks, ["b2", "c3"]);
-    let mut arrived = Outbox::retaining(RING);
+    let mut arrived = Outbox::retaining(RING, NO_QUEUE);
     // What came before the session itself stays behind what it brings.
     push(&mut arrived, "d4", Reliable).unwrap();
     arrived.take_over(1, lacks);
@@ -284,7 +312,7 @@ fn what_a_client_lacks_goes_with_its_session_to_another_place() {
 #[test]
 fn nobody_goes_to_another_place_with_a_gap_or_with_too_much() {
     let filled = || {
-        let mut outbox = Outbox::retaining(RING);
+        let mut outbox = Outbox::retaining(RING, NO_QUEUE);
         for frame in ["1", "2", "3", "4"] {
             push(&mut outbox, frame, Reliable).unwrap();
             outbox.advance(1);

@@ -26,9 +26,9 @@ honoured! {
         single_party: bool = "false", Kind::Flag;
         /// How long a session that asked for it waits for its next socket when it has lost one, in milliseconds. 0: none waits.
         resume_grace_ms: u64 = "15000", at_least(0), Origin::Ours;
-        /// Most bytes kept of what was sent to such a session, until its client is known to have them. Who missed more begins anew.
+        /// Bytes kept of what was sent to such a session, until its client is known to have them, besides what `socket.outgoing_queue_bytes` leaves free. Who missed more begins anew.
         resume_buffer_bytes: usize = "131072", at_least(0), Origin::Ours;
-        /// Most messages kept of what was sent to such a session.
+        /// Messages kept of what was sent to such a session, besides what `socket.outgoing_queue_size` leaves free.
         resume_buffer_frames: usize = "4096", at_least(0), Origin::Ours;
         /// Most sessions that wait for their next socket at a time; beyond, sessions end with their socket.
         resume_max_waiting: usize = "10000", at_least(0), Origin::Ours;
