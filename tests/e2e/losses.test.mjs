@@ -242,8 +242,8 @@ describe("a herd is placed over three nodes", () => {
 
 describe("the node that owns what others are in crashes", () => {
   /** Three nodes, on each of which lies what is made there: every one has its share. */
-  const startWithShares = async (t) => {
-    const cluster = await Cluster.start({ nodes: 3, shards: 2 });
+  const startWithShares = async (t, flags = {}) => {
+    const cluster = await Cluster.start({ nodes: 3, shards: 2, flags });
     t.after(() => cluster.dispose());
     // Within a sixteenth of its share, nothing of a node's moves any more.
     const share = 1_024 / 3;
@@ -304,6 +304,53 @@ describe("the node that owns what others are in crashes", () => {
     await ann.socket.closeParty(party);
     await Promise.all([bob, dan].map((player) => player.next("partyClose")));
     assert.deepEqual([ann, bob].map((player) => player.unread("partyLeader").length), [1, 0], "no other leads");
+  });
+
+  test("who queued is matched by the next owner of the matchmaker, alone or as a party", async (t) => {
+    const flags = { "matchmaker.interval_ms": 1_000 };
+    const cluster = await startWithShares(t, flags);
+    const waiting = async (node) => (await metrics(node))("matchmaker_tickets");
+    const probe = await Player.connect(cluster.nodes[0], "json");
+    await probe.socket.addMatchmaker("+properties.nobody:1", 2, 2);
+    let owner;
+    await until("its owner counts the ticket", async () => {
+      const counts = await Promise.all(cluster.nodes.map(waiting));
+      owner = cluster.nodes[counts.indexOf(1)];
+      return owner;
+    });
+    const [one, two] = cluster.nodes.filter((node) => node !== owner);
+
+    const [ann, bob] = await Promise.all([Player.connect(one, "json"), Player.connect(two, "protobuf")]);
+    const [cid, dan, eve] = await Promise.all([one, two, one].map((node) => Player.connect(node, "json")));
+    const gone = await Player.connect(owner, "json");
+    /** With others of the same topic. */
+    const look = (player, topic, count) =>
+      player.socket.addMatchmaker(`+properties.topic:${topic}`, count, count, { topic });
+    const { ticket } = await look(ann, "duel", 2);
+    await look(gone, "trio", 3);
+    const { party_id: party } = await cid.socket.createParty(true, 2);
+    await dan.socket.joinParty(party);
+    await dan.next("party");
+    const added = await cid.socket.addMatchmakerParty(party, "+properties.topic:trio", 3, 3, { topic: "trio" });
+    await dan.next("partyTicket");
+
+    await owner.stop("SIGKILL");
+    await until("another owns the matchmaker", async () => {
+      const resumed = await Promise.all([one, two].map(async (node) => (await metrics(node))("matchmaker_resumed_count")));
+      return Math.max(...resumed) >= 2;
+    });
+    await look(bob, "duel", 2);
+    await look(eve, "trio", 3);
+    const duel = await Promise.all([ann, bob].map((player) => player.next("matched")));
+    assert.equal(duel[0].ticket, ticket);
+    assert.equal(duel[0].token, duel[1].token);
+    const trio = await Promise.all([cid, dan, eve].map((player) => player.next("matched")));
+    assert.deepEqual(trio.map((matched) => matched.ticket).slice(0, 2), [added.ticket, added.ticket]);
+    assert.equal(new Set(trio.map((matched) => matched.token)).size, 1);
+    const players = trio[0].users.map((user) => user.presence.user_id).sort();
+    assert.deepEqual(players, [cid.userId, dan.userId, eve.userId].sort(), "nobody of the dead node");
+    const all = [ann, bob, cid, dan, eve];
+    assert.deepEqual(all.flatMap((player) => [...player.unread("matched"), ...player.unread("notification")]), []);
   });
 
   test("a room that is to survive goes on with its variables and seats; another ends, and they are told", async (t) => {

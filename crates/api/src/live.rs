@@ -8,9 +8,10 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::{Error, ErrorKind, UserId};
+use muster_live::matchmaker::TicketId;
 use muster_live::plane::{
-    Claim, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Recoverable, Reply,
-    RequestRef, Up,
+    Claim, EndedTicket, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Recoverable,
+    Reply, RequestRef, Up,
 };
 use muster_live::{
     CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
@@ -44,6 +45,9 @@ pub trait Rim {
 /// Tells players of a match.
 type Teller = Box<dyn Fn(&Matched)>;
 
+/// Tells a player of a ticket that ends without a match.
+type EndTeller = Box<dyn Fn(EndedTicket)>;
+
 /// Brings sessions on their way to another place.
 type Mover = Box<dyn Fn(RequestRef, Claim)>;
 
@@ -69,6 +73,8 @@ pub struct Live {
     is_broken: Cell<bool>,
     /// Who tells players of a match.
     on_match: OnceCell<Teller>,
+    /// Who tells players of tickets that end without one.
+    on_ticket_end: OnceCell<EndTeller>,
     /// Who lets sessions go that are to go on at another place.
     on_claim: OnceCell<Mover>,
 }
@@ -92,6 +98,7 @@ impl Live {
             waiting: RefCell::default(),
             is_broken: Cell::new(false),
             on_match: OnceCell::new(),
+            on_ticket_end: OnceCell::new(),
             on_claim: OnceCell::new(),
         }
     }
@@ -115,13 +122,18 @@ impl Live {
         if !output.recovering.is_empty() {
             self.rim.recover(std::mem::take(&mut output.recovering));
         }
-        let claims = std::mem::take(&mut output.claims);
+        let (claims, ended_tickets) = (std::mem::take(&mut output.claims), std::mem::take(&mut output.ended_tickets));
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
         // Telling is steps of its own.
         for matched in matches {
             if let Some(tell) = self.on_match.get() {
                 tell(&matched);
+            }
+        }
+        for ended in ended_tickets {
+            if let Some(tell) = self.on_ticket_end.get() {
+                tell(ended);
             }
         }
         for (request, claim) in claims {
@@ -136,6 +148,11 @@ impl Live {
     /// Sets who tells players of a match that the matchmaker found here.
     pub fn on_match(&self, tell: impl Fn(&Matched) + 'static) {
         let _ = self.on_match.set(Box::new(tell));
+    }
+
+    /// Sets who tells players of tickets that end here without a match.
+    pub fn on_ticket_end(&self, tell: impl Fn(EndedTicket) + 'static) {
+        let _ = self.on_ticket_end.set(Box::new(tell));
     }
 
     /// Sets who lets sessions of this shard go that are claimed by another place, and answers that.
@@ -275,6 +292,11 @@ impl Live {
     /// Sends something to one session, on whichever shard.
     pub fn push(&self, session: SessionRef, payload: SharedPayload) {
         self.step(|plane, _, out| plane.push(session, payload, out));
+    }
+
+    /// The same, by which the session is on these tickets no more.
+    pub fn push_of_tickets(&self, session: SessionRef, payload: SharedPayload, ended: Vec<TicketId>) {
+        self.step(|plane, _, out| plane.push_of_tickets(session, payload, ended, out));
     }
 
     /// How many are on each of these streams, in their order, hidden ones included.

@@ -77,7 +77,7 @@ impl Chat {
 
     fn push(&self, index: u8) -> Message {
         let (session, payload) = (SessionKey::from_number(index.into()), self.payload.clone());
-        Message::Down(Down::Push { session, payload, delivery: Delivery::Reliable })
+        Message::Down(Down::Push { session, payload, delivery: Delivery::Reliable, ended: Vec::new() })
     }
 }
 

@@ -36,6 +36,8 @@ pub mod codes {
     pub const BANNED: i16 = -8;
     /// Somebody is the receiver's friend no more.
     pub const FRIEND_REMOVED: i16 = -9;
+    /// A ticket of the receiver's in the matchmaker went with the server that kept it. Ours, and far from the others.
+    pub const TICKET_LOST: i16 = -1_001;
 }
 
 /// A notification to be sent.

@@ -335,6 +335,12 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
                 muster_api::realtime::matchmaker::tell_matched(&app, found);
             }
         });
+        let bereft = Rc::downgrade(&app);
+        app.live.on_ticket_end(move |ended| {
+            if let Some(app) = bereft.upgrade() {
+                muster_api::realtime::matchmaker::tell_ended(&app, ended);
+            }
+        });
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {

@@ -7,7 +7,7 @@ use muster_sim::violation::Check;
 const SEEDS: u64 = 150;
 
 /// Seeds that are tried until a fault has an occasion that matters.
-const FAULT_SEEDS: u64 = 400;
+const FAULT_SEEDS: u64 = 800;
 
 #[test]
 fn nothing_is_wrong_in_fixed_seeds() {
@@ -34,6 +34,8 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::KeepClosed => &[Check::Conclusions, Check::Presences, Check::Mirror],
         Fault::LoseFilling => &[Check::Filling],
         Fault::KeepListed => &[Check::Lobby],
+        Fault::LoseTicket => &[Check::Tickets],
+        Fault::KeepTicket => &[Check::Tickets, Check::Twice],
         Fault::OtherLeader | Fault::LoseKept | Fault::OldVariables => &[Check::Recovery],
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::{Error, Result};
+use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId, Widening};
 use muster_live::party;
-use muster_live::plane::{Matched, PoolAsk, PoolReply, Reply};
+use muster_live::plane::{EndedTicket, Matched, PoolAsk, PoolReply, Reply};
 use muster_live::stream::Presence;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::matchmaker_matched::{Id, MatchmakerUser};
@@ -17,9 +17,12 @@ use muster_wire::realtime::{
 };
 
 use super::events::{self, Push};
-use super::{Answer, Handled, SocketSession, matches, parties, refuse_domain};
+use super::{Answer, Handled, SocketSession, matches, notifications, parties, refuse_domain};
 use crate::context::App;
 use crate::live::stopping;
+
+/// How often the matchmaker is asked for something that must be done, while its owners die.
+const ATTEMPTS_MAX: u32 = 3;
 
 /// What a ticket asks for, whoever brings it.
 #[derive(Default)]
@@ -148,12 +151,23 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         let issued = party::Request::TicketIssued { by, ticket: id.0.clone(), membership };
         if let Err(refused) = parties::ask(&session, &cid, stream, issued).await {
             // Somebody came or went meanwhile: the ticket is for another party than this is now.
-            let _ = ask_pool(&session.app, PoolAsk::Remove(id, owner)).await;
+            take_back_for_good(&session.app, id, owner).await;
             return *refused;
         }
         let ticket = PartyMatchmakerTicket { party_id, ticket: id.0.to_string() };
         Answer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
     })
+}
+
+/// Takes back a ticket of which nobody was told.
+async fn take_back_for_good(app: &App, id: TicketId, owner: Owner) {
+    for _ in 0..ATTEMPTS_MAX {
+        let taken = ask_pool(app, PoolAsk::Remove(id.clone(), owner.clone())).await;
+        // By an owner of the pool that died the ticket may be with the next one.
+        if !taken.is_err_and(|error| error.kind == ErrorKind::Unavailable) {
+            return;
+        }
+    }
 }
 
 pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: PartyMatchmakerRemove) -> Handled {
@@ -203,9 +217,17 @@ pub fn tell_matched(app: &App, matched: &Matched) {
         });
         let payload = Arc::new(Push::new(message));
         match member.key {
-            MemberKey::Session(_) => app.live.push(member.presence.session, payload),
+            MemberKey::Session(_) => {
+                app.live.push_of_tickets(member.presence.session, payload, matched.ended_for(&member.key));
+            }
             // A server brought the ticket for this user: all sockets are told.
             MemberKey::Server(_) => app.live.push_to_user(member.presence.user_id, payload),
         }
     }
+}
+
+/// Tells a player that a ticket of theirs is no more: whoever kept it has died, and it does not go on.
+pub fn tell_ended(app: &App, (session, ticket): EndedTicket) {
+    let payload = notifications::ticket_lost(app, &ticket);
+    app.live.push_of_tickets(session, payload, vec![ticket]);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use muster_domain::notifications::codes;
 use muster_domain::ports::notifications::Notification;
+use muster_live::matchmaker::TicketId;
 use muster_live::stream::SharedPayload;
 use muster_wire::api;
 use muster_wire::realtime::Notifications;
@@ -24,20 +25,26 @@ pub(crate) fn push(app: &App, notifications: Vec<Notification>) {
 
 /// What a socket is sent before it closes because the user opened another.
 pub(super) fn single_socket(app: &App) -> SharedPayload {
-    own(app, codes::SINGLE_SOCKET, "single_socket")
+    own(app, codes::SINGLE_SOCKET, "single_socket", "{}".to_owned())
 }
 
 /// What a socket is sent before it closes because its user was banned.
 pub(super) fn banned(app: &App) -> SharedPayload {
-    own(app, codes::BANNED, "banned")
+    own(app, codes::BANNED, "banned", "{}".to_owned())
+}
+
+/// What a player is sent whose ticket ends without a match, since whoever kept it has died.
+pub(super) fn ticket_lost(app: &App, ticket: &TicketId) -> SharedPayload {
+    let content = serde_json::json!({ "ticket": &*ticket.0 }).to_string();
+    own(app, codes::TICKET_LOST, "matchmaker_ticket_lost", content)
 }
 
 /// A passing notification by the server itself.
-fn own(app: &App, code: i16, subject: &str) -> SharedPayload {
+fn own(app: &App, code: i16, subject: &str, content: String) -> SharedPayload {
     payload(api::Notification {
         id: app.random_uuid().to_string(),
         subject: subject.to_owned(),
-        content: "{}".to_owned(),
+        content,
         code: code.into(),
         create_time: Some(time(app.clock.now())),
         ..api::Notification::default()

@@ -1,5 +1,6 @@
 //! What sessions' shards are told.
 
+use muster_live::matchmaker::TicketId;
 use muster_live::plane::{Down, JoinRefusal, LocalAudience};
 use muster_live::{CloseReason, Presence, SessionKey};
 use muster_wire::node::{self, message::What};
@@ -62,9 +63,14 @@ pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
             return (Some(*request), What::Rebound(Box::new(rebound)));
         }
         Down::Misdirected { request } => return (Some(*request), What::Misdirected(node::Empty {})),
-        Down::Push { session, payload, delivery } => {
-            let payload = Some(writer.shared_payload(payload));
-            What::Push(node::Push { session: session.number(), payload, delivery: delivery_to_wire(*delivery) })
+        Down::Push { session, payload, delivery, ended } => {
+            let (session, payload) = (session.number(), Some(writer.shared_payload(payload)));
+            let ended_tickets = ended.iter().map(|ticket| ticket.0.as_ref().to_owned()).collect();
+            What::Push(node::Push { session, payload, delivery: delivery_to_wire(*delivery), ended_tickets })
+        }
+        Down::Ticket { session, ticket, is_on } => {
+            let (session, ticket) = (session.number(), ticket.0.as_ref().to_owned());
+            What::Ticket(node::TicketNote { session, ticket, is_on: *is_on })
         }
         Down::Close { session, payload, reason } => {
             let payload = payload.as_ref().map(|payload| writer.shared_payload(payload));
@@ -131,6 +137,12 @@ pub(super) fn from_wire(what: What, answers: Option<u64>, blobs: &mut Blobs) -> 
             session: SessionKey::from_number(push.session),
             payload: blobs.payload(push.payload)?,
             delivery: delivery_from_wire(push.delivery),
+            ended: push.ended_tickets.into_iter().map(|ticket| TicketId(ticket.into())).collect(),
+        },
+        What::Ticket(note) => Down::Ticket {
+            session: SessionKey::from_number(note.session),
+            ticket: TicketId(note.ticket.into()),
+            is_on: note.is_on,
         },
         What::Close(close) => Down::Close {
             session: SessionKey::from_number(close.session),

@@ -70,6 +70,8 @@ impl Form for Moved {
             expires_at: claims.expires_at_sec,
             serial: departed.serial,
             has_tickets: departed.has_tickets,
+            tickets: list_to_wire(&departed.tickets),
+            pool_epoch: departed.pool.map(|Epoch(epoch)| epoch),
             bound: list_to_wire(&departed.standings),
             arrivals: list_to_wire(&departed.arrivals),
             received: *received,
@@ -90,6 +92,8 @@ impl Form for Moved {
         let departed = Departed {
             serial: wire.serial,
             has_tickets: wire.has_tickets,
+            tickets: list_from_wire(wire.tickets)?,
+            pool: wire.pool_epoch.map(Epoch),
             standings: list_from_wire(wire.bound)?,
             arrivals: list_from_wire(wire.arrivals)?,
         };

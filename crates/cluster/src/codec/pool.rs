@@ -1,12 +1,14 @@
 //! What is asked of the matchmaker's pool, and answered.
 
+use std::sync::Arc;
+
 use muster_domain::Timestamp;
 use muster_domain::query::Value;
 use muster_live::Presence;
 use muster_live::matchmaker::{
     Completion, Explanation, Member, MemberKey, Near, NewTicket, Obstacle, Owner, TicketId, Widening,
 };
-use muster_live::plane::{PoolAsk, PoolReply, PoolStats};
+use muster_live::plane::{OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding};
 use muster_wire::node::{self, field_value, obstacle, pool_ask, pool_reply, ticket_member, ticket_owner};
 
 use super::form::{
@@ -27,6 +29,11 @@ impl Form for PoolAsk {
             Self::Remove(id, owner) => What::Remove(removal(id, Some(owner))),
             Self::RemoveSession(session) => What::RemoveSession(present_id(*session)),
             Self::RemoveOwner(owner) => What::RemoveOwner(owner.to_wire()),
+            Self::RemoveStray(id, session) => What::RemoveStray(node::TicketStray {
+                ticket: id.0.as_ref().to_owned(),
+                session: Some(session.to_wire()),
+            }),
+            Self::LoseOwner(owner) => What::LoseOwner(owner.to_wire()),
             Self::Explain(id, owner) => What::Explain(removal(id, owner.as_ref())),
             Self::Rebind(session, to) => {
                 What::Rebind(node::TicketRebind { session_id: id_to_wire(*session), to: Some(to.to_wire()) })
@@ -45,6 +52,10 @@ impl Form for PoolAsk {
             }
             What::RemoveSession(session) => Self::RemoveSession(id_from_wire(Some(session))),
             What::RemoveOwner(owner) => Self::RemoveOwner(Owner::from_wire(owner)?),
+            What::RemoveStray(stray) => {
+                Self::RemoveStray(TicketId(stray.ticket.into()), part(stray.session, "ticket_stray.session")?)
+            }
+            What::LoseOwner(owner) => Self::LoseOwner(Owner::from_wire(owner)?),
             What::Explain(removal) => Self::Explain(TicketId(removal.id.into()), maybe(removal.owner)?),
             What::Rebind(rebind) => Self::Rebind(id_from_wire(rebind.session_id), part(rebind.to, "ticket_rebind.to")?),
             What::Stats(node::Empty {}) => Self::Stats,
@@ -141,6 +152,40 @@ impl Form for NewTicket<Presence> {
             numeric_properties: wire.numeric_properties,
             widening: list_from_wire(wire.widening)?,
             created_at: Timestamp(wire.created_at),
+        })
+    }
+}
+
+impl Form for OnTicket {
+    type Wire = node::OnTicket;
+
+    fn to_wire(&self) -> node::OnTicket {
+        let (asked, waited_ms) = self.asked.as_ref().map(|(ticket, waited_ms)| (ticket.to_wire(), *waited_ms)).unzip();
+        node::OnTicket { id: self.id.0.as_ref().to_owned(), asked, waited_ms: waited_ms.unwrap_or_default() }
+    }
+
+    fn from_wire(wire: node::OnTicket) -> Result<Self> {
+        let asked = wire.asked.map(NewTicket::from_wire).transpose()?;
+        Ok(Self { id: TicketId(wire.id.into()), asked: asked.map(|ticket| (Arc::new(ticket), wire.waited_ms)) })
+    }
+}
+
+impl Form for TicketStanding {
+    type Wire = node::TicketStanding;
+
+    fn to_wire(&self) -> node::TicketStanding {
+        node::TicketStanding {
+            session: Some(self.session.to_wire()),
+            session_id: id_to_wire(self.session_id),
+            on: Some(self.on.to_wire()),
+        }
+    }
+
+    fn from_wire(wire: node::TicketStanding) -> Result<Self> {
+        Ok(Self {
+            session: part(wire.session, "ticket_standing.session")?,
+            session_id: id_from_wire(wire.session_id),
+            on: part(wire.on, "ticket_standing.on")?,
         })
     }
 }

@@ -49,6 +49,9 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             epoch: epoch.0,
             standings: list_to_wire(standings),
         }),
+        Up::Tickets { epoch, standings } => {
+            What::Tickets(node::TicketsHeld { epoch: epoch.0, standings: list_to_wire(standings) })
+        }
         Up::Carried { partition, epoch, parts, ends } => What::Carried(node::CarriedParts {
             partition: partition.number().into(),
             epoch: epoch.0,
@@ -109,6 +112,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             epoch: Epoch(rebuild.epoch),
             standings: list_from_wire(rebuild.standings)?,
         },
+        What::Tickets(held) => Up::Tickets { epoch: Epoch(held.epoch), standings: list_from_wire(held.standings)? },
         What::Carried(carried) => Up::Carried {
             partition: partition(carried.partition, "carried.partition")?,
             epoch: Epoch(carried.epoch),

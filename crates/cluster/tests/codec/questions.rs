@@ -12,7 +12,7 @@ use muster_live::matchmaker::{
 use muster_live::party::{
     Label, ListQuery, Listed, Member, Page, PartyId, Person, Place as PartyPlace, Refusal, Reply, Request, Settings,
 };
-use muster_live::plane::{PoolAsk, PoolReply, PoolStats};
+use muster_live::plane::{OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding};
 use muster_live::rooms::{
     self, Across, Actor, Answer, Caller, Change, Creation, DirectoryAction, Entry, Find, MemberState, Origin, Owner,
     PasswordDigest, Place, Report, Reserved, RoomAction, RoomId, RoomPath, RoomState, Seat, Summary, ToOwner, Update,
@@ -256,6 +256,8 @@ every!(PoolAsk, random,
     PoolAsk::RemoveSession(_) => PoolAsk::RemoveSession(any(random)),
     PoolAsk::Rebind(..) => PoolAsk::Rebind(any(random), any(random)),
     PoolAsk::RemoveOwner(_) => PoolAsk::RemoveOwner(any(random)),
+    PoolAsk::RemoveStray(..) => PoolAsk::RemoveStray(any(random), any(random)),
+    PoolAsk::LoseOwner(_) => PoolAsk::LoseOwner(any(random)),
     PoolAsk::Explain(..) => PoolAsk::Explain(any(random), any(random)),
     PoolAsk::Stats => PoolAsk::Stats,
 );
@@ -288,6 +290,11 @@ every!(Value, random,
     Value::Number(_) => Value::Number(any(random)),
 );
 fields!(TicketId, random => TicketId(any(random)));
+fields!(OnTicket, random => OnTicket {
+    id: any(random),
+    asked: any::<Option<NewTicket<Presence>>>(random).map(|ticket| (Arc::new(ticket), number(random))),
+});
+fields!(TicketStanding, random => TicketStanding { session: any(random), session_id: any(random), on: any(random) });
 fields!(NewTicket<Presence>, random => NewTicket {
     id: any(random),
     owner: any(random),

@@ -111,7 +111,7 @@ fn a_payload_for_several_sessions_stands_once() {
     let payload: SharedPayload = any(&mut Random::new(3));
     let push = |session: u64| {
         let (session, delivery) = (SessionKey::from_number(session), Delivery::Reliable);
-        (0, 0, Message::Down(Down::Push { session, payload: payload.clone(), delivery }))
+        (0, 0, Message::Down(Down::Push { session, payload: payload.clone(), delivery, ended: Vec::new() }))
     };
     let all: Vec<Sent> = (0..100).map(push).collect();
     let (single, hundred) = (encode(&all[..1]).len(), encode(&all).len());

@@ -68,6 +68,26 @@ impl<M: Clone> Matchmaker<M> {
         }
     }
 
+    /// Goes on with a ticket of an owner who has died, behind those that came before it: it is as patient and as wide as
+    /// after so long a time, and searches anew. Answers whether there is room for it.
+    pub fn resume(&mut self, now: Millis, ticket: NewTicket<M>, waited_ms: Millis) -> bool {
+        if self.tickets.len() >= self.config.total_tickets_max {
+            return false;
+        }
+        let before = waited_ms / self.config.interval_ms;
+        self.passes = self.passes.max(before);
+        let first_pass = self.passes + 1 - before;
+        let carried = CarriedTicket { ticket, waited_ms, first_pass, widened: 0, is_searching: true, was_cut: true };
+        self.carry_in(now, carried);
+        self.totals.resumed += 1;
+        true
+    }
+
+    /// A ticket of an owner who has died does not go on.
+    pub fn lose(&mut self) {
+        self.totals.lost += 1;
+    }
+
     /// Goes on with the passes of a pool. No pass is under way.
     pub fn carry_in_passes(&mut self, now: Millis, carried: CarriedPasses) {
         self.passes = carried.passes;

@@ -295,6 +295,11 @@ impl<M> Matchmaker<M> {
         self.by_id.get(id).and_then(|slot| self.tickets.get(slot)).map(|ticket| &**ticket)
     }
 
+    /// All tickets that wait, in no order.
+    pub fn tickets(&self) -> impl Iterator<Item = &Ticket<M>> {
+        self.tickets.values().map(|ticket| &**ticket)
+    }
+
     /// How many tickets wait.
     pub fn len(&self) -> usize {
         self.tickets.len()
@@ -323,9 +328,15 @@ impl<M> Matchmaker<M> {
         }
     }
 
+    /// The tickets that a session is on.
+    pub fn tickets_of(&self, session_id: SessionId) -> Vec<TicketId> {
+        let slots = self.by_member.get(&MemberKey::Session(session_id)).into_iter().flatten();
+        slots.filter_map(|slot| self.tickets.get(slot)).map(|ticket| ticket.id.clone()).collect()
+    }
+
     /// Everybody who is in a ticket, in no order.
     pub fn members(&self) -> impl Iterator<Item = &Member<M>> {
-        self.tickets.values().flat_map(|ticket| &ticket.members)
+        self.tickets().flat_map(|ticket| &ticket.members)
     }
 
     /// The ticket that waits longest.

@@ -54,6 +54,10 @@ pub struct MatchmakerTotals {
     pub matched_players: u64,
     /// Tickets that went because their players were matched on another.
     pub dropped: u64,
+    /// Tickets of an owner who had died that went on here.
+    pub resumed: u64,
+    /// Those that did not: somebody on them had left or was matched, or the pool was full.
+    pub lost: u64,
     /// Matches made.
     pub matches: u64,
     /// Passes begun.

@@ -41,7 +41,7 @@ pub enum MemberKey {
 }
 
 /// One player of a ticket.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Member<M> {
     /// Who it is.
     pub key: MemberKey,
@@ -65,7 +65,7 @@ pub struct Widening {
 }
 
 /// A ticket as it is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NewTicket<M> {
     /// Not taken yet.
     pub id: TicketId,

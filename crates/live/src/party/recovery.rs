@@ -33,6 +33,8 @@ impl Party {
         for request in &mut self.requests {
             request.listener = waits(request.session()).copied().unwrap_or(request.listener);
         }
+        // A ticket that was issued in the last moment was not noted.
+        self.has_tickets = true;
         self.take_in(inside, effects);
         let mut fate = Fate::Lives;
         for session in absent.into_iter().filter(|session| waits(*session).is_none()) {

@@ -8,6 +8,9 @@ use muster_domain::{Error, ErrorKind};
 use super::local::{Coming, Local, OnStream, is_from};
 use super::message::{JoinRefusal, Joined, Reply, Up};
 use super::output::Output;
+use super::pool::PoolAsk;
+use super::tickets::here_and_elsewhere;
+use crate::matchmaker::{Owner, TicketId};
 use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
 use crate::stream::StreamKey;
@@ -31,6 +34,16 @@ pub(super) struct Question {
     pub may_wander: bool,
     about: About,
     beginning: Option<Beginning>,
+    of_tickets: Option<OfTickets>,
+}
+
+/// What a question is to do about tickets.
+#[derive(Debug)]
+enum OfTickets {
+    /// Add one, with sessions of here on it.
+    Add(TicketId, Vec<SessionKey>),
+    /// Cancel somebody's, which may be lost: nobody waits for the answer, and yet it is to be done.
+    Cancel(Owner, bool),
 }
 
 /// What kind of answer somebody waits for.
@@ -63,8 +76,16 @@ impl Asked {
             Up::Pool { .. } => (About::Pool, false),
             _ => (About::Else, false),
         };
+        let of_tickets = match up {
+            Up::Pool { ask: PoolAsk::Add(ticket), .. } => {
+                Some(OfTickets::Add(ticket.id.clone(), here_and_elsewhere(ticket, request.place).0))
+            }
+            Up::Pool { ask: PoolAsk::RemoveOwner(owner), .. } => Some(OfTickets::Cancel(owner.clone(), false)),
+            Up::Pool { ask: PoolAsk::LoseOwner(owner), .. } => Some(OfTickets::Cancel(owner.clone(), true)),
+            _ => None,
+        };
         let partition = up.partition();
-        self.open.insert(request.id, Question { of, partition, may_wander, about, beginning });
+        self.open.insert(request.id, Question { of, partition, may_wander, about, beginning, of_tickets });
     }
 }
 
@@ -140,6 +161,10 @@ impl Local {
     pub(super) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
         let Some(asked) = &mut self.asked else { return true };
         let Some(question) = asked.open.remove(&request) else { return false };
+        let is_refused = matches!(reply, Reply::Pool(Err(_)) | Reply::Joined(Err(_)));
+        if let Some(of_tickets) = question.of_tickets {
+            return self.end_of_tickets(of_tickets, is_refused);
+        }
         match (question.beginning, reply) {
             (Some(begun), Reply::Joined(Ok(Joined { presences, is_new, .. }))) => {
                 self.show(&begun.stream, presences);
@@ -151,6 +176,22 @@ impl Local {
             _ => {}
         }
         true
+    }
+
+    /// A question about tickets has its answer, or gets none. Says whether anybody waits for it.
+    fn end_of_tickets(&mut self, of_tickets: OfTickets, is_refused: bool) -> bool {
+        match of_tickets {
+            OfTickets::Add(ticket, keys) => {
+                if is_refused {
+                    self.drop_held(&ticket, &keys);
+                }
+                true
+            }
+            OfTickets::Cancel(owner, is_lost) => {
+                self.uncancelled.extend(is_refused.then_some((owner, is_lost)));
+                false
+            }
+        }
     }
 
     /// A session was let in by this join, and by none before it.
@@ -169,14 +210,22 @@ impl Local {
         let Some(asked) = &mut self.asked else { return };
         let lost: Vec<(u64, Question)> =
             asked.open.extract_if(.., |number, question| is_lost(*number, question)).collect();
-        out.replies.extend(lost.iter().map(|(request, question)| (*request, question.refusal())));
-        lost.into_iter().rev().filter_map(|(_, question)| question.beginning).for_each(|begun| self.undo(begun));
+        let mut begun = Vec::new();
+        for (request, mut question) in lost {
+            if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
+                out.replies.push((request, question.refusal()));
+            }
+            begun.extend(question.beginning);
+        }
+        begun.into_iter().rev().for_each(|begun| self.undo(begun));
     }
 
     /// Answers a question that nobody will answer any more.
     pub(super) fn give_up_one(&mut self, request: u64, out: &mut Output) {
-        let Some(question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
-        out.replies.push((request, question.refusal()));
+        let Some(mut question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
+        if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
+            out.replies.push((request, question.refusal()));
+        }
         if let Some(begun) = question.beginning {
             if let Some(serial) = begun.serial {
                 self.forget_refused(begun.key, &begun.stream, serial);

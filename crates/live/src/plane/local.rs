@@ -15,6 +15,8 @@ use super::moves::{Moving, Rebound};
 use super::options::PlaneConfig;
 use super::output::Output;
 use super::roster::Rosters;
+use super::tickets::Held;
+use crate::matchmaker;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
@@ -30,13 +32,16 @@ pub(super) struct Session {
     pub streams: Vec<OnStream>,
     /// Whether it ever asked the matchmaker for anything.
     pub has_tickets: bool,
+    /// Those that it is on, in a cluster.
+    pub tickets: Vec<Held>,
     /// Of one that comes from another place, or goes to one.
     pub moving: Option<Box<Moving>>,
 }
 
 impl Session {
     pub(super) fn new(username: Arc<str>, encoding: Encoding) -> Self {
-        Self { username, encoding, serial: 0, streams: Vec::new(), has_tickets: false, moving: None }
+        let (streams, tickets) = (Vec::new(), Vec::new());
+        Self { username, encoding, serial: 0, streams, has_tickets: false, tickets, moving: None }
     }
 }
 
@@ -110,8 +115,12 @@ pub(super) struct Local {
     pub arrivals: Vec<(SessionKey, StreamKey)>,
     /// What sessions are that went on here and are not here any more: their owners do not know yet.
     pub strays: Vec<Standing>,
+    /// Tickets that sessions are on which are not here.
+    pub stray_tickets: Vec<(matchmaker::TicketId, SessionKey)>,
     /// Which partitions were rebuilt since this place is there, and in which epoch last.
     pub rebuilt: BTreeMap<Partition, Epoch>,
+    /// Whose tickets were to be cancelled by owners of the pool that did not confirm it, and whether they were lost.
+    pub uncancelled: Vec<(matchmaker::Owner, bool)>,
     /// Frames handed to sessions so far.
     pub deliveries: u64,
 }
@@ -132,7 +141,9 @@ impl Local {
             busy: VecDeque::new(),
             arrivals: Vec::new(),
             strays: Vec::new(),
+            stray_tickets: Vec::new(),
             rebuilt: BTreeMap::new(),
+            uncancelled: Vec::new(),
             deliveries: 0,
         }
     }
@@ -376,13 +387,16 @@ impl Local {
                     self.drop_roster(&stream);
                 }
             }
-            Down::Push { session, payload, delivery } => {
+            Down::Push { session, payload, delivery, ended } => {
+                ended.iter().for_each(|ticket| self.take_off_ticket(session, ticket));
                 if let Some(known) = self.sessions.get(session) {
                     let frame = self.encode.frame(&*payload, known.encoding);
                     self.deliveries += 1;
                     out.deliveries.push((session, frame, delivery));
                 }
             }
+            Down::Ticket { session, ticket, is_on: true } => self.put_on_ticket(session, ticket),
+            Down::Ticket { session, ticket, is_on: false } => self.take_off_ticket(session, &ticket),
             Down::Close { session, payload, reason } => {
                 let Some(known) = self.sessions.get(session) else { return };
                 if let Some(payload) = payload {

@@ -11,7 +11,9 @@ use muster_domain::ids::SessionId;
 use super::carry::Carried;
 use super::moves::{Claim, ClaimRefusal, Moved, Rebind};
 use super::pool::{POOL, PoolAsk, PoolReply};
+use super::tickets::TicketStanding;
 use crate::close::CloseReason;
+use crate::matchmaker::TicketId;
 use crate::outbox::Delivery;
 use crate::party;
 use crate::place::{Epoch, Partition, Place};
@@ -139,6 +141,13 @@ pub enum Up {
         /// Sessions and streams.
         standings: Vec<Standing>,
     },
+    /// To the new owner of the pool: which tickets sessions of a place are on, or a part of that.
+    Tickets {
+        /// Since when it has this owner.
+        epoch: Epoch,
+        /// Sessions and tickets.
+        standings: Vec<TicketStanding>,
+    },
     /// To the new owner of a partition, from the former one: what that knew of it, or a part of that.
     Carried {
         /// Which partition.
@@ -208,6 +217,7 @@ impl Up {
             | Self::Unlisten { .. }
             | Self::Publish(_)
             | Self::Rebuild { .. }
+            | Self::Tickets { .. }
             | Self::Fence { .. }
             | Self::Passed { .. }
             | Self::Heard { .. }
@@ -240,6 +250,7 @@ impl Up {
             | Self::Count { .. }
             | Self::Claim { .. }
             | Self::Rebuild { .. }
+            | Self::Tickets { .. }
             | Self::Fence { .. }
             | Self::Passed { .. }
             | Self::Heard { .. }
@@ -443,6 +454,17 @@ pub enum Down {
         payload: SharedPayload,
         /// When its queue is full.
         delivery: Delivery,
+        /// Tickets that it is on no more: this is the word of it.
+        ended: Vec<TicketId>,
+    },
+    /// A session is on a ticket from now on, by who asked for it elsewhere; or no more.
+    Ticket {
+        /// Who.
+        session: SessionKey,
+        /// Which.
+        ticket: TicketId,
+        /// Whether it is.
+        is_on: bool,
     },
     /// A session is closed by something that happened elsewhere.
     Close {
@@ -469,6 +491,7 @@ impl Down {
             Self::Arrived { standing, .. } => Some(&standing.stream),
             Self::Reply(..)
             | Self::Push { .. }
+            | Self::Ticket { .. }
             | Self::Close { .. }
             | Self::HandedOver { .. }
             | Self::Taken { .. }

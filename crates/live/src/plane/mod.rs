@@ -24,6 +24,7 @@ mod reroute;
 mod rooms;
 mod roster;
 mod telling;
+mod tickets;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -48,6 +49,7 @@ pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
 use rebuild::Rebuilding;
 use recovery::Changes;
 pub use recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recover, Recoverable, Thing};
+pub use tickets::{EndedTicket, OnTicket, TicketStanding};
 
 use crate::close::CloseReason;
 use crate::party::Parties;
@@ -302,8 +304,7 @@ impl Plane {
 
     /// Sends something to one session, wherever it is.
     pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Output) {
-        let delivery = crate::outbox::Delivery::Reliable;
-        self.local.down(session.place, Down::Push { session: session.key, payload, delivery }, out);
+        self.push_of_tickets(session, payload, Vec::new(), out);
     }
 
     /// A message from another shard.
@@ -417,7 +418,10 @@ impl Plane {
         if let Some(asked) = &mut self.local.asked {
             asked.note(to, &up);
         }
+        // What is to be cancelled is to be so whenever the way is free again.
+        let may_wait = matches!(up, Up::Pool { ask: PoolAsk::RemoveOwner(_) | PoolAsk::LoseOwner(_), .. });
         if self.is_island
+            && !may_wait
             && to.node() != self.local.me.node()
             && let Some(request) = up.request()
         {
@@ -476,7 +480,7 @@ impl Plane {
             Up::Claim { request, claim } => out.claims.push((request, claim)),
             Up::Rebind { request, rebind } => owning.rebind(request, *rebind),
             // Of a change that is over.
-            Up::Rebuild { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
+            Up::Rebuild { .. } | Up::Tickets { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
         }
         if has_credit {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
@@ -497,6 +501,7 @@ impl Plane {
         while let Some(stray) = self.local.strays.pop() {
             self.send_stray_away(now, stray, out);
         }
+        self.send_stray_tickets_away(now, out);
         while let Some((key, stream)) = self.local.arrivals.pop() {
             if self.local.is_moving_with(key, &stream) {
                 continue;

@@ -15,6 +15,9 @@ use super::Plane;
 use super::local::{Hearing, Local, OnStream, Session};
 use super::message::{Down, Listener, Reply, RequestRef, Standing, Up};
 use super::output::Output;
+use super::pool::POOL;
+use super::tickets::{Held, OnTicket};
+use crate::matchmaker::TicketId;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::{SessionInfo, SessionKey};
 use crate::session::Millis;
@@ -49,7 +52,7 @@ pub enum ClaimRefusal {
 }
 
 /// A session on its way to another place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
     /// The token that it was opened with.
     pub claims: Claims,
@@ -64,12 +67,16 @@ pub struct Moved {
 }
 
 /// What a session is to streams, when it leaves its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Departed {
     /// Counts its joins and listens.
     pub serial: u32,
     /// Whether it ever asked the matchmaker for anything.
     pub has_tickets: bool,
+    /// Those that it is on.
+    pub tickets: Vec<OnTicket>,
+    /// Since when the pool has its owner who knows where it goes on, if it may be on tickets.
+    pub pool: Option<Epoch>,
     /// As what it goes on, and since when the streams have their owners.
     pub standings: Vec<(Standing, Epoch)>,
     /// Streams that it has come to, for which it may have to leave others.
@@ -104,6 +111,10 @@ pub(super) struct Moving {
     untold: Vec<StreamKey>,
     /// Streams that it has come to meanwhile, for which it may have to leave others.
     arrivals: Vec<StreamKey>,
+    /// Tickets that it was said to be on no more, before it came.
+    off: Vec<TicketId>,
+    /// The owner of the pool was asked to know it as another.
+    pool_asked: bool,
     /// The owner of something that it was on has died, and another does not know what it was told.
     is_lost: bool,
 }
@@ -120,12 +131,25 @@ enum Stage {
 
 impl Moving {
     fn new(stage: Stage, untold: Vec<StreamKey>) -> Option<Box<Self>> {
-        Some(Box::new(Self { stage, untold, arrivals: Vec::new(), is_lost: false }))
+        let (arrivals, off) = (Vec::new(), Vec::new());
+        Some(Box::new(Self { stage, untold, arrivals, off, pool_asked: false, is_lost: false }))
+    }
+
+    /// Whether it is awaited.
+    pub(super) fn is_coming(&self) -> bool {
+        matches!(self.stage, Stage::Coming { .. })
     }
 
     /// Streams whose owners have yet to tell that the session is here, and will.
     pub(super) fn untold(&self) -> &[StreamKey] {
         &self.untold
+    }
+
+    /// The session is on a ticket no more, of which it may not have told here yet.
+    pub(super) fn off_ticket(&mut self, ticket: &TicketId) {
+        if matches!(self.stage, Stage::Coming { .. }) {
+            self.off.push(ticket.clone());
+        }
     }
 }
 
@@ -145,7 +169,11 @@ impl Plane {
         departed: Departed,
         out: &mut Output,
     ) -> bool {
-        let is_whole = self.local.settle(key, info, departed);
+        let is_whole = self.local.settle(now, key, info, departed);
+        if let Some(session) = self.local.sessions.get_mut(key).filter(|_| !is_whole) {
+            // The pool may have bound tickets to it.
+            session.has_tickets = true;
+        }
         self.leave_others(now, out);
         is_whole
     }
@@ -183,7 +211,8 @@ impl Plane {
     }
 
     /// Takes away a session whose streams are all bound elsewhere. `None`: it cannot go on, and is to be closed.
-    pub fn take_departed(&mut self, key: SessionKey) -> Option<Departed> {
+    pub fn take_departed(&mut self, now: Millis, key: SessionKey) -> Option<Departed> {
+        let pool = self.may_have_tickets(key).then(|| self.local.routes.epoch(POOL.partition()));
         let session = self.local.sessions.get_mut(key)?;
         let moving = session.moving.as_deref_mut()?;
         let Stage::Going { bound, .. } = &mut moving.stage else { return None };
@@ -192,8 +221,9 @@ impl Plane {
         }
         let (standings, arrivals) = (std::mem::take(bound), std::mem::take(&mut moving.arrivals));
         let (serial, has_tickets) = (session.serial, session.has_tickets);
+        let tickets = session.tickets.iter().map(|held| held.told(now)).collect();
         self.local.sessions.close(key);
-        Some(Departed { serial, has_tickets, standings, arrivals })
+        Some(Departed { serial, has_tickets, tickets, pool, standings, arrivals })
     }
 
     /// Answers a question that was handed out.
@@ -216,6 +246,15 @@ impl Plane {
 }
 
 impl Local {
+    /// As what the pool is to know a session that departs.
+    pub(super) fn asks_pool_to_rebind(&mut self, key: SessionKey) -> Option<(SessionId, SessionRef)> {
+        let session_id = self.sessions.info(key)?.session_id;
+        let moving = self.moving(key)?;
+        let Stage::Going { to, .. } = moving.stage else { return None };
+        moving.pool_asked = true;
+        Some((session_id, to))
+    }
+
     /// What the owner of a stream is to do about a session that departs. `None`: the session is not on it any more.
     fn rebind_of(&self, key: SessionKey, stream: &StreamKey) -> Option<Rebind> {
         let session = self.sessions.get(key)?;
@@ -281,22 +320,29 @@ impl Local {
         }
     }
 
-    fn settle(&mut self, key: SessionKey, info: SessionInfo, departed: Departed) -> bool {
-        let Departed { serial, has_tickets, standings, arrivals } = departed;
+    fn settle(&mut self, now: Millis, key: SessionKey, info: SessionInfo, departed: Departed) -> bool {
+        let Departed { serial, has_tickets, tickets, pool, standings, arrivals } = departed;
         // The owner of something has died since, and nobody told the next of the session.
-        let is_late = |(standing, epoch): &(Standing, Epoch)| {
-            self.rebuilt.get(&standing.stream.partition()).is_some_and(|rebuilt| rebuilt > epoch)
-        };
-        if standings.iter().any(is_late) {
+        let is_late =
+            |partition: Partition, epoch: Epoch| self.rebuilt.get(&partition).is_some_and(|rebuilt| *rebuilt > epoch);
+        if standings.iter().any(|(standing, epoch)| is_late(standing.stream.partition(), *epoch))
+            || pool.is_some_and(|epoch| is_late(POOL.partition(), epoch))
+        {
             return false;
         }
         let Some(session) = self.sessions.get_mut(key) else { return false };
-        let Some(Moving { stage: Stage::Coming { told }, arrivals: meanwhile, is_lost: false, .. }) =
+        let Some(Moving { stage: Stage::Coming { told }, arrivals: meanwhile, off, is_lost: false, .. }) =
             session.moving.take().map(|moving| *moving)
         else {
             return false;
         };
         (session.serial, session.has_tickets) = (serial, has_tickets);
+        let tickets = tickets.into_iter().filter(|on| !off.contains(&on.id));
+        for on in tickets {
+            // The pool may have told of it before.
+            session.tickets.retain(|held| *held.id() != on.id);
+            session.tickets.push(Held::new(now, on));
+        }
         self.sessions.renew(key, info);
         let mut untold = Vec::new();
         for (standing, _) in standings.iter().filter(|(standing, _)| !told.contains(&standing.stream)) {
@@ -349,21 +395,28 @@ impl Local {
     pub(super) fn moves_with_owners(&mut self, changed: &BTreeSet<Partition>) {
         self.rebuilt.extend(changed.iter().map(|partition| (*partition, self.routes.epoch(*partition))));
         let is_changed = |stream: &StreamKey| changed.contains(&stream.partition());
+        let has_other_pool = changed.contains(&POOL.partition());
         self.drop_rebounds(is_changed);
         let keys: Vec<_> = self.sessions.keys().collect();
         for key in keys {
-            let Some(Moving { stage, untold, is_lost, .. }) = self.moving(key) else { continue };
+            let Some(session) = self.sessions.get_mut(key) else { continue };
+            let Some(Moving { stage, untold, off, pool_asked, is_lost, .. }) = session.moving.as_deref_mut() else {
+                continue;
+            };
             // They are told to the next owner as any.
             untold.retain(|stream| !is_changed(stream));
             match stage {
                 Stage::Coming { told } => {
                     let untold: Vec<StreamKey> = told.extract_if(.., |stream| is_changed(stream)).collect();
-                    *is_lost |= !untold.is_empty();
+                    *is_lost |= !untold.is_empty() || has_other_pool && !(session.tickets.is_empty() && off.is_empty());
                     for stream in untold {
                         self.forget(key, &stream);
                     }
                 }
-                Stage::Going { bound, .. } => *is_lost |= bound.iter().any(|(bound, _)| is_changed(&bound.stream)),
+                Stage::Going { bound, .. } => {
+                    *is_lost |=
+                        bound.iter().any(|(bound, _)| is_changed(&bound.stream)) || has_other_pool && *pool_asked;
+                }
                 Stage::Here => {}
             }
         }

@@ -6,6 +6,7 @@ use super::message::{Message, Reply, RequestRef};
 use super::moves::Claim;
 use super::pool::Matched;
 use super::recovery::Recoverable;
+use super::tickets::EndedTicket;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
@@ -26,6 +27,8 @@ pub struct Output {
     pub sends: Vec<(Place, Message)>,
     /// What the matchmaker matched: its players are to be told.
     pub matches: Vec<Matched>,
+    /// Tickets that end without a match, for players who are to be told.
+    pub ended_tickets: Vec<EndedTicket>,
     /// Partitions that this place has handed over, and since when they are others'.
     pub handed_over: Vec<(Partition, Epoch)>,
     /// Sessions of this shard that are to go on elsewhere, and whom to tell what becomes of that.
@@ -45,6 +48,7 @@ impl Output {
             && self.sends.is_empty()
             && self.replies.is_empty()
             && self.matches.is_empty()
+            && self.ended_tickets.is_empty()
             && self.handed_over.is_empty()
             && self.claims.is_empty()
             && self.recoverable.is_empty()

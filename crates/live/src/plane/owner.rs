@@ -103,8 +103,8 @@ impl Stream {
 /// The streams that a shard owns.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// Parties whose tickets are to be taken back behind this step.
-    pub cancelled: Vec<muster_domain::ids::Uuid>,
+    /// Parties whose tickets are to be taken back behind this step, and whether they are lost rather than cancelled.
+    pub cancelled: Vec<(muster_domain::ids::Uuid, bool)>,
     pub map: Map<StreamKey, Stream>,
     /// Those among them that are relayed matches, for listings, in a stable order.
     pub matches: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
@@ -204,13 +204,15 @@ impl Owning<'_> {
     }
 
     /// Counts a session that hears a stream from now on. The first of a place of another node brings it the roster.
-    pub(super) fn count_in(&mut self, key: &StreamKey, listener: Listener) {
+    /// Answers whether it is the first.
+    pub(super) fn count_in(&mut self, key: &StreamKey, listener: Listener) -> bool {
         let place = listener.session.place;
         let stream = self.streams.map.entry(key.clone()).or_default();
         let is_first = stream.count_listener(place, listener.encoding);
         if is_first && place.node() != self.local.me.node() {
             self.send_roster(key, place, Cause::Begins);
         }
+        is_first
     }
 
     /// A session goes from a stream, and from the party or room that it may belong to.
@@ -282,7 +284,8 @@ impl Owning<'_> {
 
     /// Sends something to one session.
     pub(super) fn push(&mut self, session: SessionRef, payload: SharedPayload) {
-        let push = Down::Push { session: session.key, payload, delivery: Delivery::Reliable };
+        let (delivery, ended) = (Delivery::Reliable, Vec::new());
+        let push = Down::Push { session: session.key, payload, delivery, ended };
         self.local.down(session.place, push, self.out);
     }
 

@@ -122,7 +122,7 @@ impl Owning<'_> {
                     self.push(to, payload);
                 }
                 Effect::Publish { except, event } => self.tell_party(stream, except, event),
-                Effect::CancelTickets => self.streams.cancelled.push(stream.subject),
+                Effect::CancelTickets => self.streams.cancelled.push((stream.subject, false)),
             }
         }
     }

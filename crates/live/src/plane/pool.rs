@@ -7,9 +7,11 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::message::{Down, Reply, RequestRef, Up};
 use super::output::Output;
+use super::tickets::{ended, here_and_elsewhere};
 use super::{Plane, Timer};
 use crate::matchmaker::{
-    Completion, Explanation, Match, Matchmaker, MatchmakerTotals, NewTicket, Owner, SLICE_UNITS, Slice, TicketId,
+    Completion, Explanation, Match, Matchmaker, MatchmakerTotals, NewTicket, Owner, SLICE_UNITS, Slice, Ticket,
+    TicketId,
 };
 use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
@@ -42,6 +44,10 @@ pub enum PoolAsk {
     Rebind(SessionId, SessionRef),
     /// An owner's tickets go.
     RemoveOwner(Owner),
+    /// The same, without its doing: their players are told.
+    LoseOwner(Owner),
+    /// A ticket that a session is on which is not where the pool believes.
+    RemoveStray(TicketId, SessionRef),
     /// Why a ticket of this owner's waits; of anybody's without one.
     Explain(TicketId, Option<Owner>),
     /// How busy it is.
@@ -85,14 +91,23 @@ impl Pool {
         Self { matchmaker: Matchmaker::new(config), timed_at: None, is_passing: false }
     }
 
-    fn answer(&mut self, ask: PoolAsk, now: Millis) -> Result<PoolReply> {
+    /// Answers, with the tickets that are no more.
+    #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
+    fn answer(&mut self, ask: PoolAsk, now: Millis, gone: &mut Vec<Box<Ticket<Presence>>>) -> Result<PoolReply> {
         let matchmaker = &mut self.matchmaker;
         match ask {
             PoolAsk::Add(ticket) => matchmaker.add(*ticket, now)?,
-            PoolAsk::Remove(id, owner) => drop(matchmaker.remove(&id, &owner)?),
-            PoolAsk::RemoveSession(session) => drop(matchmaker.remove_session(session)),
+            PoolAsk::Remove(id, owner) => gone.push(matchmaker.remove(&id, &owner)?),
+            PoolAsk::RemoveSession(session) => gone.extend(matchmaker.remove_session(session)),
             PoolAsk::Rebind(session, to) => matchmaker.change_session(session, |presence| presence.session = to),
-            PoolAsk::RemoveOwner(owner) => drop(matchmaker.remove_owner(&owner)),
+            PoolAsk::RemoveOwner(owner) | PoolAsk::LoseOwner(owner) => gone.extend(matchmaker.remove_owner(&owner)),
+            PoolAsk::RemoveStray(id, session) => {
+                let is_there =
+                    |ticket: &&Ticket<Presence>| ticket.members.iter().any(|member| member.presence.session == session);
+                if let Some(owner) = matchmaker.ticket(&id).filter(is_there).map(|ticket| ticket.owner.clone()) {
+                    gone.push(matchmaker.remove(&id, &owner)?);
+                }
+            }
             PoolAsk::Explain(id, owner) => {
                 let ticket = matchmaker.ticket(&id).filter(|ticket| owner.is_none_or(|owner| ticket.owner == owner));
                 let explanation = ticket.is_some().then(|| matchmaker.explain(&id)).flatten();
@@ -124,11 +139,12 @@ impl Pool {
         places.filter(|place| is_absent(*place)).collect()
     }
 
-    /// The sessions of these places are gone: whatever ticket they are in goes.
-    pub(super) fn lose(&mut self, gone: &[Place]) {
+    /// The sessions of these places are gone: answers the tickets that they were in, which go.
+    #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
+    fn lose(&mut self, gone: &[Place]) -> Vec<Box<Ticket<Presence>>> {
         let members = self.matchmaker.members().filter(|member| gone.contains(&member.presence.session.place));
         let lost: Vec<SessionId> = members.map(|member| member.presence.session_id).collect();
-        lost.into_iter().for_each(|session| drop(self.matchmaker.remove_session(session)));
+        lost.into_iter().flat_map(|session| self.matchmaker.remove_session(session)).collect()
     }
 }
 
@@ -144,6 +160,7 @@ impl Plane {
             for member in &ticket.members {
                 self.local.note_ticket(member.presence.session);
             }
+            self.local.hold(now, ticket);
         }
         let owner = self.pool_owner();
         self.send_up(now, owner, Up::Pool { request, ask }, out);
@@ -151,6 +168,8 @@ impl Plane {
 
     /// When a session closes: its tickets go, if it had any.
     pub(super) fn forget_tickets(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
+        self.local.leave_tickets_of_coming(key);
+        self.send_stray_tickets_away(now, out);
         if let Some(session) = self.local.session_with_tickets(key) {
             self.ask_pool(now, PoolAsk::RemoveSession(session), None, out);
         }
@@ -158,22 +177,63 @@ impl Plane {
 
     /// Who is in a party has changed: its tickets were for those who were.
     pub(super) fn cancel_tickets(&mut self, now: Millis, out: &mut Output) {
-        for party in std::mem::take(&mut self.streams.cancelled) {
+        for (party, is_lost) in std::mem::take(&mut self.streams.cancelled) {
             let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
-            self.ask_pool(now, PoolAsk::RemoveOwner(owner), None, out);
+            self.cancel(now, owner, is_lost, out);
         }
     }
 
     pub(super) fn own_pool(&mut self, now: Millis, request: Option<RequestRef>, ask: PoolAsk, out: &mut Output) {
-        let reply = self.pool.answer(ask, now);
+        let ask = match ask {
+            // Where it was to go on is no more.
+            PoolAsk::Rebind(session, to) if !self.local.is_there(to.place) => PoolAsk::RemoveSession(session),
+            ask => ask,
+        };
+        let added = self.members_to_tell(&ask, request);
+        let rebound = if let PoolAsk::Rebind(session, to) = &ask { Some((*session, *to)) } else { None };
+        let are_lost = matches!(ask, PoolAsk::LoseOwner(_));
+        let closed = if let PoolAsk::RemoveSession(session) = &ask { Some(*session) } else { None };
+        let mut gone = Vec::new();
+        let reply = self.pool.answer(ask, now, &mut gone);
+        // Before the answer: who is told that a ticket is gone has it no more.
+        if are_lost {
+            out.ended_tickets.extend(gone.iter().flat_map(|ticket| ended(ticket)));
+        } else {
+            self.tell_off(&gone, closed, out);
+        }
+        if let Some((ticket, members)) = added.filter(|_| reply.is_ok()) {
+            self.tell_on(&ticket, members, out);
+        }
         if let Some(request) = request {
             self.local.down(request.place, Down::Reply(request.id, Reply::Pool(reply)), out);
         }
+        if let Some((session, to)) = rebound {
+            // If it does not come there, its new place takes back what it does not know.
+            let on = self.pool.matchmaker.tickets_of(session);
+            on.into_iter().for_each(|ticket| self.tell_on(&ticket, vec![to], out));
+        }
+        self.time_first_pass(now);
+    }
+
+    /// A ticket and those of its members to whom its being taken in is news.
+    fn members_to_tell(&self, ask: &PoolAsk, request: Option<RequestRef>) -> Option<(TicketId, Vec<SessionRef>)> {
+        let PoolAsk::Add(ticket) = ask else { return None };
+        let place = request.filter(|_| self.local.routes.is_of_cluster())?.place;
+        Some((ticket.id.clone(), here_and_elsewhere(ticket, place).1))
+    }
+
+    /// The first tickets after a rest wait for others as any do.
+    pub(super) fn time_first_pass(&mut self, now: Millis) {
         if self.pool.timed_at.is_none() && !self.pool.matchmaker.is_empty() {
-            // The first ticket after a rest waits for others as any does.
             let interval = self.config.matchmaker.interval_ms;
             self.time_pass(self.pool.matchmaker.next_pass_at().max(now + interval.min(100)));
         }
+    }
+
+    /// The sessions of these places are gone: whatever ticket they are in goes.
+    pub(super) fn lose_tickets(&mut self, places: &[Place], out: &mut Output) {
+        let gone = self.pool.lose(places);
+        self.tell_off(&gone, None, out);
     }
 
     /// Says when the next pass begins.
@@ -200,7 +260,14 @@ impl Plane {
         if !self.pool.is_passing {
             return false;
         }
+        let before = out.matches.len();
         let slice = self.pool.matchmaker.run_slice(SLICE_UNITS, &mut out.matches);
+        let bereft: Vec<_> = out.matches.iter().skip(before).flat_map(Match::bereft).collect();
+        if self.local.routes.is_of_cluster() {
+            for (SessionRef { place, key: session }, ticket) in bereft {
+                self.local.down(place, Down::Ticket { session, ticket, is_on: false }, out);
+            }
+        }
         self.pool.is_passing = slice == Slice::More;
         self.pool.is_passing
     }

@@ -3,8 +3,10 @@
 use super::message::{Down, RequestRef, Standing};
 use super::moves::Rebind;
 use super::owner::Owning;
+use super::rebuild::{Cause, PART_MAX};
 use super::recovery::Thing;
 use crate::party::PartyId;
+use crate::place::Place;
 use crate::rooms::RoomId;
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
 
@@ -48,7 +50,9 @@ impl Owning<'_> {
         let arrived = Down::Arrived { session: to.key, standing: standing.clone(), hears: heard.is_some() };
         self.local.down(to.place, arrived, self.out);
         if let (Some(listener), Some(encoding)) = (listener, heard) {
-            self.count_in(&stream, listener);
+            if !self.count_in(&stream, listener) {
+                self.remind(&stream, to.place);
+            }
             self.discount(&stream, from, encoding);
         }
         Some(standing)
@@ -70,6 +74,16 @@ impl Owning<'_> {
             self.note_changed_rooms();
         }
         Some(heard)
+    }
+
+    /// Tells a place once more who is on a stream: of those who heard it there the last may have left, which is on its way,
+    /// and the place knows no more who is there. A large stream would cost too much for so rare a case.
+    fn remind(&mut self, stream: &StreamKey, place: Place) {
+        let known = self.streams.map.get(stream);
+        let is_small = known.is_some_and(|known| known.presences.len() <= PART_MAX);
+        if place.node() != self.local.me.node() && is_small {
+            self.send_roster(stream, place, Cause::Begins);
+        }
     }
 
     fn discount(&mut self, stream: &StreamKey, session: SessionRef, encoding: Encoding) {

@@ -9,8 +9,9 @@ use super::local::Local;
 use super::message::{Down, Listener, Standing, Up};
 use super::output::Output;
 use super::owner::{Owning, Stream, Streams};
-use super::pool::POOL;
+use super::pool::{POOL, PoolAsk};
 use super::recovery::Kept;
+use super::tickets::TicketStanding;
 use super::{LaneKind, Message, Plane, lanes};
 use crate::place::{Epoch, Partition, Place};
 use crate::rooms::{Across, Owner, ToOwner, ViewKey};
@@ -18,7 +19,7 @@ use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
 /// Sessions and streams, or presences, in one message.
-const PART_MAX: usize = 1_000;
+pub(super) const PART_MAX: usize = 1_000;
 
 /// Why a place is told who is on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(super) struct Rebuilding {
     pub held: VecDeque<(Place, Up)>,
     /// What sessions are to parties and rooms.
     pub gathered: BTreeMap<StreamKey, Vec<Standing>>,
+    /// Which tickets sessions are on.
+    pub tickets: Vec<TicketStanding>,
     /// What its former owner had kept of it.
     pub kept: Kept,
 }
@@ -59,6 +62,7 @@ impl Rebuilding {
             missed: BTreeSet::new(),
             held: VecDeque::new(),
             gathered: BTreeMap::new(),
+            tickets: Vec::new(),
             kept,
         }
     }
@@ -115,6 +119,9 @@ impl Plane {
             }
             fences.entry(owner).or_default().push((partition, epoch));
         }
+        if changed.contains(&POOL.partition()) {
+            self.tell_tickets(now, out);
+        }
         for (owner, partitions) in fences {
             self.send_up(now, owner, Up::Fence { partitions }, out);
         }
@@ -152,10 +159,16 @@ impl Plane {
         match message {
             Message::Up(_) | Message::Dated(..) if self.early.contains_key(&from) => true,
             Message::Dated(_, Up::Rebind { rebind, .. }) if self.local.routes.is_yet_to_come(rebind.to.place) => true,
+            Message::Dated(_, Up::Pool { ask: PoolAsk::Rebind(_, to), .. })
+                if self.local.routes.is_yet_to_come(to.place) =>
+            {
+                true
+            }
             Message::Dated(epoch, up) => up.partition().is_some_and(|partition| is_news(partition, *epoch)),
             Message::Up(Up::Rebuild { partition, epoch, .. } | Up::Carried { partition, epoch, .. }) => {
                 is_news(*partition, *epoch)
             }
+            Message::Up(Up::Tickets { epoch, .. }) => is_news(POOL.partition(), *epoch),
             Message::Up(Up::Fence { partitions } | Up::Passed { partitions }) => {
                 partitions.iter().any(|(partition, epoch)| is_news(*partition, *epoch))
             }
@@ -199,6 +212,7 @@ impl Plane {
         }
         match up {
             Up::Rebuild { partition, epoch, standings } => self.rebuild(partition, epoch, standings),
+            Up::Tickets { epoch, standings } => self.hear_of_tickets(epoch, standings),
             Up::Fence { partitions } => {
                 partitions.into_iter().for_each(|(partition, epoch)| self.fenced(now, from, partition, epoch, out));
                 self.tell_forgotten_rooms(now, out);
@@ -307,7 +321,7 @@ impl Plane {
         }
         if !absent.is_empty() {
             let absent: Vec<Place> = absent.into_iter().collect();
-            self.pool.lose(&absent);
+            self.lose_tickets(&absent, out);
             self.owning(now, out).lose(&absent);
         }
     }
@@ -315,7 +329,7 @@ impl Plane {
     /// All have told what they know.
     pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
         let Some(rebuilding) = self.rebuilding.remove(&partition) else { return };
-        let Rebuilding { streams, held, former, missed, gathered, kept, .. } = rebuilding;
+        let Rebuilding { streams, held, former, missed, gathered, tickets, kept, .. } = rebuilding;
         if former.is_none() {
             self.adopt_views(now, &streams);
             self.rebuilt.push(partition);
@@ -325,6 +339,9 @@ impl Plane {
                 self.tell_forgotten_rooms(now, out);
             }
             self.go_on(now, partition, kept, gathered, out);
+            if partition == POOL.partition() {
+                self.go_on_with_tickets(now, tickets, out);
+            }
         }
         let cause = if former.is_some() { Cause::Begins } else { Cause::NewOwner };
         let mut owning = self.owning(now, out);

@@ -253,6 +253,10 @@ impl Owning<'_> {
         let mut effects = Vec::new();
         let inside = inside.into_iter().map(|(presence, listener)| Member { presence, listener });
         self.parties.meet(party, inside.collect(), waiting, &mut effects);
+        // Whether it is another party than that of its tickets is not known for certain.
+        if effects.extract_if(.., |effect| matches!(effect, party::Effect::CancelTickets)).count() > 0 {
+            self.streams.cancelled.push((stream.subject, true));
+        }
         self.carry_out(stream, effects);
         for listener in waiting {
             if !self.parties.knows(party, listener.session) {
@@ -284,7 +288,10 @@ impl Owning<'_> {
     /// A party or room of which nothing was kept has ended with its owner.
     fn end_lost(&mut self, stream: &StreamKey, sessions: impl Iterator<Item = Listener>) {
         match stream.mode {
-            mode::PARTY => self.tell_party(stream, None, party::Event::Closed),
+            mode::PARTY => {
+                self.streams.cancelled.push((stream.subject, true));
+                self.tell_party(stream, None, party::Event::Closed);
+            }
             _ => self.tell_room(RoomId(stream.subject), To::All, rooms::Event::Closed(CloseCause::Lost)),
         }
         sessions.for_each(|listener| self.expel(stream, listener, false));

@@ -27,6 +27,7 @@ impl Plane {
         for (from, messages) in std::mem::take(&mut self.early) {
             messages.into_iter().for_each(|message| self.receive(now, from, message, out));
         }
+        self.cancel_again(now, out);
     }
 
     fn change_owners(&mut self, now: Millis, routes: Routes, out: &mut Output) {
@@ -64,7 +65,7 @@ impl Plane {
         gone.iter().for_each(|place| self.local.lanes.forget(*place));
         self.held.retain(|(from, _)| !gone.contains(from));
         self.local.give_up(|_, question| question.may_wander || gone.contains(&question.of), out);
-        self.pool.lose(gone);
+        self.lose_tickets(gone, out);
         self.owning(now, out).lose(gone);
         self.after_owning(now, out);
         self.await_no_more(now, gone, out);

@@ -219,6 +219,10 @@ impl Telemetry {
         page.counter("matchmaker_refused_count", "Tickets refused at a limit.", total(|totals| totals.refused));
         page.counter("matchmaker_removed_count", "Tickets taken back.", total(|totals| totals.removed));
         page.counter("matchmaker_matched_count", "Tickets matched.", total(|totals| totals.matched));
+        let help = "Tickets that went on after the node that kept them had died.";
+        page.counter("matchmaker_resumed_count", help, total(|totals| totals.resumed));
+        let help = "Tickets that ended because the node that kept them had died.";
+        page.counter("matchmaker_lost_count", help, total(|totals| totals.lost));
         page.counter("matchmaker_match_count", "Matches made.", total(|totals| totals.matches));
         page.counter("matchmaker_pass_count", "Passes over the tickets.", total(|totals| totals.passes));
         page.counter("matchmaker_search_count", "Searches of a ticket.", total(|totals| totals.searches));

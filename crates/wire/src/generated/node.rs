@@ -40,7 +40,7 @@ pub struct Message {
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 40, 41, 43, 42"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 43, 42"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -110,6 +110,10 @@ pub mod message {
         Arrived(::prost::alloc::boxed::Box<super::Arrived>),
         #[prost(message, tag = "36")]
         Rebound(::prost::alloc::boxed::Box<super::Rebound>),
+        #[prost(message, tag = "37")]
+        Tickets(super::TicketsHeld),
+        #[prost(message, tag = "38")]
+        Ticket(super::TicketNote),
         /// To the former owner of partitions on their way: nothing more comes about them.
         #[prost(message, tag = "40")]
         Passed(super::Fence),
@@ -353,6 +357,44 @@ pub struct CarriedParts {
     #[prost(bool, tag = "4")]
     pub ends: bool,
 }
+/// To the new owner of the pool: which tickets sessions of a place are on, or a part of that.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TicketsHeld {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    #[prost(message, repeated, tag = "2")]
+    pub standings: ::prost::alloc::vec::Vec<TicketStanding>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TicketStanding {
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<SessionRef>,
+    /// Its public id.
+    #[prost(message, optional, tag = "2")]
+    pub session_id: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "3")]
+    pub on: ::core::option::Option<OnTicket>,
+}
+/// A ticket that a session is on which is not where the pool believes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TicketStray {
+    #[prost(string, tag = "1")]
+    pub ticket: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub session: ::core::option::Option<SessionRef>,
+}
+/// A ticket that a session is on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OnTicket {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// As it was asked for; where it was.
+    #[prost(message, optional, tag = "2")]
+    pub asked: ::core::option::Option<Ticket>,
+    /// How long ago that was.
+    #[prost(uint64, tag = "3")]
+    pub waited_ms: u64,
+}
 /// A place has told all that it has to tell of these.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Fence {
@@ -490,7 +532,7 @@ pub struct Roster {
     #[prost(bool, tag = "6")]
     pub is_last: bool,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Push {
     #[prost(fixed64, tag = "1")]
     pub session: u64,
@@ -498,6 +540,19 @@ pub struct Push {
     pub payload: ::core::option::Option<Frames>,
     #[prost(message, optional, tag = "3")]
     pub delivery: ::core::option::Option<Delivery>,
+    /// Tickets that it is on no more.
+    #[prost(string, repeated, tag = "4")]
+    pub ended_tickets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A session is on a ticket from now on, or no more.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TicketNote {
+    #[prost(fixed64, tag = "1")]
+    pub session: u64,
+    #[prost(string, tag = "2")]
+    pub ticket: ::prost::alloc::string::String,
+    #[prost(bool, tag = "3")]
+    pub is_on: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Close {
@@ -585,6 +640,11 @@ pub struct Moved {
     /// The frames behind those.
     #[prost(bytes = "bytes", repeated, tag = "13")]
     pub frames: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(message, repeated, tag = "14")]
+    pub tickets: ::prost::alloc::vec::Vec<OnTicket>,
+    /// Since when the pool has the owner who knows where it goes on, if it may be on tickets.
+    #[prost(uint64, optional, tag = "15")]
+    pub pool_epoch: ::core::option::Option<u64>,
 }
 /// As what a session goes on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1249,7 +1309,7 @@ pub struct RoomPage {
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PoolAsk {
-    #[prost(oneof = "pool_ask::What", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "pool_ask::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub what: ::core::option::Option<pool_ask::What>,
 }
 /// Nested message and enum types in `PoolAsk`.
@@ -1272,6 +1332,11 @@ pub mod pool_ask {
         Stats(super::Empty),
         #[prost(message, tag = "7")]
         Rebind(super::TicketRebind),
+        /// Without its doing: their players are told.
+        #[prost(message, tag = "8")]
+        LoseOwner(super::TicketOwner),
+        #[prost(message, tag = "9")]
+        RemoveStray(super::TicketStray),
     }
 }
 /// A session goes on at another place.

@@ -9,7 +9,7 @@ use muster_live::plane::{self, Condition, JoinOptions, Publish, RequestRef};
 use muster_live::registry::SessionInfo;
 use muster_live::{Delivery, Encoding, Place, SessionRef, StreamKey};
 
-use super::world::{Asked, Client, World};
+use super::world::{Asked, Client, PASS_INTERVAL_MS, World};
 use crate::frames::{StreamId, Version};
 use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{When, Who, pick};
@@ -56,7 +56,9 @@ impl World {
                 Ok(())
             }
             16..=18 => {
-                let ms = pick(&mut self.rng, &[1, 20, 300]);
+                // Nobody waits so long for recovery data.
+                let longest = if self.recovery.asked.is_empty() { PASS_INTERVAL_MS } else { 300 };
+                let ms = pick(&mut self.rng, &[1, 20, 300, 300, longest]);
                 self.advance(ms)
             }
             _ if !self.may_act(who) => Ok(()),
@@ -65,7 +67,8 @@ impl World {
             45..=52 => self.go(who, stream),
             53..=60 => self.listen(who, stream),
             61..=72 => self.publish(who, stream),
-            73..=86 => self.act_in_rooms(who),
+            73..=84 => self.act_in_rooms(who),
+            85..=92 => self.act_with_tickets(who),
             _ => self.act_in_party(who),
         }
     }
@@ -134,6 +137,8 @@ impl World {
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
         self.rooms.forget(who);
+        let parties = self.party_ties.iter().filter(|((_, other), tie)| *other == who && tie.may_hear());
+        self.tickets.note_change(parties.map(|((party, _), _)| *party));
         self.party_ties.iter_mut().filter(|((_, other), _)| *other == who).for_each(|(_, tie)| tie.go());
     }
 

@@ -31,11 +31,15 @@ pub enum Fault {
     LoseKept,
     /// A new owner finds a room with other variables than were kept.
     OldVariables,
+    /// A new owner is not told of a ticket that a session is on.
+    LoseTicket,
+    /// A place that is told of a match does not learn that its session's ticket has ended.
+    KeepTicket,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -47,6 +51,8 @@ impl Fault {
         Self::OtherLeader,
         Self::LoseKept,
         Self::OldVariables,
+        Self::LoseTicket,
+        Self::KeepTicket,
     ];
 }
 
@@ -109,6 +115,10 @@ impl Faults {
                     let again = standings.clone();
                     standings.extend(again);
                 }
+            }
+            Message::Up(Up::Tickets { standings, .. }) if self.strikes(Fault::LoseTicket) => standings.truncate(0),
+            Message::Down(Down::Push { ended, .. }) if !ended.is_empty() && self.strikes(Fault::KeepTicket) => {
+                ended.clear()
             }
             Message::Up(Up::Fence { .. }) if self.strikes(Fault::LoseFence) => return,
             Message::Down(Down::Roster { presences, is_anew: true, .. }) => {

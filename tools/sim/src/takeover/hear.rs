@@ -60,6 +60,11 @@ impl World {
                 self.rebind_answered(who, stream, &reply);
                 Ok(())
             }
+            (Asked::RebindTickets { who }, reply) => {
+                self.tickets_rebound(who, &reply);
+                Ok(())
+            }
+            (Asked::Ticket(asked), reply) => self.ticket_answered(asked, reply),
             (Asked::Party(asked), reply) => self.party_answered(asked, &reply),
             (Asked::Rooms(asked), reply) => self.rooms_answered(asked, reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
@@ -137,7 +142,7 @@ impl World {
                 self.conclude(who, *stream, joins, leaves)
             }
             Said::Tale(number) => self.hear_tale(who, *number),
-            Said::Push(_) => Ok(()),
+            Said::Push(word) => self.hear_of_ticket(who, *word),
         }
     }
 

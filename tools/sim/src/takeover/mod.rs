@@ -13,6 +13,7 @@ mod parties;
 mod recovery;
 mod rest;
 mod rooms;
+mod tickets;
 mod world;
 
 pub use faults::Fault;

@@ -34,7 +34,7 @@ enum Home {
     /// That has not heard of it.
     Unasked,
     /// It asks owners; `open` have not answered, `again` are to be asked anew.
-    Binding { request: RequestRef, open: usize, again: Vec<StreamKey>, attempts: u32 },
+    Binding { request: RequestRef, open: usize, again: Vec<StreamKey>, attempts: u32, has_pool: bool },
     /// It has left.
     Left,
     /// It ended there.
@@ -49,7 +49,10 @@ impl World {
         let knows = |place: &Place| self.cluster.planes[place].routes().has(at.place);
         let places: Vec<Place> = awake.filter(|place| place.node() != at.place.node() && knows(place)).collect();
         // What its client asked for is done before.
-        if places.is_empty() || self.asked.values().any(|asked| asked.who() == Some(who)) {
+        if places.is_empty()
+            || self.asked.values().any(|asked| asked.who(&self.tickets) == Some(who))
+            || self.tickets.steps_of(who)
+        {
             return Ok(());
         }
         let place = places[self.rng.usize(0..places.len())];
@@ -81,7 +84,7 @@ impl World {
             return self.refuse_claim(place, request);
         };
         let (who, key) = (*who, self.clients[who].at.key);
-        *home = Home::Binding { request, open: 0, again: Vec::new(), attempts: 0 };
+        *home = Home::Binding { request, open: 0, again: Vec::new(), attempts: 0, has_pool: false };
         let streams = self.step(place, |plane, _, _| plane.depart(key, claim.to))?;
         self.bind(who, streams)
     }
@@ -112,6 +115,14 @@ impl World {
         }
     }
 
+    /// The matchmaker has answered, or will not.
+    pub(super) fn tickets_rebound(&mut self, who: Who, reply: &Reply) {
+        if let Some(Move { home: Home::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
+            *open -= 1;
+            *has_pool = matches!(reply, Reply::Pool(Ok(_)));
+        }
+    }
+
     /// Sessions whose owners have all answered.
     pub(super) fn bound(&self) -> impl Iterator<Item = Who> {
         let is_bound = |moving: &Move| matches!(moving.home, Home::Binding { open: 0, .. });
@@ -122,16 +133,23 @@ impl World {
     pub(super) fn leave_home(&mut self, who: Who) -> Checked {
         let home = self.clients[&who].at;
         let Some(moving) = self.moves.get_mut(&who) else { return Ok(()) };
-        let Home::Binding { request, again, attempts, .. } = &mut moving.home else { return Ok(()) };
+        let Home::Binding { request, open, again, attempts, has_pool } = &mut moving.home else { return Ok(()) };
         *attempts += 1;
         let (to, request, is_ending, again) = (moving.to, *request, moving.is_ending, std::mem::take(again));
         if !again.is_empty() && *attempts < ATTEMPTS_MAX {
             return self.bind(who, again);
         }
+        let may_have_tickets = self.cluster.planes[&home.place].may_have_tickets(home.key);
+        if may_have_tickets && !*has_pool && *attempts < ATTEMPTS_MAX {
+            *open += 1;
+            let Some(request) = self.ask(home.place, Asked::RebindTickets { who }) else { return Ok(()) };
+            return self.step(home.place, |plane, now, out| plane.rebind_tickets(now, home.key, request, out));
+        }
+        let is_ending = is_ending || may_have_tickets && !*has_pool;
         let is_alive = self.cluster.planes.contains_key(&to.place);
         let departed = match is_ending {
             true => None,
-            false => self.step(home.place, |plane, _, _| plane.take_departed(home.key))?,
+            false => self.step(home.place, |plane, now, _| plane.take_departed(now, home.key))?,
         };
         self.trace.line(|| format!("session {who} leaves {home:?} for {to:?}: {}", departed.is_some()));
         let Some(departed) = departed else {

@@ -37,6 +37,10 @@ impl PartyTie {
         self.end();
     }
 
+    pub(super) fn may_hear(&self) -> bool {
+        self.may_hear
+    }
+
     fn end(&mut self) {
         self.generation += 1;
         self.view = None;
@@ -50,6 +54,8 @@ impl World {
         let at = self.clients[&who].at;
         let act = self.rng.u8(0..10);
         self.trace.line(|| format!("session {who}, party {party}: {act}"));
+        // Who comes to one leaves another.
+        self.tickets.note_change((PARTIES_FROM..).take(self.parties.len()));
         let tie = self.party_ties.entry((party, who)).or_default();
         if act < 3 {
             tie.go();

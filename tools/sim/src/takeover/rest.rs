@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use muster_live::plane::PlaneStats;
 use muster_live::rooms::RoomStats;
 
-use super::world::World;
+use super::world::{PASS_INTERVAL_MS, World};
 use crate::frames::{StreamId, Version, version_of};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, ensure};
@@ -26,6 +26,7 @@ impl World {
         }
         self.check_parties()?;
         self.check_rooms()?;
+        self.check_tickets()?;
         let clients = &self.clients;
         self.messages.check(
             |stream, due| {
@@ -44,6 +45,8 @@ impl World {
             self.close(who)?;
         }
         self.rest()?;
+        // The last pass finds nobody.
+        self.advance(PASS_INTERVAL_MS)?;
         for (place, plane) in &self.cluster.planes {
             let PlaneStats { sessions, streams, presences, parties, heard_streams, timers, .. } = plane.stats();
             let RoomStats { rooms, views, .. } = plane.stats().rooms;

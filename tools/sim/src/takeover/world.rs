@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
+use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::place::Epoch;
 use muster_live::plane::{Down, Message, Output, Recover, Reply};
 use muster_live::rooms::{RoomsConfig, Templates};
@@ -19,12 +20,16 @@ use super::moves::Move;
 use super::parties::{PartyAsked, PartyTie};
 use super::recovery::Recovery;
 use super::rooms::{RoomAsked, Rooms, template};
+use super::tickets::{TicketAsked, Tickets};
 use crate::frames::{Encoder, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Who, pick};
 use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
 use crate::world::Outcome;
+
+/// Between passes of the matchmaker, in milliseconds: longer than anything else takes.
+pub(super) const PASS_INTERVAL_MS: Millis = 600_000;
 
 /// Steps after which a world that is given nothing more must have come to rest.
 const REST_STEPS_MAX: u64 = 200_000;
@@ -44,18 +49,21 @@ pub(super) enum Asked {
     Listen { who: Who, stream: StreamId, epoch: u32 },
     Party(PartyAsked),
     Rooms(RoomAsked),
+    Ticket(TicketAsked),
     Claim { who: Who, to: SessionRef },
     Rebind { who: Who, stream: StreamKey },
+    RebindTickets { who: Who },
 }
 
 impl Asked {
     /// Who waits for the answer before it does anything else.
-    pub(super) fn who(&self) -> Option<Who> {
+    pub(super) fn who(&self, tickets: &Tickets) -> Option<Who> {
         match self {
             Self::Join { who, .. } | Self::Listen { who, .. } => Some(*who),
             Self::Party(asked) => Some(asked.who),
             Self::Rooms(asked) => asked.who(),
-            Self::Claim { .. } | Self::Rebind { .. } => None,
+            Self::Ticket(asked) => Some(tickets.asker(asked)),
+            Self::Claim { .. } | Self::Rebind { .. } | Self::RebindTickets { .. } => None,
         }
     }
 }
@@ -70,6 +78,8 @@ enum Next {
     /// The how manieth of those about to enter a room.
     Enter(usize),
     LeaveHome(Who),
+    /// The how manieth of what is left to do about tickets.
+    Ticket(usize),
     /// The how manieth answer to a claim.
     Settle(usize),
     /// The how manieth of those who wait for recovery data.
@@ -98,6 +108,7 @@ pub(super) struct World {
     pub orders: BTreeMap<(StreamId, Option<Epoch>), Order>,
     pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     pub rooms: Rooms,
+    pub tickets: Tickets,
     pub moves: BTreeMap<Who, Move>,
     /// Answers to claims, which the tasks of sockets are yet to see.
     pub claim_answers: Vec<(Who, SessionRef, Reply)>,
@@ -134,6 +145,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
             reservation_ms: 60,
             ..RoomsConfig::default()
         }),
+        matchmaker: MatchmakerConfig { interval_ms: PASS_INTERVAL_MS, ..MatchmakerConfig::default() },
         recover: Recover { parties: rng.u8(0..4) > 0, rooms: true },
         ..PlaneConfig::default()
     }
@@ -172,6 +184,7 @@ impl World {
             heard_of: BTreeMap::new(),
             party_ties: BTreeMap::new(),
             rooms: Rooms::default(),
+            tickets: Tickets::default(),
             moves: BTreeMap::new(),
             claim_answers: Vec::new(),
             recovery: Recovery::default(),
@@ -233,6 +246,8 @@ impl World {
             self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
             self.cluster.send(place, to, message);
         }
+        out.matches.iter().try_for_each(|found| self.tell_matched(place, found))?;
+        out.ended_tickets.into_iter().try_for_each(|ended| self.tell_lost(place, ended))?;
         out.claims.into_iter().try_for_each(|(request, claim)| self.claimed(place, request, claim))?;
         Ok(result)
     }
@@ -249,6 +264,7 @@ impl World {
             entering.filter(|(_, (who, _))| !self.moves.contains_key(who)).map(|(number, _)| Next::Enter(number)),
         );
         next.extend(self.bound().map(Next::LeaveHome));
+        next.extend((0..self.tickets.steps.len()).map(Next::Ticket));
         next.extend((0..self.claim_answers.len()).map(Next::Settle));
         next.extend((0..self.recovery.asked.len()).map(Next::Recover));
         if next.is_empty() {
@@ -269,6 +285,7 @@ impl World {
                 self.enter(who, room)?;
             }
             Next::LeaveHome(who) => self.leave_home(who)?,
+            Next::Ticket(number) => self.step_with_ticket(number)?,
             Next::Settle(number) => {
                 let (who, to, reply) = self.claim_answers.remove(number);
                 self.claim_answered(who, to, reply)?;
@@ -311,7 +328,8 @@ impl World {
                 ensure(Check::Rest, self.steps < deadline, || "it goes on without end".to_owned())?;
             }
             let due = self.cluster.planes.values().filter_map(Plane::next_due).min();
-            let Some(due) = due else { return Ok(()) };
+            // Passes go on for as long as tickets wait.
+            let Some(due) = due.filter(|due| *due < self.now + PASS_INTERVAL_MS / 2) else { return Ok(()) };
             ensure(Check::Rest, self.steps < deadline, || "timers set timers without end".to_owned())?;
             self.advance(due.saturating_sub(self.now).max(1))?;
         }

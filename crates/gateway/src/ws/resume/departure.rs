@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use muster_domain::ids::SessionId;
-use muster_live::plane::{Claim, ClaimRefusal, Moved, PoolAsk, Reply, RequestRef};
+use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, RequestRef};
 use muster_live::{CloseReason, Place, SessionKey, StreamKey};
 use tokio::time::{Duration, sleep, timeout};
 
@@ -68,15 +68,15 @@ impl Departure<'_> {
         let streams = live.step(|plane, _, _| plane.depart(key, self.claim.to));
         let is_bound = self.bind(key, streams).await;
         // Tickets name those who are in a party: only now is none added any more that names the session where it was.
-        if is_bound && live.look(|plane| plane.may_have_tickets(key)) {
-            let ask = PoolAsk::Rebind(self.session.session_id(), self.claim.to);
-            live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
+        let may_have_tickets = is_bound && live.look(|plane| plane.may_have_tickets(key));
+        if may_have_tickets && !self.bind_tickets(key).await {
+            return Err(gone(CloseReason::ConnectionLost));
         }
         if let Some(reason) = self.handle.close_requested() {
             return Err(gone(reason));
         }
         // From here to the answer nothing comes between.
-        let departed = live.step(|plane, _, _| plane.take_departed(key));
+        let departed = live.step(|plane, now, _| plane.take_departed(now, key));
         let departed = departed.ok_or(gone(CloseReason::ConnectionLost))?;
         let frames = self.handle.outbox().borrow_mut().hand_over(self.claim.received, MOVED_BYTES_MAX);
         let frames = frames.ok_or((ClaimRefusal::Overflow, CloseReason::ConnectionLost))?;
@@ -112,6 +112,19 @@ impl Departure<'_> {
             let mut answers = answers.into_iter();
             streams.retain(|_| !answers.next().unwrap_or_default());
             if streams.is_empty() {
+                return true;
+            }
+            sleep(ATTEMPT_WAIT).await;
+        }
+        false
+    }
+
+    /// Has the matchmaker do the same. Answers whether it did.
+    async fn bind_tickets(&self, key: SessionKey) -> bool {
+        let live = &self.shard.app.live;
+        for _ in 0..ATTEMPTS_MAX {
+            let reply = live.ask(|plane, now, request, out| plane.rebind_tickets(now, key, request, out)).await;
+            if matches!(reply, Some(Reply::Pool(Ok(_)))) {
                 return true;
             }
             sleep(ATTEMPT_WAIT).await;

@@ -54,6 +54,28 @@ fn tickets_are_as_old_and_as_patient_as_they_were() {
 }
 
 #[test]
+fn tickets_of_a_dead_owner_go_on_as_patient_and_in_the_order_in_which_they_came() {
+    let interval = Pool::new(3).matchmaker.config.interval_ms;
+    let mut pool = Pool::new(3);
+    // They match when one has lost its patience, in its third pass.
+    for (number, waited_ms) in [(1, 2 * interval + 5), (2, 7), (3, 3)] {
+        assert!(pool.matchmaker.resume(pool.now, solo(number, (2, 4), "*"), waited_ms));
+    }
+    let mut fresh = Pool::new(3);
+    [4, 5, 6].into_iter().for_each(|number| fresh.add(solo(number, (2, 4), "*")));
+    assert_eq!((pool.pass(), fresh.pass()), (vec!["1 2 3".to_owned()], Vec::new()));
+    assert_eq!(pool.matchmaker.totals().resumed, 3);
+}
+
+#[test]
+fn a_full_pool_takes_no_ticket_of_another() {
+    let mut pool = Pool::new(2);
+    pool.matchmaker.config.total_tickets_max = 1;
+    let taken = [1, 2].map(|number| pool.matchmaker.resume(pool.now, solo(number, (2, 2), "*"), 0));
+    assert_eq!((taken, pool.matchmaker.len()), ([true, false], 1));
+}
+
+#[test]
 fn what_widened_is_as_wide_and_goes_on() {
     let widening = Widening { field: "properties.rank".to_owned(), step: 1.0, limit: 2.0 };
     let ticket = |number: u128, rank: f64| NewTicket {

@@ -9,6 +9,7 @@ mod owners;
 mod recovery;
 mod rooms;
 mod sessions;
+mod tickets;
 
 use std::collections::BTreeSet;
 
@@ -88,7 +89,19 @@ impl Cluster {
         self.kept.extend(out.recoverable.into_iter().map(|recoverable| (recoverable.thing, recoverable.parts)));
         self.recovering.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
+        let members = out.matches.iter().flat_map(|found| {
+            let members = found.tickets.iter().flat_map(|ticket| &ticket.members);
+            members.map(|member| (member.presence.session, "matched", found.ended_for(&member.key)))
+        });
+        let ended = out.ended_tickets.into_iter().map(|(session, ticket)| (session, "ticket lost", vec![ticket]));
+        for (session, text, tickets) in members.chain(ended).collect::<Vec<_>>() {
+            self.tell_of_tickets(place, session, text, tickets);
+        }
         result
+    }
+
+    fn tell_of_tickets(&mut self, place: Place, to: SessionRef, text: &'static str, tickets: Vec<TicketId>) {
+        self.step(place, |plane, _, out| plane.push_of_tickets(to, Arc::new(Text(text)), tickets, out));
     }
 
     /// Lets all messages arrive where somebody is, and long work end.

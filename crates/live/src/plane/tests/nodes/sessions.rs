@@ -4,19 +4,19 @@ use super::*;
 
 impl Cluster {
     /// A session is expected at a place.
-    fn expect(&mut self, session: SessionRef, at: Place) -> SessionRef {
+    pub(super) fn expect(&mut self, session: SessionRef, at: Place) -> SessionRef {
         let (info, name) = self.identity(session);
         let key = self.step(at, |plane, _, _| plane.expect(info, name, Encoding::Json));
         SessionRef { place: at, key }
     }
 
-    fn identity(&self, session: SessionRef) -> (SessionInfo, Arc<str>) {
+    pub(super) fn identity(&self, session: SessionRef) -> (SessionInfo, Arc<str>) {
         let presence = self.planes[&session.place].presence(session.key).unwrap();
         player(presence.session_id.0.as_u128())
     }
 
     /// All owners are asked to bind a session to where it goes, and answer.
-    fn bind(&mut self, from: SessionRef, to: SessionRef) {
+    pub(super) fn bind(&mut self, from: SessionRef, to: SessionRef) {
         let streams = self.step(from.place, |plane, _, _| plane.depart(from.key, to));
         for stream in &streams {
             self.step(from.place, |plane, now, out| {
@@ -34,7 +34,7 @@ impl Cluster {
         let (info, _) = self.identity(from);
         let to = self.expect(from, at);
         self.bind(from, to);
-        let departed = self.step(from.place, |plane, _, _| plane.take_departed(from.key)).unwrap();
+        let departed = self.step(from.place, |plane, now, _| plane.take_departed(now, from.key)).unwrap();
         assert!(self.step(at, |plane, now, out| plane.settle(now, to.key, info, departed, out)));
         self.settle();
         to
@@ -63,7 +63,7 @@ fn a_session_goes_on_where_it_is_claimed_and_nobody_notices() {
     cluster.settle();
     assert_eq!(cluster.take_heard(goes), ["one"]);
     assert_eq!(cluster.take_heard(to), ["two"], "from now on it hears at its new place");
-    let departed = cluster.step(goes.place, |plane, _, _| plane.take_departed(goes.key)).unwrap();
+    let departed = cluster.step(goes.place, |plane, now, _| plane.take_departed(now, goes.key)).unwrap();
     let (info, _) = player(2);
     assert!(cluster.step(to.place, |plane, now, out| plane.settle(now, to.key, info, departed, out)));
     cluster.publish(to, &stream, "three");
@@ -100,7 +100,7 @@ fn an_owner_that_binds_a_session_to_a_place_that_has_given_it_up_hears_so() {
     cluster.step(to.place, |plane, now, out| plane.close(now, to.key, out));
     cluster.bind(goes, to);
     assert_eq!(cluster.take_heard(stays), ["-2"]);
-    assert!(cluster.step(goes.place, |plane, _, _| plane.take_departed(goes.key)).is_some());
+    assert!(cluster.step(goes.place, |plane, now, _| plane.take_departed(now, goes.key)).is_some());
     cluster.step(stays.place, |plane, now, out| plane.close(now, stays.key, out));
     cluster.settle();
     let left: usize = cluster.planes.values().map(|plane| plane.stats().streams + plane.stats().heard_streams).sum();
@@ -114,7 +114,7 @@ fn a_session_whose_streams_owner_dies_on_its_way_does_not_go_on() {
     cluster.bind(goes, to);
     cluster.crash(2);
     cluster.tell_all();
-    assert!(cluster.step(goes.place, |plane, _, _| plane.take_departed(goes.key)).is_none());
+    assert!(cluster.step(goes.place, |plane, now, _| plane.take_departed(now, goes.key)).is_none());
     for session in [goes, to] {
         cluster.step(session.place, |plane, now, out| plane.close(now, session.key, out));
     }

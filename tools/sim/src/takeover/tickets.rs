@@ -1,0 +1,409 @@
+//! Tickets in a cluster: whoever queued is matched, hears that the ticket is lost, or waits at whoever owns the pool.
+//!
+//! Of a party's ticket nobody is left behind: if one of its players was told of its end, all are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_domain::{ErrorKind, Timestamp};
+use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::party;
+use muster_live::plane::{EndedTicket, Matched, PoolAsk, Reply};
+use muster_live::{Place, PlaneConfig, Presence, SessionRef};
+
+use super::act::session_id;
+use super::world::{Asked, World};
+use crate::frames::{Say, StreamId, who as who_is};
+use crate::scenario::{PARTIES_FROM, Who, pick};
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// What was asked about a ticket.
+#[derive(Clone, Debug)]
+pub(super) enum TicketAsked {
+    /// Who goes with a party.
+    Gather {
+        who: Who,
+        party: StreamId,
+        changes: u32,
+    },
+    Add(usize),
+    Issue(usize),
+    Remove(usize),
+    /// The same, until it is done.
+    Withdraw(usize),
+}
+
+/// The party that a ticket is of.
+#[derive(Clone, Debug)]
+struct OfParty {
+    party: StreamId,
+    membership: u64,
+    /// How often something had happened that may change who is in it, when its leader asked for the ticket.
+    changes: u32,
+    /// Whether the party knows of it, once that is known.
+    is_issued: Option<bool>,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    who: Who,
+    members: BTreeSet<Who>,
+    of_party: Option<OfParty>,
+    /// Whether it was taken, once that is known.
+    is_taken: Option<bool>,
+    is_removed: bool,
+    /// Its removal was not answered.
+    may_be_removed: bool,
+    /// Who heard that it was matched or lost.
+    told: BTreeSet<Who>,
+    /// Who was matched by another, and so is on it no more.
+    off: BTreeSet<Who>,
+}
+
+/// What a player is told.
+#[derive(Debug)]
+struct Word {
+    ticket: usize,
+    is_match: bool,
+    /// All that it ends.
+    ended: Vec<usize>,
+}
+
+/// What the rim does next about a party's ticket, while its session is open.
+#[derive(Debug)]
+pub(super) enum Step {
+    Add { who: Who, of: OfPartyTicket },
+    Issue(usize),
+    Withdraw(usize),
+}
+
+/// A ticket for those who are in a party.
+#[derive(Debug)]
+pub(super) struct OfPartyTicket {
+    of: Vec<party::Member>,
+    party: StreamId,
+    membership: u64,
+    changes: u32,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Tickets {
+    all: Vec<Ticket>,
+    words: Vec<Word>,
+    pub steps: Vec<Step>,
+    /// By party, how often something happened that may change who is in it.
+    changes: BTreeMap<StreamId, u32>,
+}
+
+impl Tickets {
+    /// Whose session has something left to do.
+    fn who_steps(&self, step: &Step) -> Who {
+        match step {
+            Step::Add { who, .. } => *who,
+            Step::Issue(number) | Step::Withdraw(number) => self.all[*number].who,
+        }
+    }
+
+    pub(super) fn steps_of(&self, who: Who) -> bool {
+        self.steps.iter().any(|step| self.who_steps(step) == who)
+    }
+
+    /// Something happens that may change who is in parties.
+    pub(super) fn note_change(&mut self, parties: impl Iterator<Item = StreamId>) {
+        parties.for_each(|party| *self.changes.entry(party).or_default() += 1);
+    }
+
+    pub(super) fn asker(&self, asked: &TicketAsked) -> Who {
+        match asked {
+            TicketAsked::Gather { who, .. } => *who,
+            TicketAsked::Add(number)
+            | TicketAsked::Issue(number)
+            | TicketAsked::Remove(number)
+            | TicketAsked::Withdraw(number) => self.all[*number].who,
+        }
+    }
+}
+
+fn ticket_id(number: usize) -> TicketId {
+    TicketId(number.to_string().into())
+}
+
+fn member(presence: Presence) -> Member<Presence> {
+    Member { key: MemberKey::Session(presence.session_id), presence }
+}
+
+impl World {
+    pub(super) fn act_with_tickets(&mut self, who: Who) -> Checked {
+        if self.tickets.steps_of(who) {
+            return Ok(());
+        }
+        let at = self.clients[&who].at;
+        match self.rng.u8(0..10) {
+            0..=4 => {
+                let Some(presence) = self.cluster.planes[&at.place].presence(at.key) else { return Ok(()) };
+                self.add_ticket(who, None, vec![member(presence)])
+            }
+            5..=6 => {
+                let own =
+                    |ticket: &Ticket| ticket.who == who && ticket.of_party.is_none() && ticket.is_taken == Some(true);
+                let Some(number) = self.tickets.all.iter().rposition(own) else { return Ok(()) };
+                self.remove_ticket(number, TicketAsked::Remove(number))
+            }
+            _ => {
+                let number = self.rng.usize(0..self.parties.len());
+                let (party, stream) = (PARTIES_FROM + number as StreamId, self.parties[number].clone());
+                let changes = self.tickets.changes.get(&party).copied().unwrap_or_default();
+                self.trace.line(|| format!("session {who} gathers party {party} for a ticket"));
+                let asked = Asked::Ticket(TicketAsked::Gather { who, party, changes });
+                let request = self.ask(at.place, asked);
+                self.step(at.place, |plane, now, out| {
+                    plane.ask_party(now, stream, party::Request::Matchmake(at), request, out);
+                })
+            }
+        }
+    }
+
+    fn add_ticket(&mut self, who: Who, of_party: Option<OfParty>, members: Vec<Member<Presence>>) -> Checked {
+        let number = self.tickets.all.len();
+        let players = members.len() as u32 + pick(&mut self.rng, &[1, 1, 2]);
+        let ticket = Ticket {
+            who,
+            members: members.iter().map(|member| who_is(&member.presence)).collect(),
+            of_party,
+            is_taken: None,
+            is_removed: false,
+            may_be_removed: false,
+            told: BTreeSet::new(),
+            off: BTreeSet::new(),
+        };
+        self.trace.line(|| format!("session {who} adds ticket {number} of {:?}", ticket.members));
+        self.tickets.all.push(ticket);
+        let ticket = NewTicket {
+            id: ticket_id(number),
+            owner: self.owner_of(number),
+            members,
+            min_count: players.max(2),
+            max_count: players.max(2),
+            count_multiple: 1,
+            query: "*".to_owned(),
+            string_properties: BTreeMap::new(),
+            numeric_properties: BTreeMap::new(),
+            widening: Vec::new(),
+            created_at: Timestamp::from_seconds(1),
+        };
+        self.ask_pool(TicketAsked::Add(number), PoolAsk::Add(Box::new(ticket)))
+    }
+
+    fn owner_of(&self, number: usize) -> Owner {
+        let ticket = &self.tickets.all[number];
+        match &ticket.of_party {
+            None => Owner::Session(session_id(ticket.who)),
+            Some(of) => {
+                let subject = self.parties[usize::from(of.party - PARTIES_FROM)].subject;
+                Owner::Party(format!("{subject}.{}", PlaneConfig::default().node).into())
+            }
+        }
+    }
+
+    fn remove_ticket(&mut self, number: usize, asked: TicketAsked) -> Checked {
+        self.trace.line(|| format!("ticket {number} is taken back"));
+        let ask = PoolAsk::Remove(ticket_id(number), self.owner_of(number));
+        self.ask_pool(asked, ask)
+    }
+
+    fn ask_pool(&mut self, asked: TicketAsked, ask: PoolAsk) -> Checked {
+        let at = self.clients[&self.tickets.asker(&asked)].at;
+        let request = self.ask(at.place, Asked::Ticket(asked));
+        self.step(at.place, |plane, now, out| plane.ask_pool(now, ask, request, out))
+    }
+
+    /// What is left to do about a party's ticket.
+    pub(super) fn step_with_ticket(&mut self, number: usize) -> Checked {
+        let step = self.tickets.steps.swap_remove(number);
+        let who = self.tickets.who_steps(&step);
+        if !self.clients[&who].is_open {
+            return Ok(());
+        }
+        match step {
+            Step::Add { who, of: OfPartyTicket { of, party, membership, changes } } => {
+                let of_party = OfParty { party, membership, changes, is_issued: None };
+                let members = of.into_iter().map(|each| member(each.presence)).collect();
+                self.add_ticket(who, Some(of_party), members)
+            }
+            Step::Issue(number) => {
+                let Some(of) = self.tickets.all[number].of_party.clone() else { return Ok(()) };
+                let (at, stream) = (self.clients[&who].at, self.parties[usize::from(of.party - PARTIES_FROM)].clone());
+                let issued =
+                    party::Request::TicketIssued { by: at, ticket: ticket_id(number).0, membership: of.membership };
+                let request = self.ask(at.place, Asked::Ticket(TicketAsked::Issue(number)));
+                self.step(at.place, |plane, now, out| plane.ask_party(now, stream, issued, request, out))
+            }
+            Step::Withdraw(number) => self.remove_ticket(number, TicketAsked::Withdraw(number)),
+        }
+    }
+
+    pub(super) fn ticket_answered(&mut self, asked: TicketAsked, reply: Reply) -> Checked {
+        let is_unavailable = |reply: &Reply| match reply {
+            Reply::Pool(Err(error)) => error.kind == ErrorKind::Unavailable,
+            Reply::Joined(Err(_)) => true,
+            _ => false,
+        };
+        ensure(Check::Answers, !is_unavailable(&reply) || self.cluster.crashes > 0, || {
+            format!("nobody died, and yet {asked:?} is not answered")
+        })?;
+        match (asked, reply) {
+            (
+                TicketAsked::Gather { who, party, changes },
+                Reply::Party(Ok(party::Reply::Matchmaking { members, membership })),
+            ) => {
+                let of = OfPartyTicket { of: members, party, membership, changes };
+                self.tickets.steps.push(Step::Add { who, of });
+            }
+            (TicketAsked::Add(number), reply) => {
+                let ticket = &mut self.tickets.all[number];
+                ticket.is_taken = Some(matches!(reply, Reply::Pool(Ok(_))));
+                if ticket.is_taken == Some(true) && ticket.of_party.is_some() {
+                    self.tickets.steps.push(Step::Issue(number));
+                }
+            }
+            (TicketAsked::Issue(number), reply) => {
+                let is_issued = matches!(reply, Reply::Party(Ok(_)));
+                if let Some(of) = &mut self.tickets.all[number].of_party {
+                    of.is_issued = Some(is_issued);
+                }
+                if !is_issued {
+                    self.tickets.steps.push(Step::Withdraw(number));
+                }
+            }
+            (TicketAsked::Remove(number), Reply::Pool(reply)) => {
+                let ticket = &mut self.tickets.all[number];
+                ticket.is_removed |= reply.is_ok();
+                ticket.may_be_removed |= reply.is_err();
+            }
+            (TicketAsked::Withdraw(number), reply) if is_unavailable(&reply) => {
+                self.tickets.steps.push(Step::Withdraw(number));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The pool's owner has players told of a match.
+    pub(super) fn tell_matched(&mut self, place: Place, found: &Matched) -> Checked {
+        let numbered = |id: &TicketId| id.0.parse::<usize>().unwrap_or(usize::MAX);
+        for ticket in &found.tickets {
+            let number = numbered(&ticket.id);
+            let members: BTreeSet<Who> = ticket.members.iter().map(|member| who_is(&member.presence)).collect();
+            let known = self.tickets.all.get(number).is_some_and(|ticket| ticket.members == members);
+            ensure(Check::Tickets, known, || format!("{members:?} are matched by ticket {number}"))?;
+            for member in &ticket.members {
+                let ended = found.ended_for(&member.key);
+                let word = Word { ticket: number, is_match: true, ended: ended.iter().map(numbered).collect() };
+                self.tell_of_ticket(place, member.presence.session, word, ended)?;
+            }
+        }
+        // Who was on a ticket with somebody who is matched by another is on it no more.
+        for dropped in &found.dropped {
+            if let Some(ticket) = self.tickets.all.get_mut(numbered(&dropped.id)).filter(|it| it.of_party.is_some()) {
+                ticket.off.extend(ticket.members.iter().copied());
+            }
+        }
+        Ok(())
+    }
+
+    /// The pool's owner has a player told that a ticket is lost.
+    pub(super) fn tell_lost(&mut self, place: Place, (session, ticket): EndedTicket) -> Checked {
+        let number = ticket.0.parse().unwrap_or(usize::MAX);
+        let word = Word { ticket: number, is_match: false, ended: vec![number] };
+        self.tell_of_ticket(place, session, word, vec![ticket])
+    }
+
+    fn tell_of_ticket(&mut self, place: Place, session: SessionRef, word: Word, ended: Vec<TicketId>) -> Checked {
+        let payload = Arc::new(Say::push(self.tickets.words.len() as u32));
+        self.tickets.words.push(word);
+        self.step(place, |plane, _, out| plane.push_of_tickets(session, payload, ended, out))
+    }
+
+    pub(super) fn hear_of_ticket(&mut self, who: Who, word: u32) -> Checked {
+        let Some(Word { ticket: number, is_match, ended }) = self.tickets.words.get(word as usize) else {
+            return Err(Violation { check: Check::Stray, detail: format!("session {who} hears word {word}") });
+        };
+        let (number, is_match, ended) = (*number, *is_match, ended.clone());
+        let ticket = &mut self.tickets.all[number];
+        ensure(Check::Stray, ticket.members.contains(&who), || format!("session {who} is not on ticket {number}"))?;
+        ensure(Check::Twice, ticket.told.insert(who), || format!("session {who} is told twice of ticket {number}"))?;
+        ensure(Check::Stray, !ticket.is_removed, || format!("ticket {number} was taken back, and {who} hears of it"))?;
+        ensure(Check::Lost, is_match || self.cluster.crashes > 0, || {
+            format!("nobody died, and yet ticket {number} is lost for {who}")
+        })?;
+        for other in ended.into_iter().filter(|other| *other != number) {
+            self.tickets.all[other].off.insert(who);
+        }
+        Ok(())
+    }
+
+    /// At rest: what waits is what was taken in and has neither ended nor been taken back; and every place knows what its
+    /// sessions are on.
+    pub(super) fn check_tickets(&self) -> Checked {
+        let waiting: BTreeMap<usize, BTreeSet<Who>> = self
+            .cluster
+            .planes
+            .values()
+            .flat_map(|plane| plane.owned_tickets())
+            .map(|ticket| {
+                let members = ticket.members.iter().map(|member| who_is(&member.presence)).collect();
+                (ticket.id.0.parse().unwrap_or(usize::MAX), members)
+            })
+            .collect();
+        for (who, client) in self.clients.iter().filter(|(_, client)| client.is_open) {
+            let held = self.cluster.planes[&client.at.place].tickets_of(client.at.key);
+            let held: BTreeSet<usize> = held.map(|id| id.0.parse().unwrap_or(usize::MAX)).collect();
+            let on = waiting.iter().filter(|(_, members)| members.contains(who)).map(|(number, _)| *number);
+            let on: BTreeSet<usize> = on.collect();
+            ensure(Check::Tickets, held == on, || {
+                format!("session {who} is on tickets {on:?}, and by its place on {held:?}")
+            })?;
+        }
+        for (number, ticket) in self.tickets.all.iter().enumerate() {
+            let (may, must) = self.may_wait(ticket);
+            let waits = waiting.contains_key(&number);
+            ensure(Check::Tickets, if waits { may } else { !must }, || {
+                format!("ticket {number} waits: {waits}, may it: {may}, must it: {must}; {ticket:?}")
+            })?;
+            self.check_nobody_left_behind(number, ticket)?;
+        }
+        Ok(())
+    }
+
+    fn may_wait(&self, ticket: &Ticket) -> (bool, bool) {
+        let is_open = |who: &Who| self.clients[who].is_open;
+        let may = ticket.is_taken == Some(true)
+            && !ticket.is_removed
+            && ticket.told.is_empty()
+            && ticket.members.iter().all(is_open);
+        let must = may && !ticket.may_be_removed && ticket.off.is_empty();
+        match &ticket.of_party {
+            None => (may && ticket.off.is_empty(), must),
+            Some(of) => {
+                let stream = &self.parties[usize::from(of.party - PARTIES_FROM)];
+                let owner = &self.cluster.planes[&self.cluster.owner(stream)];
+                let is_same = owner.owned_presences(stream).map(who_is).collect::<BTreeSet<_>>() == ticket.members;
+                let is_issued = of.is_issued == Some(true);
+                (may && is_same && is_issued, must && is_issued && self.is_unchanged(of))
+            }
+        }
+    }
+
+    fn is_unchanged(&self, of: &OfParty) -> bool {
+        self.tickets.changes.get(&of.party).copied().unwrap_or_default() == of.changes
+    }
+
+    fn check_nobody_left_behind(&self, number: usize, ticket: &Ticket) -> Checked {
+        let Some(of) = &ticket.of_party else { return Ok(()) };
+        let is_certain = of.is_issued == Some(true) && !ticket.may_be_removed && self.is_unchanged(of);
+        let left = ticket.members.iter().find(|who| !ticket.told.contains(who) && !ticket.off.contains(who));
+        let is_fine = !is_certain || ticket.told.is_empty() || left.is_none_or(|who| !self.clients[who].is_open);
+        ensure(Check::Tickets, is_fine, || format!("some of ticket {number} are told of its end, {left:?} is not"))
+    }
+}
