@@ -252,10 +252,14 @@ impl Owning<'_> {
     pub(super) fn enter(&mut self, key: &StreamKey, member: Member, told: Option<SharedPayload>) {
         let Member { presence, listener } = member;
         let session = presence.session;
-        let stream = self.streams.map.entry(key.clone()).or_default();
-        if stream.presences.contains(session) {
+        if self.streams.map.get(key).is_some_and(|stream| stream.presences.contains(session)) {
             return;
         }
+        if told.is_some() {
+            // What it is told is to be what its place knows of the stream.
+            self.tell_all_kept(key);
+        }
+        let stream = self.streams.map.entry(key.clone()).or_default();
         let presence = Arc::new(presence);
         stream.presences.insert(presence.clone(), Some(listener.encoding));
         self.streams.presences += 1;

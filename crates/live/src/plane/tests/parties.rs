@@ -306,7 +306,7 @@ fn who_waits_and_tries_to_make_the_party_can_still_be_declined() {
 }
 
 #[test]
-fn who_was_named_to_a_new_member_before_its_coming_was_told_is_told_to_have_gone() {
+fn whoever_is_named_to_a_new_member_was_told_to_have_come_and_is_told_to_have_gone() {
     let config = PlaneConfig { merge_above: 0, ..PlaneConfig::default() };
     let mut world = World::new(1, &config);
     let [one, two, three] = [0; 3].map(|shard| world.open(shard));
@@ -315,7 +315,8 @@ fn who_was_named_to_a_new_member_before_its_coming_was_told_is_told_to_have_gone
     assert_eq!(world.come(three, Request::Join), DONE);
     world.leave_party(two);
     world.pass(config.merge_ms);
-    assert_eq!(world.take_heard(three), ["[in 123 under 1]", "-2 +1 +3"]);
+    assert_eq!(world.take_heard(one), ["+1", "+2", "-2 +3"]);
+    assert_eq!(world.take_heard(three), ["[in 123 under 1]", "-2 +3"]);
 }
 
 #[test]
