@@ -116,7 +116,11 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
 /// A server on its own has nobody to go on after it.
 fn recover(config: &Config) -> Recover {
     let cluster = &config.cluster;
-    if cluster.is_joined() { Recover { parties: cluster.recover_parties, rooms: true } } else { Recover::default() }
+    if cluster.is_joined() {
+        Recover { parties: cluster.recover_parties, rooms: true, tickets: true }
+    } else {
+        Recover::default()
+    }
 }
 
 fn rooms_config(config: &Config) -> RoomsConfig {

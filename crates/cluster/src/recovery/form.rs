@@ -21,6 +21,7 @@ pub fn key(Recoverable { epoch, thing, .. }: &Recoverable) -> String {
     match thing {
         Thing::Party(party) => format!("{words}.{epoch}.party.{}", party.0),
         Thing::Room(room) => format!("{words}.{epoch}.room.{}", room.0),
+        Thing::Ticket(ticket) => format!("{words}.{epoch}.ticket.{ticket}"),
     }
 }
 

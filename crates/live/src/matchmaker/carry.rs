@@ -1,7 +1,7 @@
 //! The pool as plain data, for another shard that is to own it.
 
 use super::Matchmaker;
-use super::ticket::{NewTicket, Ticket};
+use super::ticket::{NewTicket, Ticket, TicketId};
 use crate::session::Millis;
 
 /// A ticket that waits.
@@ -81,6 +81,12 @@ impl<M: Clone> Matchmaker<M> {
         self.carry_in(now, carried);
         self.totals.resumed += 1;
         true
+    }
+
+    /// A ticket as it waits.
+    pub fn kept(&self, now: Millis, id: &TicketId) -> Option<CarriedTicket<M>> {
+        let slot = self.by_id.get(id)?;
+        Some(self.tickets.get(slot)?.carried(now, self.active.contains(slot)))
     }
 
     /// A ticket of an owner who has died does not go on.

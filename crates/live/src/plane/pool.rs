@@ -7,6 +7,7 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::message::{Down, Reply, RequestRef, Up};
 use super::output::Output;
+use super::recovery::Thing;
 use super::tickets::{ended, here_and_elsewhere};
 use super::{Plane, Timer};
 use crate::matchmaker::{
@@ -84,11 +85,13 @@ pub(super) struct Pool {
     /// When the next pass begins, if one is to.
     pub timed_at: Option<Millis>,
     pub is_passing: bool,
+    /// When the last pass began.
+    pass_began_at: Millis,
 }
 
 impl Pool {
     pub(super) fn new(config: crate::matchmaker::MatchmakerConfig) -> Self {
-        Self { matchmaker: Matchmaker::new(config), timed_at: None, is_passing: false }
+        Self { matchmaker: Matchmaker::new(config), timed_at: None, is_passing: false, pass_began_at: 0 }
     }
 
     /// Answers, with the tickets that are no more.
@@ -190,16 +193,21 @@ impl Plane {
             ask => ask,
         };
         let added = self.members_to_tell(&ask, request);
+        let new = if let PoolAsk::Add(ticket) = &ask { Thing::of_ticket(&ticket.owner, &ticket.id) } else { None };
         let rebound = if let PoolAsk::Rebind(session, to) = &ask { Some((*session, *to)) } else { None };
         let are_lost = matches!(ask, PoolAsk::LoseOwner(_));
         let closed = if let PoolAsk::RemoveSession(session) = &ask { Some(*session) } else { None };
         let mut gone = Vec::new();
         let reply = self.pool.answer(ask, now, &mut gone);
+        self.note_tickets(now, gone.iter().map(|ticket| &**ticket));
         // Before the answer: who is told that a ticket is gone has it no more.
         if are_lost {
             out.ended_tickets.extend(gone.iter().flat_map(|ticket| ended(ticket)));
         } else {
             self.tell_off(&gone, closed, out);
+        }
+        if let Some(thing) = new.filter(|_| reply.is_ok()) {
+            self.changes.note(thing, self.config.recover, now, &mut self.wheel);
         }
         if let Some((ticket, members)) = added.filter(|_| reply.is_ok()) {
             self.tell_on(&ticket, members, out);
@@ -251,7 +259,7 @@ impl Plane {
             return self.time_pass(now + self.config.matchmaker.interval_ms);
         }
         self.pool.matchmaker.begin_pass(now);
-        self.pool.is_passing = true;
+        (self.pool.is_passing, self.pool.pass_began_at) = (true, now);
         self.time_pass(self.pool.matchmaker.next_pass_at());
     }
 
@@ -262,6 +270,8 @@ impl Plane {
         }
         let before = out.matches.len();
         let slice = self.pool.matchmaker.run_slice(SLICE_UNITS, &mut out.matches);
+        let of_matches = out.matches.iter().skip(before).flat_map(|found| found.tickets.iter().chain(&found.dropped));
+        self.note_tickets(self.pool.pass_began_at, of_matches.map(|ticket| &**ticket));
         let bereft: Vec<_> = out.matches.iter().skip(before).flat_map(Match::bereft).collect();
         if self.local.routes.is_of_cluster() {
             for (SessionRef { place, key: session }, ticket) in bereft {

@@ -6,11 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use muster_domain::ids::Uuid;
+
 use super::message::{Listener, Standing};
 use super::output::Output;
 use super::owner::Owning;
+use super::pool::POOL;
 use super::rebuild::Cause;
 use super::{Carried, Plane, Timer};
+use crate::matchmaker::{CarriedTicket, Owner, Ticket, TicketId};
 use crate::party::{self, Member, PartyId};
 use crate::place::{Epoch, Partition};
 use crate::rooms::{self, CloseCause, RoomId, To};
@@ -31,12 +35,14 @@ pub struct Recover {
     pub parties: bool,
     /// Of the rooms that ask for it.
     pub rooms: bool,
+    /// Of the tickets that servers put into the matchmaker: places know those of their sessions.
+    pub tickets: bool,
 }
 
 impl Recover {
     /// Whether there may be any.
     fn any(self) -> bool {
-        self.parties || self.rooms
+        self.parties || self.rooms || self.tickets
     }
 }
 
@@ -47,6 +53,8 @@ pub enum Thing {
     Party(PartyId),
     /// A room.
     Room(RoomId),
+    /// A ticket of a server.
+    Ticket(Uuid),
 }
 
 impl Thing {
@@ -55,8 +63,15 @@ impl Thing {
         match part {
             Carried::Party(party) => Some(Self::Party(party.party)),
             Carried::Rooms(rooms::Carried::Room(room)) if room.recover => Some(Self::Room(room.id)),
+            Carried::Ticket(ticket) => Self::of_ticket(&ticket.ticket.owner, &ticket.ticket.id),
             _ => None,
         }
+    }
+
+    /// A ticket, if a server put it in. Its id is the server's own making.
+    pub(super) fn of_ticket(owner: &Owner, id: &TicketId) -> Option<Self> {
+        let is_of_server = matches!(owner, Owner::Server(_));
+        Uuid::try_parse(&id.0).ok().filter(|_| is_of_server).map(Self::Ticket)
     }
 
     /// The partition that it is of.
@@ -64,6 +79,7 @@ impl Thing {
         match self {
             Self::Party(party) => party.stream().partition(),
             Self::Room(room) => room.stream().partition(),
+            Self::Ticket(_) => POOL.partition(),
         }
     }
 }
@@ -106,6 +122,7 @@ impl Changes {
         let is_kept = match thing {
             Thing::Party(_) => recover.parties,
             Thing::Room(_) => recover.rooms,
+            Thing::Ticket(_) => recover.tickets,
         };
         if is_kept && self.things.insert(thing) && !std::mem::replace(&mut self.is_timed, true) {
             wheel.set(now + RECOVERY_INTERVAL_MS, Timer::Changes);
@@ -177,6 +194,10 @@ impl Plane {
                 party.map(Carried::Party).into_iter().collect()
             }
             Thing::Room(room) => self.rooms.kept(now, room).into_iter().map(Carried::Rooms).collect(),
+            Thing::Ticket(id) => {
+                let ticket = self.pool.matchmaker.kept(now, &TicketId(id.to_string().into()));
+                ticket.map(Box::new).map(Carried::Ticket).into_iter().collect()
+            }
         }
     }
 
@@ -190,6 +211,8 @@ impl Plane {
         mut gathered: BTreeMap<StreamKey, Vec<Standing>>,
         out: &mut Output,
     ) {
+        let (tickets, kept): (Vec<_>, Vec<_>) = kept.into_iter().partition(|part| matches!(part, Carried::Ticket(_)));
+        tickets.into_iter().for_each(|part| self.go_on_with_ticket_of_server(now, part));
         for part in &kept {
             // Nobody may be in it any more.
             if let Some(Thing::Room(room)) = Thing::of(part) {
@@ -211,6 +234,27 @@ impl Plane {
             self.owning(now, out).meet(&stream, standings);
         }
         self.after_owning(now, out);
+    }
+}
+
+impl Plane {
+    /// Tickets that changed, perhaps, of which recovery data are kept.
+    pub(super) fn note_tickets<'t>(&mut self, now: Millis, tickets: impl Iterator<Item = &'t Ticket<Presence>>) {
+        for thing in tickets.filter_map(|ticket| Thing::of_ticket(&ticket.owner, &ticket.id)) {
+            self.changes.note(thing, self.config.recover, now, &mut self.wheel);
+        }
+    }
+
+    /// The pool has nothing yet, and there were never more tickets than it takes.
+    fn go_on_with_ticket_of_server(&mut self, now: Millis, part: Carried) {
+        let (Some(thing), Carried::Ticket(ticket)) = (Thing::of(&part), part) else { return };
+        let CarriedTicket { ticket, waited_ms, .. } = *ticket;
+        if self.pool.matchmaker.resume(now, ticket, waited_ms) {
+            // What the former owner had kept goes with it.
+            self.changes.note(thing, self.config.recover, now, &mut self.wheel);
+        } else {
+            self.pool.matchmaker.lose();
+        }
     }
 }
 

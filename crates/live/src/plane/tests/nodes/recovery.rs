@@ -6,12 +6,15 @@ use crate::party::{Label, Person, Request, Settings};
 const DONE: Reply = Reply::Party(Ok(party::Reply::Done));
 
 fn three_nodes() -> Cluster {
-    Cluster::new(&[1, 1, 1], &PlaneConfig { recover: Recover { parties: true, rooms: true }, ..PlaneConfig::default() })
+    Cluster::new(
+        &[1, 1, 1],
+        &PlaneConfig { recover: Recover { parties: true, rooms: true, tickets: true }, ..PlaneConfig::default() },
+    )
 }
 
 impl Cluster {
     /// New owners get what was kept.
-    fn recover(&mut self) {
+    pub(super) fn recover(&mut self) {
         for (place, partition, epoch) in std::mem::take(&mut self.recovering) {
             let kept = self.kept.iter().filter(|(thing, _)| thing.partition() == partition);
             let parts: Vec<Carried> = kept.flat_map(|(_, parts)| parts.clone()).collect();

@@ -246,3 +246,70 @@ fn a_session_that_was_to_go_on_at_a_node_that_died_leaves_no_ticket() {
     cluster.settle();
     assert_eq!((cluster.replies.pop(), cluster.waiting()), (Some(DONE), vec![]));
 }
+
+/// A server's ticket for one player, under an id that a server makes.
+fn of_server(number: u128) -> Box<NewTicket<Presence>> {
+    let session_id = SessionId(Uuid::from_u128(1 << 64 | number));
+    let presence = Presence {
+        session: SessionRef::NOBODY,
+        session_id,
+        user_id: UserId(Uuid::from_u128(number)),
+        username: "served".into(),
+        hidden: false,
+        persistence: false,
+        status: None,
+    };
+    Box::new(NewTicket {
+        id: TicketId(Uuid::from_u128(number).to_string().into()),
+        owner: Owner::Server("league".into()),
+        members: vec![Member { key: MemberKey::Server(number.to_string().into()), presence }],
+        min_count: 2,
+        max_count: 2,
+        count_multiple: 1,
+        query: "*".to_owned(),
+        string_properties: BTreeMap::new(),
+        numeric_properties: BTreeMap::new(),
+        widening: Vec::new(),
+        created_at: Timestamp(1),
+    })
+}
+
+#[test]
+fn a_servers_ticket_goes_on_as_it_was_kept_unless_it_was_matched_or_taken_back() {
+    let recover = Recover { tickets: true, ..Recover::default() };
+    let (mut cluster, [owner, one, two]) = with_config(&PlaneConfig { recover, ..PlaneConfig::default() });
+    let asker = cluster.open(first(one));
+    for number in [1, 2, 3, 4] {
+        let mut ticket = of_server(number);
+        if number > 2 {
+            // Nobody fits these.
+            ticket.query = "+properties.nobody:1".to_owned();
+        }
+        cluster.begin_add(asker, ticket);
+        cluster.settle();
+        assert_eq!(cluster.replies.pop(), Some(DONE));
+    }
+    cluster.pass(RECOVERY_INTERVAL_MS);
+    assert_eq!(cluster.kept.values().filter(|parts| !parts.is_empty()).count(), 4);
+    let [_, _, third, fourth] = [1, 2, 3, 4].map(|number| of_server(number).id);
+    cluster.step(asker.place, |plane, now, out| {
+        let ask = PoolAsk::Remove(third, Owner::Server("league".into()));
+        plane.ask_pool(now, ask, None, out);
+    });
+    cluster.settle();
+    cluster.pass_through();
+    assert_eq!(cluster.waiting(), [fourth.0.to_string()], "two fit each other");
+    cluster.pass(RECOVERY_INTERVAL_MS);
+    assert_eq!(cluster.kept.values().filter(|parts| !parts.is_empty()).count(), 1);
+    cluster.crash(owner);
+    cluster.tell_all();
+    cluster.recover();
+    assert_eq!(cluster.waiting(), [fourth.0.to_string()]);
+    cluster.pass(RECOVERY_INTERVAL_MS);
+    // And again, as its next owner has kept it.
+    let next = cluster.planes[&first(two)].pool_owner().node();
+    cluster.crash(next);
+    cluster.tell_all();
+    cluster.recover();
+    assert_eq!(cluster.waiting(), [fourth.0.to_string()]);
+}
