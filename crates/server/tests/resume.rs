@@ -221,8 +221,9 @@ fn assert_refused<S: Read + Write>(client: &Client<S>, asked: &str, reason: &str
 
 #[test]
 fn who_cannot_go_on_is_told_so_and_begins_anew() {
-    let setup = Setup::dev().flag("live.shards", 2).flag("session.resume_buffer_frames", 4);
-    let server = setup.flag("socket.idle_timeout_ms", 200).start();
+    // Four of what was sent are kept: three, and what may wait.
+    let setup = Setup::dev().flag("session.resume_buffer_frames", 3).flag("socket.outgoing_queue_size", 1);
+    let server = setup.flag("live.shards", 2).flag("socket.idle_timeout_ms", 200).start();
     let (token, stranger) = (server.sign_in("resume-refused").session, server.sign_in("resume-stranger").session);
     let refused = |token: &str, session: &str, received: usize, format: Format, reason: &str| {
         let mut client = Client::resume(&server, token, format, session, received);
