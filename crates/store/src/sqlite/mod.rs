@@ -92,7 +92,9 @@ struct Inner {
     reads: Arc<Queue<BoxedJob>>,
     metrics: Arc<StoreMetrics>,
     newcomers: Newcomers,
-    threads: Vec<JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
+    /// Those that have to do with the log.
+    writers: Vec<JoinHandle<()>>,
     /// Held, not read: the file is ours while it is open.
     _lock: File,
 }
@@ -122,18 +124,19 @@ impl SqliteStore {
             reads,
             metrics: Arc::clone(&metrics),
             newcomers: Newcomers::default(),
-            threads: Vec::new(),
+            readers: Vec::new(),
+            writers: Vec::new(),
             _lock: lock,
         };
         for _ in 0..options.readers.max(1) {
             let connection = connect(options.reader_cache_kb)?;
             let (queue, gate, metrics) = (Arc::clone(&inner.reads), Arc::clone(&gate), Arc::clone(&metrics));
             let reader = Reader { connection, queue, gate, metrics };
-            inner.spawn("muster-db-read", move || reader.run())?;
+            inner.readers.push(spawn("muster-db-read", move || reader.run())?);
         }
-        inner.spawn("muster-db-log", move || checkpoints.run())?;
+        inner.writers.push(spawn("muster-db-log", move || checkpoints.run())?);
         let writer = Writer { connection, queue: Arc::clone(&inner.writes), checkpointer, metrics };
-        inner.spawn("muster-db-write", move || writer.run())?;
+        inner.writers.push(spawn("muster-db-write", move || writer.run())?);
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -247,25 +250,26 @@ impl Store for SqliteStore {
     }
 }
 
-impl Inner {
-    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(run)
-            .map_err(OpenError::because("cannot start a database thread"))?;
-        self.threads.push(thread);
-        Ok(())
-    }
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(run).map_err(OpenError::because("cannot start a database thread"))
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.writes.close();
+        // Whoever closes the last connection copies the log into the database and deletes it, so that the file alone is
+        // the database: but not where two close at one time, as each then is in the other's way.
         self.reads.close();
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a database thread had panicked");
-            }
+        join(&mut self.readers);
+        self.writes.close();
+        join(&mut self.writers);
+    }
+}
+
+fn join(threads: &mut Vec<JoinHandle<()>>) {
+    for thread in threads.drain(..) {
+        if thread.join().is_err() {
+            tracing::error!("a database thread had panicked");
         }
     }
 }

@@ -86,6 +86,20 @@ fn closes_after_answering_what_is_queued() {
     assert!(!sign_in(&open(&path).unwrap(), "ann"));
 }
 
+#[test]
+fn once_closed_the_file_alone_is_the_database() {
+    let folder = Folder::new();
+    let path = folder.0.join("muster.db");
+    // Many readers, and often, as it is about who closes last.
+    let options = SqliteOptions { readers: 8, ..SqliteOptions::default() };
+    for index in 0..50 {
+        let store = SqliteStore::open(&path, &options, Arc::default()).unwrap();
+        assert!(sign_in(&store, &format!("player {index}")));
+        drop(store);
+        assert!(!folder.0.join("muster.db-wal").exists(), "after opening it {index} times before");
+    }
+}
+
 /// A store with one player, a key beside it, and a backup of both.
 fn backed_up() -> (Folder, SqliteStore, PathBuf) {
     let folder = Folder::new();
