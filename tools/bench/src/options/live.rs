@@ -28,7 +28,7 @@ pub enum Via {
 /// Players who meet and talk.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct TalkOptions {
-    /// Players of a room or match [default: 5; rooms and churn 3 to 8 at random]
+    /// Players of a room or match [default: 5; rooms and churn 3 to 8 at random; converge all]
     #[arg(long)]
     pub room_size: Option<usize>,
     /// Messages per second of each player [default: relay 10, rooms and churn 0.25; chat waits for its answers]

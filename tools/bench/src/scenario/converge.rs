@@ -1,5 +1,5 @@
-//! `converge`: players of all nodes join one stream after the other, and on each node somebody watches all of them. An
-//! operation is a presence: from when it was meant to join until every node has shown it.
+//! `converge`: groups of players of all nodes join one stream after the other, and on each node somebody watches the
+//! streams of each group. An operation is a presence: from when it was meant to join until every node has shown it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -48,16 +48,25 @@ fn rate(plan: &Plan) -> f64 {
     plan.rate.unwrap_or(1.0)
 }
 
-/// Every player joins every stream once, and there are enough for the whole run with some to spare.
-fn streams_len(plan: &Plan) -> usize {
+/// Every player joins every stream of its group once, and there are enough for the whole run with some to spare.
+fn rounds(plan: &Plan) -> usize {
     let joins = rate(plan) * (plan.lead() + plan.duration).as_secs_f64() * 1.2;
     (joins / plan.connections as f64).ceil() as usize + 1
+}
+
+/// How many groups there are; the last may be smaller.
+fn groups(plan: &Plan) -> usize {
+    plan.connections.div_ceil(group_len(plan))
+}
+
+fn group_len(plan: &Plan) -> usize {
+    plan.talk.room_size.unwrap_or(plan.connections).min(plan.connections)
 }
 
 /// What players and watchers of a worker share.
 struct Field {
     worker: Rc<Worker>,
-    /// Names of the streams, which are chat rooms.
+    /// Names of the streams, which are chat rooms: of each round one for each group.
     names: Vec<String>,
     /// Their numbers by the ids that the server gives them.
     numbers: RefCell<HashMap<String, usize>>,
@@ -78,7 +87,7 @@ struct Untold {
 impl Field {
     fn new(worker: Rc<Worker>) -> Self {
         let name = |number| format!("bench-{:016x}-{number}", worker.plan.seed);
-        let names = (0..streams_len(&worker.plan)).map(name).collect();
+        let names = (0..rounds(&worker.plan) * groups(&worker.plan)).map(name).collect();
         let players = RefCell::new(vec![None; worker.plan.connections]);
         let users = RefCell::new(vec![Uuid::nil(); worker.plan.connections]);
         let (numbers, joins, untold) = Default::default();
@@ -98,21 +107,21 @@ impl Field {
         self.worker.fail(&fault);
     }
 
-    /// One watcher on each node, on all streams before anybody else.
+    /// One watcher of each group on each node, on all its streams before anybody else.
     async fn post_watchers(self: &Rc<Self>, connections: &mut Connections) -> anyhow::Result<()> {
         let nodes = self.worker.plan.addresses.len();
         anyhow::ensure!(nodes <= NODES_MAX, "at most {NODES_MAX} nodes are watched");
-        let first = self.worker.plan.connections.next_multiple_of(nodes);
-        for node in 0..nodes {
-            let mut player = sockets::arrive(&self.worker, first + node).await.context("a watcher")?;
-            for (number, name) in self.names.iter().enumerate() {
+        let (first, groups) = (self.worker.plan.connections.next_multiple_of(nodes), groups(&self.worker.plan));
+        for watcher in 0..nodes * groups {
+            let mut player = sockets::arrive(&self.worker, first + watcher).await.context("a watcher")?;
+            for (number, name) in self.names.iter().enumerate().skip(watcher / nodes).step_by(groups) {
                 let request = channel_join(name, false);
                 match sockets::ask(&self.worker, &mut player, request, |_, _| {}).await.context("a watcher")? {
                     Some(Message::Channel(channel)) => drop(self.numbers.borrow_mut().insert(channel.id, number)),
                     _ => anyhow::bail!("a watcher: not the channel asked for"),
                 }
             }
-            connections.spawn_local(self.clone().watch(player, node));
+            connections.spawn_local(self.clone().watch(player, watcher % nodes));
         }
         Ok(())
     }
@@ -167,7 +176,9 @@ impl Field {
     fn join_next(&self, intended: Instant) -> bool {
         let join = self.joins.get();
         self.joins.set(join + 1);
-        let (number, index) = (join / self.worker.plan.connections, join % self.worker.plan.connections);
+        let plan = &self.worker.plan;
+        let (round, index) = (join / plan.connections, join % plan.connections);
+        let number = round * groups(plan) + index / group_len(plan);
         let Some(name) = self.names.get(number) else {
             self.worker.tally.borrow_mut().fail_many("there were not enough streams".to_owned(), 1);
             return false;

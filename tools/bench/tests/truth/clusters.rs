@@ -33,17 +33,19 @@ fn hops_are_told_from_what_stays_on_a_node() {
     assert!(lossy.errors("message lost") > 2, "{}", lossy.first_line);
 }
 
-fn converge(manner: Manner) -> Said {
-    bench_cluster(manner, 2, &format!("converge -c 6 --rate 100 --arrivals fixed {TIMES}"))
+fn converge(manner: Manner, rooms: &str) -> Said {
+    bench_cluster(manner, 2, &format!("converge -c 6 --rate 100 --arrivals fixed {rooms} {TIMES}"))
 }
 
 #[test]
 fn presences_have_converged_when_every_node_shows_them() {
-    let said = converge(Honest);
-    assert_eq!(said.number("errors"), 0.0, "{}", said.first_line);
-    assert!((50.0..70.0).contains(&said.number("ok")), "{}", said.figures);
-    let hidden = converge(HidesJoinsEvery(10)).only_errors("no answer in time");
-    assert!(hidden > 3, "{hidden}");
+    for rooms in ["", "--room-size 2", "--room-size 4"] {
+        let said = converge(Honest, rooms);
+        assert_eq!(said.number("errors"), 0.0, "{}", said.first_line);
+        assert!((50.0..70.0).contains(&said.number("ok")), "{}", said.figures);
+        let hidden = converge(HidesJoinsEvery(10), rooms).only_errors("no answer in time");
+        assert!(hidden > 3, "{hidden}");
+    }
 }
 
 /// The stub goes on without the process that is struck, so nobody leaves.
