@@ -16,6 +16,7 @@ use muster_domain::sessions::{Claims, SessionRules};
 use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
 use muster_live::StreamKey;
 
+use crate::game::GameFunctions;
 use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
@@ -35,6 +36,8 @@ pub struct App {
     pub user_ids: UserIdForm,
     /// Game code around operations.
     pub hooks: Rc<dyn Hooks>,
+    /// Functions of game code.
+    pub game: Rc<dyn GameFunctions>,
     /// Keys and token signers.
     pub keys: Arc<Keys>,
     /// How sessions live.

@@ -11,6 +11,7 @@ pub mod context;
 mod cursors;
 mod dispatch;
 pub mod functions;
+pub mod game;
 pub mod hooks;
 pub mod http;
 pub mod keys;
@@ -30,6 +31,7 @@ pub mod storage;
 pub mod users;
 
 pub use context::{App, Caller, Context};
+pub use game::{GameFunctions, NoFunctions};
 pub use hooks::{Hooks, NoHooks};
 pub use http::{HttpRequest, HttpResponse};
 pub use keys::{KeyTexts, Keys};

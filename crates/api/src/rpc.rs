@@ -1,19 +1,21 @@
-//! Calls of functions over HTTP, whose errors have a form of their own: those that are built in; there are no others
-//! until scripts are built.
+//! Calls of functions over HTTP, whose errors have a form of their own: those that are built in, and the game's.
 
-use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_domain::{Error, ErrorKind, Timestamp};
 use muster_wire::api::Rpc;
-use muster_wire::code::{RpcFailure, rpc_error_body};
-use muster_wire::operations::{Audience, decode_http};
+use muster_wire::code::{Code, RpcFailure, rpc_error_body};
+use muster_wire::operations::{Audience, decode_http, query_parameters};
 use serde::Serialize;
 
 use crate::authorise::authorise;
-use crate::context::App;
+use crate::context::{App, Caller};
 use crate::functions::{self, Asker};
+use crate::game::{Failure, Invocation};
 use crate::http::{HttpRequest, HttpResponse, JSON, code};
 
 /// The parameter with which payload and result are bodies as they are.
 const UNWRAP: &str = "unwrap";
+/// The parameter with the key of servers of the studio.
+const HTTP_KEY: &str = "http_key";
 
 /// A result that is not unwrapped.
 #[derive(Serialize)]
@@ -21,24 +23,54 @@ struct Wrapped<'a> {
     payload: &'a str,
 }
 
+/// Why a call failed, which decides the error's form.
+enum Refusal {
+    /// The server refused.
+    BuiltIn(Error),
+    /// The game's function failed.
+    Runtime(Failure),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::BuiltIn(error)
+    }
+}
+
 /// Answers a call.
 pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> HttpResponse {
+    let refused = |code: Code, message: &str, failure| HttpResponse {
+        status: code.http_status(),
+        content_type: JSON,
+        body: rpc_error_body(code, message, failure),
+    };
     match run(app, request, now).await {
         Ok(body) => HttpResponse { status: 200, content_type: JSON, body: body.into_bytes() },
-        Err(error) => {
+        Err(Refusal::Runtime(failure)) => refused(failure.code, &failure.message, RpcFailure::Runtime),
+        Err(Refusal::BuiltIn(error)) => {
             if error.kind == ErrorKind::Internal {
                 let cause = error.cause.as_deref().unwrap_or_default();
                 tracing::error!(cause, told = %error.message, "function failed");
             }
-            let code = code(error.kind);
-            let body = rpc_error_body(code, &error.message, RpcFailure::BuiltIn);
-            HttpResponse { status: code.http_status(), content_type: JSON, body }
+            refused(code(error.kind), &error.message, RpcFailure::BuiltIn)
         }
     }
 }
 
+/// What game code sees of a query: everything but the key, which is a secret.
+fn query(query: &str) -> Vec<(String, Vec<String>)> {
+    let mut parameters: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, value) in query_parameters(query).into_iter().filter(|(name, _)| name != HTTP_KEY) {
+        match parameters.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => parameters.push((name, vec![value])),
+        }
+    }
+    parameters
+}
+
 /// Authorised first, then the function is found by its lower-case id.
-async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<String> {
+async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<String, Refusal> {
     let decode =
         |body| decode_http(&request.matched, request.query, body).map_err(|error| Error::invalid(error.to_string()));
     // The body, which may be no JSON, is looked at only once there is a function to give it to.
@@ -46,11 +78,12 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
     let http_key = Some(rpc.http_key.as_str()).filter(|key| !key.is_empty());
     let caller = authorise(app, Audience::HttpKeyOrSession, request.authorization, http_key, now)?;
     if rpc.id.is_empty() {
-        return Err(Error::invalid("The id of a function is required."));
+        return Err(Error::invalid("The id of a function is required.").into());
     }
     let id = rpc.id.to_ascii_lowercase();
-    if !functions::is_built_in(&id) {
-        return Err(Error::new(ErrorKind::NotFound, "The game has no function of this id."));
+    let is_built_in = functions::is_built_in(&id);
+    if !is_built_in && !app.game.has(&id) {
+        return Err(Error::new(ErrorKind::NotFound, "The game has no function of this id.").into());
     }
     let is_unwrapped = request.query.split('&').any(|pair| pair.split('=').next() == Some(UNWRAP));
     let payload = if is_unwrapped {
@@ -60,6 +93,16 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
         let rpc: Rpc = decode(request.body)?;
         rpc.payload
     };
-    let result = functions::call(app, &Asker::of_caller(caller), &id, &payload).await?;
-    if is_unwrapped { Ok(result) } else { functions::write(&Wrapped { payload: &result }) }
+    let result = if is_built_in {
+        functions::call(app, &Asker::of_caller(caller), &id, &payload).await?
+    } else {
+        let user = match caller {
+            Caller::Player(claims) => Some(claims),
+            Caller::Server | Caller::Anyone | Caller::Client => None,
+        };
+        let query = query(request.query);
+        let invocation = Invocation { payload, user, session_id: None, address: request.address, query };
+        app.game.call(&id, invocation).await.map_err(Refusal::Runtime)?.unwrap_or_default()
+    };
+    if is_unwrapped { Ok(result) } else { Ok(functions::write(&Wrapped { payload: &result })?) }
 }

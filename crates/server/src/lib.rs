@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod commands;
 pub mod config;
 pub mod database;
+mod game;
 pub mod jobs;
 pub mod keys;
 pub mod limits;

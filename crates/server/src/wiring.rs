@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
 use muster_api::App;
+use muster_api::game::NoFunctions;
 use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
@@ -25,6 +26,7 @@ use muster_gateway::rim::LaneEnds;
 use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
 use muster_gateway::{GatewayConfig, listener, rim, text_page};
 use muster_live::{Routes, ShardIndex};
+use muster_script::ScriptMetrics;
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -33,6 +35,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
 use crate::database::Database;
+use crate::game::Game;
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -90,6 +93,7 @@ struct Shared {
     guessing: Arc<SharedGuessing>,
     direct_requests: Arc<DirectRequests>,
     user_ids: UserIdForm,
+    game: Option<Game>,
 }
 
 /// Starts a server on the calling runtime, which must drive a `LocalSet`. `lost_log_lines` is shown as a metric.
@@ -106,6 +110,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
     // The original must be able to take its database back, so that going back locks nobody out.
     let is_adopted = store.ping().await.map_err(StartError::because("cannot use the database"))?.adopted;
+    let script_metrics = Arc::new(ScriptMetrics::default());
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
     let shared = Shared {
@@ -116,6 +121,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
+        game: Game::load(config, shard_count(config), script_metrics.clone()).map_err(StartError)?,
         database,
     };
     let read = shared.revocations.refresh(&*store, &System).await;
@@ -153,6 +159,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         gateway: gateway_metrics.clone(),
         store: store_metrics,
         passwords: password_metrics,
+        script: script_metrics,
         guessing: shared.guessing.clone(),
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
@@ -309,8 +316,10 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
     Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
+            let game = shared.game.map_or_else(|| Rc::new(NoFunctions) as Rc<_>, Game::functions);
             Ok(Rc::new(App {
                 store,
+                game,
                 passwords: Rc::new(shared.passwords),
                 clock: Rc::new(System),
                 entropy: Rc::new(RandomPool::default()),

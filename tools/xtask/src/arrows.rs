@@ -28,8 +28,9 @@ const RINGS: &[Ring] = &[
     ring("store", &["domain"], &["testenv"]),
     ring("cluster", &["wire", "domain", "live"], &["testenv"]),
     ring("api", &["wire", "domain", "live"], &["store"]),
+    ring("script", &["api", "domain", "wire"], &[]),
     ring("gateway", &["api", "live", "domain", "wire"], &["client"]),
-    ring("server", &["wire", "domain", "live", "store", "cluster", "api", "gateway"], &["client", "testenv"]),
+    ring("server", &["wire", "domain", "live", "store", "cluster", "api", "script", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),
     ring("bench", &["client", "wire"], &[]),
     ring("sim", &["wire", "live", "domain", "cluster"], &[]),
@@ -50,8 +51,12 @@ const NAMED_BY: &[(&str, &[&str])] = &[
     ("clap", &["server", "bench", "sim", "xtask"]),
     // The rules are pure: no runtime, no sockets.
     ("async-nats", &["cluster"]),
-    ("tokio", &["store", "cluster", "api", "gateway", "server", "client", "bench", "e2e"]),
-    ("serde_json", &["wire", "domain", "api", "store", "gateway", "server", "client", "bench", "xtask", "e2e"]),
+    ("mlua", &["script"]),
+    ("tokio", &["store", "cluster", "api", "script", "gateway", "server", "client", "bench", "e2e"]),
+    (
+        "serde_json",
+        &["wire", "domain", "api", "store", "script", "gateway", "server", "client", "bench", "xtask", "e2e"],
+    ),
     ("anyhow", &["server", "client", "bench", "sim", "testenv", "xtask", "e2e"]),
 ];
 

@@ -1,4 +1,4 @@
-//! Calls of functions over a socket: those that are built in; there are no others until scripts are built.
+//! Calls of functions over a socket: those that are built in, and the game's.
 
 use std::rc::Rc;
 
@@ -10,6 +10,7 @@ use muster_wire::realtime::{self, Envelope};
 
 use super::{Answer, Handled, SocketSession, refuse, refuse_input};
 use crate::functions::{self, Asker};
+use crate::game::Invocation;
 use crate::http::code;
 
 /// Where the error's context says which code the same refusal has over HTTP.
@@ -21,6 +22,9 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
         return refuse_input(cid, "The id of a function is required.").into();
     }
     if !functions::is_built_in(&id) {
+        if session.app.game.has(&id) {
+            return call_game(session.clone(), cid, id, rpc.payload);
+        }
         let text = "The game has no function of this id.";
         return refuse(cid, RealtimeCode::RuntimeFunctionNotFound, text).into();
     }
@@ -32,6 +36,26 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
             Ok(_) if cid.is_empty() => Answer::Silence,
             Ok(payload) => Answer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() }))),
             Err(error) => refusal(cid, &error),
+        }
+    })
+}
+
+/// Whatever the game's function fails with is one realtime code; the socket stays open.
+fn call_game(session: Rc<SocketSession>, cid: String, id: String, payload: String) -> Handled {
+    Handled::later(async move {
+        let invocation = Invocation {
+            payload,
+            user: Some(session.claims.clone()),
+            session_id: Some(session.session_id.to_string()),
+            ..Invocation::default()
+        };
+        match session.app.game.call(&id, invocation).await {
+            Ok(_) if cid.is_empty() => Answer::Silence,
+            Ok(payload) => {
+                let payload = payload.unwrap_or_default();
+                Answer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() })))
+            }
+            Err(failure) => refuse(cid, RealtimeCode::RuntimeFunctionException, failure.message),
         }
     })
 }

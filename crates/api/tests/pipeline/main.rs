@@ -10,6 +10,7 @@ mod clock;
 mod connected;
 mod direct_requests;
 mod functions;
+mod game;
 mod guessing;
 mod hooks;
 mod link;

@@ -115,7 +115,7 @@ fn every_variant_has_an_answer() {
 }
 
 #[test]
-fn game_functions_are_unknown_yet() {
+fn without_game_code_its_functions_are_unknown() {
     let mut socket = socket(Format::Json);
     let expect = json!({ "cid": "1", "error": { "code": 6, "message": "The game has no function of this id." } });
     assert_eq!(socket.send(r#"{"cid":"1","rpc":{"id":"echo"}}"#), (Some(expect), None));

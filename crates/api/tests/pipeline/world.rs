@@ -11,7 +11,7 @@ use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
 use muster_api::live::{Live, Rim};
 use muster_api::realtime::framer::Framer;
-use muster_api::{App, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoHooks};
+use muster_api::{App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoFunctions, NoHooks};
 use muster_domain::account::Ending;
 use muster_domain::chat::{DirectRequests, RequestLimits};
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -160,6 +160,7 @@ pub struct Setup {
     pub sessions: SessionRules,
     pub guessing: GuessingConfig,
     pub direct_requests: RequestLimits,
+    pub game: Rc<dyn GameFunctions>,
     pub hooks: Rc<dyn Hooks>,
     pub live: LiveRules,
     pub plane: PlaneConfig,
@@ -171,6 +172,7 @@ impl Default for Setup {
             sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3600, single_session: false },
             guessing: GuessingConfig::default(),
             direct_requests: RequestLimits::default(),
+            game: Rc::new(NoFunctions),
             hooks: Rc::new(NoHooks),
             live: LiveRules { node: "muster".into(), single_socket: false },
             plane: PlaneConfig::default(),
@@ -248,6 +250,7 @@ impl World {
             KeyTexts { server_key: "defaultkey", http_key: "http-key", session: SESSION_KEY, refresh: REFRESH_KEY };
         let rim = Rc::new(TestRim::default());
         let app = Rc::new(App {
+            game: setup.game,
             store: store.clone(),
             passwords: passwords.clone(),
             clock: clock.clone(),

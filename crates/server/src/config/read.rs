@@ -104,6 +104,13 @@ impl FromEntries for Vec<String> {
     }
 }
 
+impl FromEntries for BTreeMap<String, Secret> {
+    fn from_entries(entries: &[Entry]) -> Option<Self> {
+        let pairs: BTreeMap<String, String> = FromEntries::from_entries(entries)?;
+        Some(pairs.into_iter().map(|(name, value)| (name, Secret::from(value))).collect())
+    }
+}
+
 impl FromEntries for BTreeMap<String, String> {
     fn from_entries(entries: &[Entry]) -> Option<Self> {
         let pair = |entry: &Entry| entry.text.split_once('=').map(|(k, v)| (k.trim().to_owned(), v.to_owned()));

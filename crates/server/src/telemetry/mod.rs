@@ -17,6 +17,7 @@ use muster_live::CloseReason;
 use muster_live::matchmaker::{MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
 use muster_live::plane::PlaneStats;
 use muster_live::wheel::{LATENESS_BOUNDS_MS, Lateness};
+use muster_script::ScriptMetrics;
 use muster_store::StoreMetrics;
 use muster_wire::operations::OPERATIONS;
 use muster_wire::realtime_variants::VARIANTS;
@@ -45,6 +46,8 @@ pub struct Telemetry {
     pub store: Arc<StoreMetrics>,
     /// The hashing pool.
     pub passwords: Arc<PasswordMetrics>,
+    /// Game code.
+    pub script: Arc<ScriptMetrics>,
     /// Requests for direct conversations.
     pub direct_requests: Arc<DirectRequests>,
     /// Password guessing.
@@ -68,6 +71,7 @@ impl Telemetry {
         self.render_resumption(&mut page);
         self.render_planes(&mut page);
         self.render_accounts(&mut page);
+        self.render_script(&mut page);
         if let Some(cluster) = &self.cluster {
             cluster.render(&mut page);
         }
@@ -258,6 +262,18 @@ impl Telemetry {
         page.counters("direct_request_unsent_count", help, "reason", unsent);
         page.counter("direct_request_evicted_count", "Senders forgotten for want of room.", requests.evicted);
         page.gauge("direct_request_senders", "Senders of such requests that are remembered.", requests.senders as f64);
+    }
+
+    fn render_script(&self, page: &mut Exposition) {
+        let script = &self.script;
+        page.counter("script_call_count", "Calls of game functions.", read(&script.calls));
+        page.counter("script_failed_count", "Calls that ended in an error.", read(&script.failed));
+        page.counter("script_over_time_count", "Calls that used up their time.", read(&script.over_time));
+        page.counter("script_over_memory_count", "Calls that failed for want of memory.", read(&script.over_memory));
+        page.counter("script_refused_count", "Calls refused, too many waiting.", read(&script.refused));
+        let gauge = |value: &AtomicI64| value.load(Ordering::Relaxed) as f64;
+        page.gauge("script_waiting", "Calls that wait for a machine.", gauge(&script.waiting));
+        page.gauge("script_machines", "Machines that game code runs on.", gauge(&script.machines));
     }
 
     fn sum(&self, pick: fn(&ApiMetrics) -> &AtomicU64) -> u64 {

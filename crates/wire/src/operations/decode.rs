@@ -91,6 +91,17 @@ fn set_from_query<M: SetField>(message: &mut M, matched: &Match<'_>, query: &str
     Ok(())
 }
 
+/// The parameters of a query in their order, decoded; malformed ones are left out, as nobody asks for them by name.
+#[must_use]
+pub fn query_parameters(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let decoded = pairs.filter_map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((percent_decode(name, true)?.into_owned(), percent_decode(value, true)?.into_owned()))
+    });
+    decoded.collect()
+}
+
 fn set_from_path<M: SetField>(message: &mut M, matched: &Match<'_>) -> Result<(), DecodeError> {
     for (name, raw) in matched.binding.parameter_names().zip(matched.parameters.as_slice()) {
         let value = percent_decode(raw, false).ok_or_else(|| malformed(name))?;

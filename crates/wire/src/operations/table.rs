@@ -167,7 +167,7 @@ operations! {
     ListMatches: Session, Implemented, ListMatchesRequest => MatchList, [Get "/v2/match" Absent];
     GetMatchmakerStats: Session, Implemented, Empty => MatchmakerStats, [Get "/v2/matchmaker/stats" Absent];
     ListParties: Session, Implemented, ListPartiesRequest => PartyList, [Get "/v2/party" Absent];
-    RpcFunc: HttpKeyOrSession, Planned, Rpc => Rpc, [
+    RpcFunc: HttpKeyOrSession, Implemented, Rpc => Rpc, [
         Post "/v2/rpc/{id}" Field("payload"),
         Get "/v2/rpc/{id}" Absent
     ];

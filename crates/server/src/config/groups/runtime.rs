@@ -1,5 +1,8 @@
 //! Game code: where it is, its environment, and its pools.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use super::super::{
     key::{Key, Kind, Origin, at_least, honoured, number},
     secret::Secret,
@@ -8,6 +11,12 @@ use super::super::{
 honoured! {
     /// Game code.
     pub struct Runtime in "runtime." {
+        /// Folder of the modules, of which Lua files are loaded so far; without one it is `modules` in `data_dir`, if there is such a folder.
+        path: Option<PathBuf> = "", Kind::Path;
+        /// Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.
+        env: BTreeMap<String, Secret> = "", Kind::Pairs { secret: true };
+        /// Most Lua machines of the server, shared out among its shards; further calls wait.
+        lua_max_count: usize = "48", at_least(1);
         /// Key with which servers of yours call functions of the game code over HTTP. Generated at first start.
         http_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaulthttpkey", why: "a published key lets anyone call" };
     }
@@ -18,20 +27,6 @@ const FEATURE: &str = "game code";
 /// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
     Key::not_yet(
-        "runtime.path",
-        Kind::Path,
-        "",
-        FEATURE,
-        "Folder of the modules; without one it is `modules` in `data_dir`.",
-    ),
-    Key::not_yet(
-        "runtime.env",
-        Kind::Pairs { secret: true },
-        "",
-        FEATURE,
-        "Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.",
-    ),
-    Key::not_yet(
         "runtime.js_entrypoint",
         Kind::Text,
         "",
@@ -39,7 +34,6 @@ pub const OTHERS: &[Key] = &[
         "The JavaScript file to load, relative to `runtime.path`.",
     ),
     Key::not_yet("runtime.lua_min_count", at_least(0), "16", FEATURE, "Lua machines made at start."),
-    Key::not_yet("runtime.lua_max_count", at_least(1), "48", FEATURE, "Most Lua machines; further calls wait."),
     Key::not_yet("runtime.lua_call_stack_size", at_least(1), "128", FEATURE, "Most nested calls in a Lua machine."),
     Key::not_yet("runtime.js_min_count", at_least(0), "16", FEATURE, "JavaScript machines made at start."),
     Key::not_yet("runtime.js_max_count", at_least(1), "32", FEATURE, "Most JavaScript machines; further calls wait."),

@@ -107,5 +107,6 @@ fn the_flags_of_the_original_have_their_meaning() {
     assert_eq!(loaded.config.runtime.http_key.expose(), "a key of our own");
     assert_eq!(loaded.config.session.token_expiry_sec, 7200);
     let told: Vec<&str> = loaded.notices.iter().map(|notice| notice.key).collect();
-    assert_eq!(told, ["console.port", "runtime.path"]);
+    assert_eq!(loaded.config.runtime.path, Some(PathBuf::from("modules")));
+    assert_eq!(told, ["console.port"]);
 }

@@ -10,7 +10,7 @@ use crate::keys::GENERATED;
 fn secretive() -> Case {
     super::super::keys::all()
         .filter(|key| key.secret())
-        .fold(Case::new(), |case, key| case.flag(key.name, &format!("HIDDEN={}", key.name)))
+        .fold(Case::new(), |case, key| case.flag(key.name, &format!("{}=HIDDEN", key.name)))
 }
 
 #[test]

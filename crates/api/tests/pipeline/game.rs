@@ -1,0 +1,85 @@
+//! Functions of game code as transports call them, played by Rust.
+
+use std::rc::Rc;
+
+use muster_api::game::{Failure, FunctionFuture, GameFunctions, Invocation};
+use muster_wire::code::Code;
+use muster_wire::envelope::Format;
+use serde_json::json;
+
+use crate::connected::{exchange, register};
+use crate::world::{Setup, World};
+
+/// `echo` answers the payload, `seen` what it was told, `nothing` nothing; `refuse` fails.
+struct Played;
+
+impl GameFunctions for Played {
+    fn has(&self, id: &str) -> bool {
+        ["echo", "seen", "nothing", "refuse"].contains(&id)
+    }
+
+    fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
+        let result = match id {
+            "echo" => Ok(Some(invocation.payload)),
+            "seen" => {
+                let user = invocation.user.map(|claims| claims.username);
+                Ok(Some(json!([user, invocation.session_id.is_some(), invocation.query]).to_string()))
+            }
+            "nothing" => Ok(None),
+            _ => Err(Failure::new(Code::FailedPrecondition, "no chips")),
+        };
+        Box::pin(std::future::ready(result))
+    }
+}
+
+fn world() -> World {
+    World::with(Setup { game: Rc::new(Played), ..Setup::default() })
+}
+
+fn check(method: &str, target: &str, body: &str, expect: (u16, &str)) {
+    let world = world();
+    let bearer = world.device("0123456789").bearer();
+    let response = world.send(method, target, Some(&bearer), body.as_bytes());
+    assert_eq!((response.status, String::from_utf8(response.body).unwrap().as_str()), expect, "{method} {target}");
+}
+
+#[test]
+fn http_calls_functions_in_each_way() {
+    check("POST", "/v2/rpc/Echo", r#""a \"text\"""#, (200, r#"{"payload":"a \"text\""}"#));
+    check("POST", "/v2/rpc/echo?unwrap", "no JSON", (200, "no JSON"));
+    check("GET", "/v2/rpc/echo", "", (200, r#"{"payload":""}"#));
+    check("POST", "/v2/rpc/nothing", "", (200, r#"{"payload":""}"#));
+    check("POST", "/v2/rpc/nothing?unwrap", "", (200, ""));
+    check("POST", "/v2/rpc/refuse", "", (400, r#"{"error":{},"code":9,"message":"no chips"}"#));
+    let body =
+        r#"{"error":"The game has no function of this id.","code":5,"message":"The game has no function of this id."}"#;
+    check("POST", "/v2/rpc/other", "", (404, body));
+}
+
+#[test]
+fn functions_see_who_asks_and_what_for_but_no_key() {
+    let world = world();
+    let target = "/v2/rpc/seen?unwrap&a=1&b=%C3%BC&a=2&http_key=http-key";
+    let response = world.send("POST", target, None, b"");
+    let expect = json!([null, false, [["unwrap", [""]], ["a", ["1", "2"]], ["b", ["ü"]]]]);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&response.body).unwrap(), expect);
+}
+
+#[test]
+fn sockets_call_functions_and_stay_open() {
+    let world = world();
+    let player = world.device("0123456789");
+    let session = register(&world, &player, Format::Json);
+    for (rpc, answer) in [
+        (json!({ "id": "Echo", "payload": "hi" }), json!({ "rpc": { "id": "echo", "payload": "hi" } })),
+        (json!({ "id": "nothing" }), json!({ "rpc": { "id": "nothing" } })),
+        (json!({ "id": "refuse" }), json!({ "error": { "code": 7, "message": "no chips" } })),
+    ] {
+        let mut expect = answer;
+        expect["cid"] = json!("1");
+        let (reply, close) = exchange(&world, &session, &json!({ "cid": "1", "rpc": rpc }).to_string());
+        assert_eq!((reply, close), (Some(expect), None), "{rpc}");
+    }
+    let (reply, _) = exchange(&world, &session, r#"{"rpc":{"id":"echo","payload":"silent"}}"#);
+    assert_eq!(reply, None);
+}

@@ -1,0 +1,158 @@
+//! Functions of game code, as the operations ask for them: a pool of machines for each shard.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use muster_api::game::{Failure, FunctionFuture, GameFunctions, Invocation};
+use muster_wire::code::Code;
+use tokio::sync::Semaphore;
+
+use crate::host::Host;
+use crate::luau::call::{Breach, Progress};
+use crate::luau::limits::Limits;
+use crate::luau::program::Program;
+use crate::luau::vm::Vm;
+use crate::metrics::ScriptMetrics;
+
+/// What every call is told of the server.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The server's version.
+    pub version: Arc<str>,
+    /// Values that the operator gave to game code.
+    pub env: Arc<[(String, String)]>,
+}
+
+/// The functions of one shard's Lua code.
+pub struct LuaFunctions {
+    program: Arc<Program>,
+    host: Rc<Host>,
+    around: Surroundings,
+    limits: Limits,
+    permits: Semaphore,
+    idle: RefCell<Vec<Vm>>,
+    waiting: Cell<usize>,
+    metrics: Arc<ScriptMetrics>,
+}
+
+impl LuaFunctions {
+    /// Machines are started when calls need them.
+    pub fn new(
+        program: Arc<Program>,
+        host: Rc<Host>,
+        around: Surroundings,
+        limits: Limits,
+        metrics: Arc<ScriptMetrics>,
+    ) -> Self {
+        let permits = Semaphore::new(limits.machines_max);
+        Self { program, host, around, limits, permits, idle: RefCell::default(), waiting: Cell::new(0), metrics }
+    }
+
+    async fn run(&self, id: &str, invocation: Invocation) -> Result<Option<String>, Failure> {
+        self.metrics.calls.fetch_add(1, Ordering::Relaxed);
+        let result = self.run_uncounted(id, invocation).await;
+        if let Err(failure) = &result {
+            self.metrics.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(id, code = failure.code.number(), told = failure.message, "a game function failed");
+        }
+        result
+    }
+
+    async fn run_uncounted(&self, id: &str, invocation: Invocation) -> Result<Option<String>, Failure> {
+        if self.waiting.get() >= self.limits.waiting_max {
+            self.metrics.refused.fetch_add(1, Ordering::Relaxed);
+            let message = "Too many calls of game functions are waiting. Try again.";
+            return Err(Failure::new(Code::Unavailable, message));
+        }
+        let waits = Waits::new(self);
+        let permit = self.permits.acquire().await;
+        drop(waits);
+        let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
+        let held = Held { vm: Some(self.take()?), idle: &self.idle };
+        let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
+        let mut running = vm.begin(id, invocation, &self.around, &self.limits)?;
+        loop {
+            match vm.go_on(&mut running) {
+                Progress::Ended(end) => {
+                    self.count(id, end.breach);
+                    return end.result;
+                }
+                Progress::Paused => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    fn take(&self) -> Result<Vm, Failure> {
+        if let Some(vm) = self.idle.borrow_mut().pop() {
+            return Ok(vm);
+        }
+        let vm = Vm::start(&self.program, &self.host, &self.limits).map_err(|error| {
+            tracing::error!(%error, "cannot start a Lua machine");
+            Failure::new(Code::Internal, "An internal error occurred.")
+        })?;
+        self.metrics.machines.fetch_add(1, Ordering::Relaxed);
+        Ok(vm)
+    }
+
+    /// Names who went over a limit.
+    fn count(&self, id: &str, breach: Option<Breach>) {
+        let (counter, limit) = match breach {
+            Some(Breach::Time) => (&self.metrics.over_time, "time"),
+            Some(Breach::Memory) => (&self.metrics.over_memory, "memory"),
+            None => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(id, limit, "a game function went over its limit");
+    }
+}
+
+impl GameFunctions for LuaFunctions {
+    fn has(&self, id: &str) -> bool {
+        self.program.functions().contains(id)
+    }
+
+    fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
+        Box::pin(self.run(id, invocation))
+    }
+}
+
+/// Counts one that waits, also when it stops waiting because nobody wants its answer any more.
+struct Waits<'a>(&'a LuaFunctions);
+
+impl<'a> Waits<'a> {
+    fn new(functions: &'a LuaFunctions) -> Self {
+        functions.waiting.set(functions.waiting.get() + 1);
+        functions.metrics.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(functions)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.set(self.0.waiting.get() - 1);
+        self.0.metrics.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A machine at work. It goes back when the call ends, also by being dropped: its coroutine is garbage then.
+struct Held<'a> {
+    vm: Option<Vm>,
+    idle: &'a RefCell<Vec<Vm>>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.idle.borrow_mut().extend(self.vm.take());
+    }
+}
+
+impl Drop for LuaFunctions {
+    fn drop(&mut self) {
+        let machines = i64::try_from(self.idle.borrow().len()).unwrap_or(i64::MAX);
+        self.metrics.machines.fetch_sub(machines, Ordering::Relaxed);
+    }
+}

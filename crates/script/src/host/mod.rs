@@ -1,0 +1,135 @@
+//! The host table: every function that game code may call, once for all languages. Bindings, the reference page and the
+//! tests that call everything read these entries.
+
+mod crypto;
+mod encoding;
+mod logger;
+mod pending;
+mod time;
+
+use std::rc::Rc;
+
+use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::{Error, Result};
+
+pub use pending::PENDING;
+
+use crate::value::Value;
+
+/// What host functions work with.
+pub struct Host {
+    /// Wall clock.
+    pub clock: Rc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Rc<dyn Entropy>,
+}
+
+/// A function that game code may call.
+pub struct HostFunction {
+    /// Its name as Lua writes it; other languages' names follow by rule.
+    pub name: &'static str,
+    /// What it takes, in order.
+    pub parameters: &'static [Parameter],
+    /// What it answers, in words.
+    pub result: &'static str,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// The function. It answers at once.
+    pub run: fn(&Host, Arguments) -> Result<Value>,
+}
+
+/// A parameter of a host function.
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it must be.
+    pub kind: Kind,
+    /// Whether it may be left out.
+    pub is_optional: bool,
+}
+
+/// What an argument must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A text of any bytes; numbers are taken as their text.
+    Text,
+    /// A truth value.
+    Flag,
+    /// Anything.
+    Any,
+}
+
+/// What a host function does to the world, which decides what a durable match does with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: the same arguments have the same result.
+    Pure,
+    /// It draws from clock or randomness.
+    Chance,
+    /// It writes to the log.
+    Log,
+}
+
+/// The arguments of a call, of the kinds that the parameters say.
+pub struct Arguments(std::vec::IntoIter<Value>);
+
+impl Arguments {
+    /// Checks arguments against a function's parameters; what is missing at the end is nil.
+    ///
+    /// # Errors
+    /// `InvalidArgument` in the words of Lua's own functions.
+    pub fn check(function: &HostFunction, mut values: Vec<Value>) -> Result<Self> {
+        values.resize(function.parameters.len(), Value::Nil);
+        for (index, (parameter, value)) in function.parameters.iter().zip(&mut values).enumerate() {
+            let expected = match (parameter.kind, &*value) {
+                (_, Value::Nil) if parameter.is_optional => continue,
+                (Kind::Any, _) | (Kind::Text, Value::Bytes(_)) | (Kind::Flag, Value::Flag(_)) => continue,
+                (Kind::Text, Value::Number(number)) => {
+                    *value = Value::text(number.to_string());
+                    continue;
+                }
+                (Kind::Text, _) => "string",
+                (Kind::Flag, _) => "boolean",
+            };
+            let (number, name, got) = (index + 1, function.name, value.kind());
+            return Err(Error::invalid(format!("bad argument #{number} to {name} ({expected} expected, got {got})")));
+        }
+        Ok(Self(values.into_iter()))
+    }
+
+    /// The next one.
+    pub fn any(&mut self) -> Value {
+        self.0.next().unwrap_or(Value::Nil)
+    }
+
+    /// The next one, a text.
+    pub fn bytes(&mut self) -> Vec<u8> {
+        match self.any() {
+            Value::Bytes(bytes) => bytes,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The next one, a truth value that may be missing.
+    pub fn flag_or(&mut self, default: bool) -> bool {
+        match self.any() {
+            Value::Flag(flag) => flag,
+            _ => default,
+        }
+    }
+}
+
+const fn text(name: &'static str) -> Parameter {
+    Parameter { name, kind: Kind::Text, is_optional: false }
+}
+
+const fn optional(name: &'static str, kind: Kind) -> Parameter {
+    Parameter { name, kind, is_optional: true }
+}
+
+/// All functions that are there, feature by feature. Those still missing are [`PENDING`].
+pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
+    [crypto::FUNCTIONS, encoding::FUNCTIONS, logger::FUNCTIONS, time::FUNCTIONS].into_iter().flatten()
+}

@@ -1,0 +1,20 @@
+//! The clock.
+
+use super::{Effect, HostFunction};
+use crate::value::Value;
+
+const MILLIS_PER_SEC: i64 = 1_000;
+const NANOS_PER_MILLI: i64 = 1_000_000;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
+    name: "time",
+    parameters: &[],
+    result: "milliseconds since 1970",
+    doc: "The present moment.",
+    effect: Effect::Chance,
+    run: |host, _| {
+        let now = host.clock.now();
+        let millis = now.seconds() * MILLIS_PER_SEC + i64::from(now.nanos()) / NANOS_PER_MILLI;
+        Ok(Value::Number(millis as f64))
+    },
+}];

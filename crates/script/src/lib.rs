@@ -1,0 +1,16 @@
+//! Game code: what a studio writes in Lua, and what it may call. Why it is built so stands in `docs/adr/0012-game-code.md`.
+//!
+//! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
+//! touches a socket or the database.
+
+pub mod functions;
+pub mod host;
+mod luau;
+pub mod metrics;
+pub mod value;
+
+pub use functions::LuaFunctions;
+pub use host::Host;
+pub use luau::limits::Limits;
+pub use luau::program::{LoadError, Program};
+pub use metrics::ScriptMetrics;

@@ -1,0 +1,95 @@
+//! The time that a call has used, and what becomes of one that uses too much. Budgets are of the processor's time: on a
+//! busy machine a call is not blamed for what others take. Slices are of real time, since that is what others wait.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use mlua::VmState;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::limits::SLICE;
+
+/// Luau asks at every call and loop edge; the clock is read once in so many.
+const ASKED_PER_LOOK: u32 = 32;
+
+/// What a call that used up its time fails with.
+pub(super) const OVER: &str = "the function used more time than it may";
+
+/// The time of the call that a machine runs.
+pub(super) struct Budget {
+    slice_started: Cell<Instant>,
+    /// What the thread had used by then.
+    used_before: Cell<Duration>,
+    spent: Cell<Duration>,
+    limit: Cell<Duration>,
+    asked: Cell<u32>,
+    is_over: Cell<bool>,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self {
+            slice_started: Cell::new(Instant::now()),
+            used_before: Cell::new(Duration::ZERO),
+            spent: Cell::new(Duration::ZERO),
+            limit: Cell::new(Duration::ZERO),
+            asked: Cell::new(0),
+            is_over: Cell::new(false),
+        }
+    }
+
+    /// A call begins.
+    pub(super) fn begin(&self, limit: Duration) {
+        self.spent.set(Duration::ZERO);
+        self.limit.set(limit);
+        self.is_over.set(false);
+        self.resume();
+    }
+
+    /// The call goes on with another slice.
+    pub(super) fn resume(&self) {
+        self.slice_started.set(Instant::now());
+        self.used_before.set(used_by_thread());
+    }
+
+    /// The call gave its thread back.
+    pub(super) fn pause(&self) {
+        self.spent.set(self.used());
+    }
+
+    fn used(&self) -> Duration {
+        self.spent.get() + used_by_thread().saturating_sub(self.used_before.get())
+    }
+
+    /// Whether the call used up its time.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+
+    /// What the machine does next. Once a call's time is used up every further step of it fails, so that code which
+    /// catches errors ends too.
+    pub(super) fn ask(&self) -> mlua::Result<VmState> {
+        if self.is_over.get() {
+            return Err(mlua::Error::runtime(OVER));
+        }
+        let asked = self.asked.get().wrapping_add(1);
+        self.asked.set(asked);
+        if !asked.is_multiple_of(ASKED_PER_LOOK) {
+            return Ok(VmState::Continue);
+        }
+        if self.slice_started.get().elapsed() <= SLICE {
+            return Ok(VmState::Continue);
+        }
+        if self.used() > self.limit.get() {
+            self.is_over.set(true);
+            return Err(mlua::Error::runtime(OVER));
+        }
+        // Where Lua cannot yield it goes on, and is asked again.
+        Ok(VmState::Yield)
+    }
+}
+
+/// The processor's time that the calling thread has used.
+fn used_by_thread() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}

@@ -1,0 +1,33 @@
+//! What Lua code may use.
+
+use std::time::Duration;
+
+/// How long a call runs before it gives its thread back to others.
+pub(super) const SLICE: Duration = Duration::from_millis(1);
+
+/// What Lua code may use; what goes over a limit ends in an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most machines of one shard; further calls wait.
+    pub machines_max: usize,
+    /// Most calls that wait for a machine; further ones are refused.
+    pub waiting_max: usize,
+    /// CPU time of one call.
+    pub call_time: Duration,
+    /// CPU time of loading all modules.
+    pub load_time: Duration,
+    /// Memory of one machine.
+    pub machine_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            machines_max: 16,
+            waiting_max: 10_000,
+            call_time: Duration::from_secs(1),
+            load_time: Duration::from_secs(5),
+            machine_bytes: 64 << 20,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! One machine: the libraries, the `nk` module, and all modules of a program, run once.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue};
+use muster_wire::code::Code;
+use muster_wire::extensions::FUNCTION_PREFIX;
+
+use super::budget::Budget;
+use super::limits::Limits;
+use super::program::{LoadError, Program};
+use super::values;
+use crate::host::{Arguments, Host, HostFunction, PENDING, functions};
+
+/// What modules call the host by.
+const HOST_MODULE: &str = "nakama";
+
+/// Most elements that `table.move` moves, since it cannot be interrupted.
+const MOVE_MAX: f64 = 1_000_000.0;
+
+/// The part of the machine that is written in Lua.
+const PRELUDE: &str = include_str!("prelude.lua");
+
+type Registered = Rc<RefCell<BTreeMap<String, Function>>>;
+
+/// A machine.
+pub struct Vm {
+    pub(super) lua: Lua,
+    pub(super) budget: Rc<Budget>,
+    /// Runs a function so that its error comes back as the value that it is.
+    pub(super) protected: Function,
+    registered: Registered,
+}
+
+impl Vm {
+    /// A machine that has run all modules of a program.
+    ///
+    /// # Errors
+    /// What a module failed with, with file and line.
+    pub fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
+        let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
+        vm.budget.begin(limits.load_time);
+        vm.run_modules(program).map_err(|error| LoadError(plain(&error)))?;
+        Ok(vm)
+    }
+
+    /// The ids of the functions that its modules registered.
+    pub fn functions(&self) -> BTreeSet<String> {
+        self.registered.borrow().keys().cloned().collect()
+    }
+
+    pub(super) fn function(&self, id: &str) -> Option<Function> {
+        self.registered.borrow().get(id).cloned()
+    }
+
+    fn bare(host: &Rc<Host>, limits: &Limits) -> Result<Self> {
+        let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        lua.set_memory_limit(limits.machine_bytes)?;
+        let globals = lua.globals();
+        for absent in ["require", "loadstring", "print"] {
+            globals.raw_set(absent, LuaValue::Nil)?;
+        }
+        let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
+        let registered = Registered::default();
+        let nk = host_module(&lua, host, &bind, &registered)?;
+        lua.sandbox(true)?;
+        let budget = Rc::new(Budget::new());
+        let asked = budget.clone();
+        lua.set_interrupt(move |_| asked.ask());
+        lua.set_named_registry_value(HOST_MODULE, nk)?;
+        lua.set_named_registry_value("base", globals)?;
+        Ok(Self { lua, budget, protected, registered })
+    }
+
+    fn run_modules(&self, program: &Program) -> Result<()> {
+        let lua = &self.lua;
+        let environment = lua.create_table()?;
+        let base: Table = lua.named_registry_value("base")?;
+        let fallback = lua.create_table_from([("__index", base)])?;
+        fallback.set_readonly(true);
+        environment.set_metatable(Some(fallback))?;
+        environment.raw_set("_G", &environment)?;
+        let mut chunks = BTreeMap::new();
+        for module in &program.modules {
+            let chunk = lua.load(module.code.as_slice()).set_mode(ChunkMode::Binary);
+            let chunk = chunk.set_name(format!("@{}", module.file)).set_environment(environment.clone());
+            chunks.insert(module.name.clone(), chunk.into_function()?);
+        }
+        let names: Vec<_> = chunks.keys().cloned().collect();
+        let require = require(lua, chunks)?;
+        environment.raw_set("require", &require)?;
+        // Without it every use of a builtin looks the builtin up.
+        environment.set_safeenv(true);
+        names.into_iter().try_for_each(|name| require.call::<()>(name))
+    }
+}
+
+/// `require` of one environment: runs a module once, and answers what it returned from then on.
+fn require(lua: &Lua, chunks: BTreeMap<String, Function>) -> Result<Function> {
+    let loaded = lua.create_table()?;
+    loaded.raw_set(HOST_MODULE, lua.named_registry_value::<Table>(HOST_MODULE)?)?;
+    lua.create_function(move |_, name: String| {
+        let known: LuaValue = loaded.raw_get(name.as_str())?;
+        if let LuaValue::Boolean(false) = known {
+            return Err(mlua::Error::runtime(format!("module '{name}' is required while it is loading")));
+        }
+        if !known.is_nil() {
+            return Ok(known);
+        }
+        let Some(chunk) = chunks.get(&name) else {
+            return Err(mlua::Error::runtime(format!("module '{name}' not found")));
+        };
+        loaded.raw_set(name.as_str(), false)?;
+        let result = match chunk.call::<LuaValue>(name.as_str()) {
+            Ok(LuaValue::Nil) => LuaValue::Boolean(true),
+            Ok(result) => result,
+            Err(error) => {
+                loaded.raw_set(name.as_str(), LuaValue::Nil)?;
+                return Err(error);
+            }
+        };
+        loaded.raw_set(name.as_str(), &result)?;
+        Ok(result)
+    })
+}
+
+fn host_module(lua: &Lua, host: &Rc<Host>, bind: &Function, registered: &Registered) -> Result<Table> {
+    let nk = lua.create_table()?;
+    for function in functions() {
+        let run = host_function(lua, host.clone(), function)?;
+        nk.raw_set(function.name, bind.call::<Function>(run)?)?;
+    }
+    for name in PENDING {
+        let refusal = format!("nk.{name} is not available on this server yet.");
+        let code = u32::from(Code::Unimplemented.number());
+        let run = lua.create_function(move |lua, _: MultiValue| {
+            Ok((
+                false,
+                lua.create_sequence_from([
+                    LuaValue::String(lua.create_string(&refusal)?),
+                    LuaValue::Number(code.into()),
+                ])?,
+            ))
+        })?;
+        nk.raw_set(*name, bind.call::<Function>(run)?)?;
+    }
+    nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone())?)?)?;
+    nk.set_readonly(true);
+    Ok(nk)
+}
+
+/// Answers `true` and the result, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
+fn host_function(lua: &Lua, host: Rc<Host>, function: &'static HostFunction) -> Result<Function> {
+    lua.create_function(move |lua, arguments: MultiValue| {
+        let refused = |told: String| Ok((false, LuaValue::String(lua.create_string(told)?)));
+        let values =
+            arguments.into_iter().take(function.parameters.len()).map(values::read).collect::<Result<Vec<_>>>();
+        let values = match values {
+            Ok(values) => values,
+            Err(error) => return refused(format!("{}: {}", function.name, plain(&error))),
+        };
+        match Arguments::check(function, values).and_then(|arguments| (function.run)(&host, arguments)) {
+            Ok(value) => Ok((true, values::write(lua, value)?)),
+            Err(error) => refused(error.message.into_owned()),
+        }
+    })
+}
+
+fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {
+    lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
+        let refused = |told: &str| Ok((false, LuaValue::String(lua.create_string(told)?)));
+        let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
+            return refused("register_rpc expects a function and an id");
+        };
+        let id = id.to_string_lossy().to_ascii_lowercase();
+        if id.is_empty() {
+            return refused("register_rpc expects an id that is not empty");
+        }
+        if id.starts_with(FUNCTION_PREFIX) {
+            return refused("register_rpc: ids that begin with muster. are built in");
+        }
+        registered.borrow_mut().insert(id, function);
+        Ok((true, LuaValue::Nil))
+    })
+}
+
+/// An error's first line: what game code raised, without our side of the stack.
+pub(super) fn plain(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::CallbackError { cause, .. } => plain(cause),
+        mlua::Error::RuntimeError(text) | mlua::Error::MemoryError(text) => {
+            text.split("\nstack traceback").next().unwrap_or_default().to_owned()
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,22 @@
+//! What game code does, counted over all shards.
+
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+/// Totals of game code.
+#[derive(Debug, Default)]
+pub struct ScriptMetrics {
+    /// Calls of functions.
+    pub calls: AtomicU64,
+    /// Calls that ended in an error, those below among them.
+    pub failed: AtomicU64,
+    /// Calls that used up their time.
+    pub over_time: AtomicU64,
+    /// Calls that failed for want of memory.
+    pub over_memory: AtomicU64,
+    /// Calls refused because too many waited.
+    pub refused: AtomicU64,
+    /// Calls that wait for a machine now.
+    pub waiting: AtomicI64,
+    /// Machines there are now.
+    pub machines: AtomicI64,
+}

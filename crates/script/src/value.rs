@@ -1,0 +1,78 @@
+//! Values as they cross between game code and the host, the same for every language.
+
+use serde_json::{Map, Number, Value as Json};
+
+/// The deepest nesting that is read or written; deeper is an error.
+pub const DEPTH_MAX: usize = 100;
+
+/// A value. Texts of game code may hold any bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Nil,
+    /// A truth value.
+    Flag(bool),
+    /// A number; whole ones up to 2^53 are exact.
+    Number(f64),
+    /// A text.
+    Bytes(Vec<u8>),
+    /// Values in order.
+    List(Vec<Value>),
+    /// Values by name, in the order in which they were found.
+    Map(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Bytes(text.into().into_bytes())
+    }
+
+    /// What kind of value it is, in Lua's words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Flag(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::Bytes(_) => "string",
+            Self::List(_) | Self::Map(_) => "table",
+        }
+    }
+
+    /// As JSON. Bytes that are no UTF-8 are replaced by the mark for that; numbers that JSON does not have become null.
+    pub fn into_json(self) -> Json {
+        match self {
+            Self::Nil => Json::Null,
+            Self::Flag(flag) => Json::Bool(flag),
+            Self::Number(number) => json_number(number),
+            Self::Bytes(bytes) => Json::String(String::from_utf8_lossy(&bytes).into_owned()),
+            Self::List(values) => Json::Array(values.into_iter().map(Self::into_json).collect()),
+            Self::Map(entries) => {
+                Json::Object(entries.into_iter().map(|(name, value)| (name, value.into_json())).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// From JSON.
+    pub fn from_json(json: Json) -> Self {
+        match json {
+            Json::Null => Self::Nil,
+            Json::Bool(flag) => Self::Flag(flag),
+            Json::Number(number) => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
+            Json::String(text) => Self::text(text),
+            Json::Array(values) => Self::List(values.into_iter().map(Self::from_json).collect()),
+            Json::Object(entries) => {
+                Self::Map(entries.into_iter().map(|(name, value)| (name, Self::from_json(value))).collect())
+            }
+        }
+    }
+}
+
+/// Whole numbers are written without a fraction, as the original writes them.
+fn json_number(number: f64) -> Json {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
+        return Json::from(number as i64);
+    }
+    Number::from_f64(number).map_or(Json::Null, Json::Number)
+}

@@ -1,0 +1,92 @@
+//! The host table from Lua.
+
+use muster_api::game::{GameFunctions as _, Invocation};
+use muster_script::host::{PENDING, functions};
+use muster_wire::code::Code;
+
+use crate::world::{NOW_SEC, answer, block_on, module};
+
+fn check(expression: &str, expect: &str) {
+    let body = format!("local nk = require('nakama') return tostring({expression})");
+    assert_eq!(answer(&body, ""), Ok(expect.to_owned()), "{expression}");
+}
+
+#[test]
+fn encodings_and_digests() {
+    check("nk.base16_encode('\\255a')", "ff61");
+    check("nk.base16_decode('FF61') == '\\255a'", "true");
+    check("nk.base64_encode('hi')", "aGk=");
+    check("nk.base64_encode('hi', false)", "aGk");
+    check("nk.base64_decode('aGk=')", "hi");
+    check("nk.base64_decode('aGk', false)", "hi");
+    check("nk.base64url_encode('\\255\\254')", "__4=");
+    check("nk.base64url_decode('__4=') == '\\255\\254'", "true");
+    check("nk.md5_hash('a')", "0cc175b9c0f1b6a831c399e269772661");
+    check("nk.sha256_hash('a')", "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb");
+    check(
+        "nk.base16_encode(nk.hmac_sha256_hash('a', 'k'))",
+        "78da91511e675587f5b9df78bedebaf5560da2abb88162ee875dcdf744951d9e",
+    );
+}
+
+#[test]
+fn ids_and_the_clock() {
+    check("nk.uuid_v4()", "01010101-0101-4101-8101-010101010101");
+    check(
+        "nk.uuid_bytes_to_string(nk.uuid_string_to_bytes('01010101-0101-4101-8101-010101010101'))",
+        "01010101-0101-4101-8101-010101010101",
+    );
+    check("nk.time()", &(NOW_SEC * 1000).to_string());
+}
+
+#[test]
+fn json_there_and_back() {
+    check("nk.json_encode({ 1, 2.5, 'x', true })", r#"[1,2.5,"x",true]"#);
+    check("nk.json_encode({ a = { b = 1 } })", r#"{"a":{"b":1}}"#);
+    check("nk.json_encode({})", "{}");
+    check("nk.json_encode('ü')", "\"ü\"");
+    check("nk.json_decode('{\"a\":[1,{\"b\":null}]}').a[1]", "1");
+    check("nk.json_decode('[]')[1]", "nil");
+    check("nk.json_encode(nk.json_decode('{\"n\":1e3,\"t\":\"x\"}'))", r#"{"n":1000,"t":"x"}"#);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_named() {
+    let told = "game.lua:3: bad argument #1 to md5_hash (string expected, got table)";
+    assert_eq!(answer("require('nakama').md5_hash({})", ""), Err((Code::Internal, told.to_owned())));
+    let told = "game.lua:3: bad argument #2 to base64_encode (boolean expected, got number)";
+    assert_eq!(answer("require('nakama').base64_encode('a', 1)", ""), Err((Code::Internal, told.to_owned())));
+}
+
+#[test]
+fn every_function_is_there_and_what_is_not_built_says_so() {
+    let names: Vec<_> = functions().map(|function| function.name).collect();
+    let mut all: Vec<_> = names.iter().copied().chain(PENDING.iter().copied()).chain(["register_rpc"]).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 194, "the original's Lua has as many");
+    for name in &all {
+        let body = format!("return type(require('nakama').{name})");
+        assert_eq!(answer(&body, ""), Ok("function".to_owned()), "{name}");
+    }
+    let told = "nk.storage_read is not available on this server yet.".to_owned();
+    assert_eq!(answer("require('nakama').storage_read({})", ""), Err((Code::Unimplemented, told)));
+}
+
+#[test]
+fn the_context_says_who_asks() {
+    let functions = module(
+        "local nk = require('nakama')
+        nk.register_rpc(function(context) return nk.json_encode(context) end, 'Context')",
+    );
+    assert!(functions.has("context"), "ids are known by their lower case");
+    let query = vec![("a".to_owned(), vec!["1".to_owned(), "2".to_owned()])];
+    let invocation = Invocation { query, session_id: Some("s".to_owned()), ..Invocation::default() };
+    let context = block_on(functions.call("context", invocation)).unwrap().unwrap();
+    let context: serde_json::Value = serde_json::from_str(&context).unwrap();
+    let expect = serde_json::json!({
+        "execution_mode": "rpc", "node": "muster", "version": "1.2.3", "env": { "NAME": "value" },
+        "query_params": { "a": ["1", "2"] }, "session_id": "s",
+    });
+    assert_eq!(context, expect);
+}

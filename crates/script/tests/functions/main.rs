@@ -1,0 +1,9 @@
+//! What studios rely on of functions in Lua, by folders of modules as they would write them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod budgets;
+mod errors;
+mod host;
+mod modules;
+mod world;
