@@ -49,6 +49,20 @@ onEveryServer(
       });
     }
 
+    test("what a function writes is what players read", async () => {
+      const client = clientOf(holder.server);
+      const session = await client.authenticateDevice(newId(), true);
+      const prize = (day) => client.rpc(session, "prize", { day });
+      assert.deepEqual((await prize(1)).payload, { gold: 10 });
+      const refused = await prize(1).catch((response) => response);
+      assert.deepEqual([refused.status, (await refused.json()).message], [400, "come back tomorrow"]);
+      assert.deepEqual((await prize(2)).payload, { gold: 20 });
+      assert.deepEqual(JSON.parse((await client.getAccount(session)).wallet), { gold: 20 });
+      const ids = [{ collection: "prizes", key: "daily", user_id: session.user_id }];
+      const { objects } = await client.readStorageObjects(session, { object_ids: ids });
+      assert.deepEqual([objects[0].value, objects[0].permission_write ?? 0], [{ day: 2 }, 0]);
+    });
+
     test("one that never ends is ended, and others are answered meanwhile", async () => {
       const client = clientOf(holder.server);
       const session = await client.authenticateDevice(newId(), true);

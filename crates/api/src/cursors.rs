@@ -2,10 +2,11 @@
 
 use muster_domain::account::parse_user_id;
 use muster_domain::chat::HistoryPlace;
-use muster_domain::ids::Uuid;
+use muster_domain::ids::{LedgerItemId, Uuid};
 use muster_domain::ports::chat::MessagePosition;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
+use muster_domain::ports::wallet::LedgerPosition;
 use muster_domain::{Error, MessageId, NotificationId, Result, Timestamp};
 use muster_live::party::{PartyId, Place};
 use muster_wire::cursor::{CursorError, CursorKind, CursorReader, CursorWriter};
@@ -16,7 +17,7 @@ const MOMENT_MAX_US: i64 = 253_402_300_799_999_999;
 type Read<T> = std::result::Result<T, CursorError>;
 
 /// The cursor of a place in a listing of storage objects; `filter` is the collection and the owner asked for.
-pub(crate) fn write_storage(position: &ObjectPosition, filter: &[&str]) -> String {
+pub fn write_storage(position: &ObjectPosition, filter: &[&str]) -> String {
     let read = match position.read {
         ReadPermission::None => 0,
         ReadPermission::Owner => 1,
@@ -27,7 +28,7 @@ pub(crate) fn write_storage(position: &ObjectPosition, filter: &[&str]) -> Strin
 }
 
 /// See [`read`].
-pub(crate) fn read_storage(cursor: &str, filter: &[&str]) -> Result<Option<ObjectPosition>> {
+pub fn read_storage(cursor: &str, filter: &[&str]) -> Result<Option<ObjectPosition>> {
     read(cursor, CursorKind::StorageObjects, filter, |reader| {
         let read = match reader.number()? {
             0 => ReadPermission::None,
@@ -38,6 +39,21 @@ pub(crate) fn read_storage(cursor: &str, filter: &[&str]) -> Result<Option<Objec
         let key = reader.text()?;
         let user_id = parse_user_id(&reader.text()?).map_err(|_| CursorError)?;
         Ok(ObjectPosition { read, key, user_id })
+    })
+}
+
+/// The cursor of a place in a ledger; `filter` is whose it is.
+pub fn write_ledger(position: LedgerPosition, filter: &[&str]) -> String {
+    let cursor = CursorWriter::new(CursorKind::Ledger).number(position.create_time.0);
+    cursor.text(&position.id.to_string()).finish(filter)
+}
+
+/// See [`read`].
+pub fn read_ledger(cursor: &str, filter: &[&str]) -> Result<Option<LedgerPosition>> {
+    read(cursor, CursorKind::Ledger, filter, |reader| {
+        let create_time = moment(reader)?;
+        let id = LedgerItemId(Uuid::try_parse(&reader.text()?).map_err(|_| CursorError)?);
+        Ok(LedgerPosition { create_time, id })
     })
 }
 

@@ -8,7 +8,7 @@ pub mod authenticate;
 pub mod authorise;
 pub mod chat;
 pub mod context;
-mod cursors;
+pub mod cursors;
 mod dispatch;
 pub mod functions;
 pub mod game;

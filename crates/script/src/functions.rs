@@ -10,7 +10,7 @@ use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
 use crate::host::Host;
-use crate::luau::call::{Breach, Progress};
+use crate::luau::call::Breach;
 use crate::luau::limits::Limits;
 use crate::luau::program::Program;
 use crate::luau::vm::Vm;
@@ -72,25 +72,18 @@ impl LuaFunctions {
         let permit = self.permits.acquire().await;
         drop(waits);
         let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
-        let held = Held { vm: Some(self.take()?), idle: &self.idle };
+        let held = Held { vm: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let mut running = vm.begin(id, invocation, &self.around, &self.limits)?;
-        loop {
-            match vm.go_on(&mut running) {
-                Progress::Ended(end) => {
-                    self.count(id, end.breach);
-                    return end.result;
-                }
-                Progress::Paused => tokio::task::yield_now().await,
-            }
-        }
+        let end = vm.call(id, invocation, &self.around, &self.limits).await;
+        self.count(id, end.breach);
+        end.result
     }
 
-    fn take(&self) -> Result<Vm, Failure> {
+    async fn take(&self) -> Result<Vm, Failure> {
         if let Some(vm) = self.idle.borrow_mut().pop() {
             return Ok(vm);
         }
-        let vm = Vm::start(&self.program, &self.host, &self.limits).map_err(|error| {
+        let vm = Vm::start(&self.program, &self.host, &self.limits).await.map_err(|error| {
             tracing::error!(%error, "cannot start a Lua machine");
             Failure::new(Code::Internal, "An internal error occurred.")
         })?;
@@ -138,7 +131,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// A machine at work. It goes back when the call ends, also by being dropped: its coroutine is garbage then.
+/// A machine at work. It goes back when the call ends, also by being dropped: the call is made to end then.
 struct Held<'a> {
     vm: Option<Vm>,
     idle: &'a RefCell<Vec<Vm>>,

@@ -20,6 +20,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Values by name, in the order in which they were found.
     Map(Vec<(String, Value)>),
+    /// Several results of one function; nothing holds them.
+    Results(Vec<Value>),
 }
 
 impl Value {
@@ -35,7 +37,7 @@ impl Value {
             Self::Flag(_) => "boolean",
             Self::Number(_) => "number",
             Self::Bytes(_) => "string",
-            Self::List(_) | Self::Map(_) => "table",
+            Self::List(_) | Self::Map(_) | Self::Results(_) => "table",
         }
     }
 
@@ -46,7 +48,9 @@ impl Value {
             Self::Flag(flag) => Json::Bool(flag),
             Self::Number(number) => json_number(number),
             Self::Bytes(bytes) => Json::String(String::from_utf8_lossy(&bytes).into_owned()),
-            Self::List(values) => Json::Array(values.into_iter().map(Self::into_json).collect()),
+            Self::List(values) | Self::Results(values) => {
+                Json::Array(values.into_iter().map(Self::into_json).collect())
+            }
             Self::Map(entries) => {
                 Json::Object(entries.into_iter().map(|(name, value)| (name, value.into_json())).collect::<Map<_, _>>())
             }

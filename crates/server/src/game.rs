@@ -5,7 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_api::game::GameFunctions;
+use muster_api::live::Live;
+use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
+use muster_script::host::{NoPlayers, Players};
 use muster_script::{Host, Limits, LuaFunctions, Program, ScriptMetrics};
 
 use crate::config::Config;
@@ -28,10 +31,16 @@ impl Game {
     ///
     /// # Errors
     /// A sentence with file and line.
-    pub(crate) fn load(config: &Config, shards: usize, metrics: Arc<ScriptMetrics>) -> Result<Option<Self>, String> {
+    pub(crate) async fn load(
+        config: &Config,
+        shards: usize,
+        store: Rc<dyn Store>,
+        metrics: Arc<ScriptMetrics>,
+    ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
-        let program = Program::load(&folder, &Rc::new(host()), &limits)
+        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers)), &limits)
+            .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
         let (modules, functions) = (program.modules_count(), program.functions().len());
         tracing::info!(folder = %folder.display(), modules, functions, "game code is loaded");
@@ -45,13 +54,13 @@ impl Game {
     }
 
     /// The functions as one shard calls them.
-    pub(crate) fn functions(self) -> Rc<dyn GameFunctions> {
-        Rc::new(LuaFunctions::new(self.program, Rc::new(host()), self.around, self.limits, self.metrics))
+    pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<dyn GameFunctions> {
+        Rc::new(LuaFunctions::new(self.program, host(store, live), self.around, self.limits, self.metrics))
     }
 }
 
-fn host() -> Host {
-    Host { clock: Rc::new(System), entropy: Rc::new(RandomPool::default()) }
+fn host(store: Rc<dyn Store>, players: Rc<dyn Players>) -> Rc<Host> {
+    Rc::new(Host { clock: Rc::new(System), entropy: Rc::new(RandomPool::default()), store, players })
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

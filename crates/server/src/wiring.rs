@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
 use muster_api::App;
-use muster_api::game::NoFunctions;
+use muster_api::game::{GameFunctions, NoFunctions};
 use muster_api::hooks::NoHooks;
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
@@ -121,7 +121,9 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
-        game: Game::load(config, shard_count(config), script_metrics.clone()).map_err(StartError)?,
+        game: Game::load(config, shard_count(config), store.clone(), script_metrics.clone())
+            .await
+            .map_err(StartError)?,
         database,
     };
     let read = shared.revocations.refresh(&*store, &System).await;
@@ -316,7 +318,10 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
     Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
-            let game = shared.game.map_or_else(|| Rc::new(NoFunctions) as Rc<_>, Game::functions);
+            let game: Rc<dyn GameFunctions> = match shared.game {
+                Some(game) => game.functions(store.clone(), live.clone()),
+                None => Rc::new(NoFunctions),
+            };
             Ok(Rc::new(App {
                 store,
                 game,

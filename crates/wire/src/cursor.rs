@@ -48,6 +48,8 @@ pub enum CursorKind {
     Subscriptions = 13,
     /// Rooms.
     Rooms = 14,
+    /// Changes of a wallet.
+    Ledger = 15,
 }
 
 /// A cursor that does not belong here.

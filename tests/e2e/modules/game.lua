@@ -17,3 +17,20 @@ nk.register_rpc(function()
     while true do
     end
 end, "endless")
+
+-- A prize once a day, as a game would give it.
+nk.register_rpc(function(context, payload)
+    local today = nk.json_decode(payload).day
+    local id = { collection = "prizes", key = "daily", user_id = context.user_id }
+    local seen = nk.storage_read({ id })[1]
+    if seen and seen.value.day == today then
+        error({ "come back tomorrow", 9 })
+    end
+    local wallet = nk.wallet_update(context.user_id, { gold = 10 }, { reason = "daily" }, true)
+    id.value = { day = today }
+    id.permission_read = 1
+    id.permission_write = 0
+    id.version = seen and seen.version or "*"
+    nk.storage_write({ id })
+    return nk.json_encode({ gold = wallet.gold })
+end, "prize")

@@ -28,7 +28,7 @@ const RINGS: &[Ring] = &[
     ring("store", &["domain"], &["testenv"]),
     ring("cluster", &["wire", "domain", "live"], &["testenv"]),
     ring("api", &["wire", "domain", "live"], &["store"]),
-    ring("script", &["api", "domain", "wire"], &[]),
+    ring("script", &["api", "domain", "wire"], &["store"]),
     ring("gateway", &["api", "live", "domain", "wire"], &["client"]),
     ring("server", &["wire", "domain", "live", "store", "cluster", "api", "script", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),
@@ -51,6 +51,7 @@ const NAMED_BY: &[(&str, &[&str])] = &[
     ("clap", &["server", "bench", "sim", "xtask"]),
     // The rules are pure: no runtime, no sockets.
     ("async-nats", &["cluster"]),
+    ("corosensei", &["script"]),
     ("mlua", &["script"]),
     ("tokio", &["store", "cluster", "api", "script", "gateway", "server", "client", "bench", "e2e"]),
     (

@@ -6,7 +6,7 @@ use muster_domain::Error;
 use sha2::{Digest, Sha256};
 
 use super::encoding::hex;
-use super::{Effect, HostFunction, text};
+use super::{Effect, HostFunction, Run, text};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the digest in hexadecimal",
         doc: "The MD5 digest of a text. It protects nothing against anybody.",
         effect: Effect::Pure,
-        run: |_, mut arguments| Ok(Value::text(hex(&Md5::digest(arguments.bytes())))),
+        run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Md5::digest(arguments.bytes()))))),
     },
     HostFunction {
         name: "sha256_hash",
@@ -24,7 +24,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the digest in hexadecimal",
         doc: "The SHA-256 digest of a text.",
         effect: Effect::Pure,
-        run: |_, mut arguments| Ok(Value::text(hex(&Sha256::digest(arguments.bytes())))),
+        run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Sha256::digest(arguments.bytes()))))),
     },
     HostFunction {
         name: "hmac_sha256_hash",
@@ -32,11 +32,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the code's 32 bytes",
         doc: "The authentication code of a text under a key, by HMAC with SHA-256.",
         effect: Effect::Pure,
-        run: |_, mut arguments| {
+        run: Run::Now(|_, mut arguments| {
             let (input, key) = (arguments.bytes(), arguments.bytes());
             let mut code = Hmac::<Sha256>::new_from_slice(&key).map_err(|error| Error::invalid(error.to_string()))?;
             code.update(&input);
             Ok(Value::Bytes(code.finalize().into_bytes().to_vec()))
-        },
+        }),
     },
 ];

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, optional, text};
+use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, text};
 use crate::value::Value;
 
 const PADDING: Parameter = optional("padding", Kind::Flag);
@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the JSON text",
         doc: "Writes a value as JSON. A table with a first element is a list, any other an object.",
         effect: Effect::Pure,
-        run: |_, mut arguments| Ok(Value::text(arguments.any().into_json().to_string())),
+        run: Run::Now(|_, mut arguments| Ok(Value::text(arguments.any().into_json().to_string()))),
     },
     HostFunction {
         name: "json_decode",
@@ -24,10 +24,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the value",
         doc: "Reads a JSON text.",
         effect: Effect::Pure,
-        run: |_, mut arguments| {
+        run: Run::Now(|_, mut arguments| {
             let json = serde_json::from_slice(&arguments.bytes());
             json.map(Value::from_json).map_err(|error| Error::invalid(format!("not a valid JSON string: {error}")))
-        },
+        }),
     },
     HostFunction {
         name: "base16_encode",
@@ -35,7 +35,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the hexadecimal text",
         doc: "Writes bytes in hexadecimal.",
         effect: Effect::Pure,
-        run: |_, mut arguments| Ok(Value::text(hex(&arguments.bytes()))),
+        run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&arguments.bytes())))),
     },
     HostFunction {
         name: "base16_decode",
@@ -43,9 +43,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the bytes",
         doc: "Reads a hexadecimal text.",
         effect: Effect::Pure,
-        run: |_, mut arguments| {
+        run: Run::Now(|_, mut arguments| {
             unhex(&arguments.bytes()).map(Value::Bytes).ok_or_else(|| Error::invalid("not a valid base16 string"))
-        },
+        }),
     },
     HostFunction {
         name: "base64_encode",
@@ -53,7 +53,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the text in base 64",
         doc: "Writes bytes in base 64, with padding unless told otherwise.",
         effect: Effect::Pure,
-        run: |_, arguments| encode(&base64::alphabet::STANDARD, arguments),
+        run: Run::Now(|_, arguments| encode(&base64::alphabet::STANDARD, arguments)),
     },
     HostFunction {
         name: "base64_decode",
@@ -61,7 +61,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the bytes",
         doc: "Reads a text in base 64, with padding unless told otherwise.",
         effect: Effect::Pure,
-        run: |_, arguments| decode(&base64::alphabet::STANDARD, arguments),
+        run: Run::Now(|_, arguments| decode(&base64::alphabet::STANDARD, arguments)),
     },
     HostFunction {
         name: "base64url_encode",
@@ -69,7 +69,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the text in base 64",
         doc: "Writes bytes in base 64 as it may stand in addresses, with padding unless told otherwise.",
         effect: Effect::Pure,
-        run: |_, arguments| encode(&base64::alphabet::URL_SAFE, arguments),
+        run: Run::Now(|_, arguments| encode(&base64::alphabet::URL_SAFE, arguments)),
     },
     HostFunction {
         name: "base64url_decode",
@@ -77,7 +77,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the bytes",
         doc: "Reads a text in base 64 as it may stand in addresses, with padding unless told otherwise.",
         effect: Effect::Pure,
-        run: |_, arguments| decode(&base64::alphabet::URL_SAFE, arguments),
+        run: Run::Now(|_, arguments| decode(&base64::alphabet::URL_SAFE, arguments)),
     },
     HostFunction {
         name: "uuid_v4",
@@ -85,7 +85,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the id as text",
         doc: "A new random id.",
         effect: Effect::Chance,
-        run: |host, _| uuid_v4(host),
+        run: Run::Now(|host, _| uuid_v4(host)),
     },
     HostFunction {
         name: "uuid_bytes_to_string",
@@ -93,10 +93,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the id as text",
         doc: "The text of an id that is given as its 16 bytes.",
         effect: Effect::Pure,
-        run: |_, mut arguments| {
+        run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::from_slice(&arguments.bytes());
             id.map(|id| Value::text(id.to_string())).map_err(|_| Error::invalid("not a valid UUID byte string"))
-        },
+        }),
     },
     HostFunction {
         name: "uuid_string_to_bytes",
@@ -104,10 +104,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the id's 16 bytes",
         doc: "The bytes of an id that is given as text.",
         effect: Effect::Pure,
-        run: |_, mut arguments| {
+        run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::try_parse_ascii(&arguments.bytes());
             id.map(|id| Value::Bytes(id.as_bytes().to_vec())).map_err(|_| Error::invalid("not a valid UUID string"))
-        },
+        }),
     },
 ];
 

@@ -1,6 +1,6 @@
 //! What game code writes to the server's log.
 
-use super::{Arguments, Effect, HostFunction, text};
+use super::{Arguments, Effect, HostFunction, Run, text};
 use crate::value::Value;
 
 /// Longer lines are cut.
@@ -13,10 +13,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes a line to the log, for developers.",
         effect: Effect::Log,
-        run: |_, arguments| {
+        run: Run::Now(|_, arguments| {
             tracing::debug!(message = line(arguments), runtime = "lua");
             Ok(Value::Nil)
-        },
+        }),
     },
     HostFunction {
         name: "logger_info",
@@ -24,10 +24,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes a line to the log.",
         effect: Effect::Log,
-        run: |_, arguments| {
+        run: Run::Now(|_, arguments| {
             tracing::info!(message = line(arguments), runtime = "lua");
             Ok(Value::Nil)
-        },
+        }),
     },
     HostFunction {
         name: "logger_warn",
@@ -35,10 +35,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes a warning to the log.",
         effect: Effect::Log,
-        run: |_, arguments| {
+        run: Run::Now(|_, arguments| {
             tracing::warn!(message = line(arguments), runtime = "lua");
             Ok(Value::Nil)
-        },
+        }),
     },
     HostFunction {
         name: "logger_error",
@@ -46,10 +46,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes an error to the log.",
         effect: Effect::Log,
-        run: |_, arguments| {
+        run: Run::Now(|_, arguments| {
             tracing::error!(message = line(arguments), runtime = "lua");
             Ok(Value::Nil)
-        },
+        }),
     },
 ];
 

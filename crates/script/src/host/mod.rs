@@ -1,15 +1,25 @@
 //! The host table: every function that game code may call, once for all languages. Bindings, the reference page and the
 //! tests that call everything read these entries.
 
+mod accounts;
 mod crypto;
 mod encoding;
 mod logger;
 mod pending;
+mod records;
+mod storage;
 mod time;
+mod wallets;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
+use muster_api::live::Live;
+use muster_domain::ids::UserId;
 use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
 pub use pending::PENDING;
@@ -22,6 +32,39 @@ pub struct Host {
     pub clock: Rc<dyn Clock>,
     /// Randomness.
     pub entropy: Rc<dyn Entropy>,
+    /// The database.
+    pub store: Rc<dyn Store>,
+    /// Who is connected.
+    pub players: Rc<dyn Players>,
+}
+
+impl Host {
+    /// When what a call writes is written.
+    fn stamp(&self) -> WriteStamp {
+        WriteStamp::at(self.clock.now())
+    }
+}
+
+/// Who is connected.
+pub trait Players {
+    /// Which of these show a status, in their order.
+    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>>;
+}
+
+impl Players for Live {
+    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>> {
+        Box::pin(Live::are_online(self, users))
+    }
+}
+
+/// Nobody is, for code that runs before anybody can be.
+#[derive(Clone, Copy, Debug)]
+pub struct NoPlayers;
+
+impl Players for NoPlayers {
+    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>> {
+        Box::pin(std::future::ready(vec![false; users.len()]))
+    }
 }
 
 /// A function that game code may call.
@@ -36,8 +79,20 @@ pub struct HostFunction {
     pub doc: &'static str,
     /// What it does to the world.
     pub effect: Effect,
-    /// The function. It answers at once.
-    pub run: fn(&Host, Arguments) -> Result<Value>,
+    /// The function.
+    pub run: Run,
+}
+
+/// A host function's answer that is to come.
+pub type HostFuture = Pin<Box<dyn Future<Output = Result<Value>>>>;
+
+/// How a host function runs.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// It answers at once.
+    Now(fn(&Host, Arguments) -> Result<Value>),
+    /// Its caller waits.
+    Later(fn(Rc<Host>, Arguments) -> HostFuture),
 }
 
 /// A parameter of a host function.
@@ -57,6 +112,10 @@ pub enum Kind {
     Text,
     /// A truth value.
     Flag,
+    /// A number.
+    Number,
+    /// A list or values by name.
+    Table,
     /// Anything.
     Any,
 }
@@ -70,6 +129,10 @@ pub enum Effect {
     Chance,
     /// It writes to the log.
     Log,
+    /// It reads what others may change.
+    Reads,
+    /// It changes what others may read.
+    Writes,
 }
 
 /// The arguments of a call, of the kinds that the parameters say.
@@ -85,13 +148,19 @@ impl Arguments {
         for (index, (parameter, value)) in function.parameters.iter().zip(&mut values).enumerate() {
             let expected = match (parameter.kind, &*value) {
                 (_, Value::Nil) if parameter.is_optional => continue,
-                (Kind::Any, _) | (Kind::Text, Value::Bytes(_)) | (Kind::Flag, Value::Flag(_)) => continue,
+                (Kind::Any, _)
+                | (Kind::Text, Value::Bytes(_))
+                | (Kind::Flag, Value::Flag(_))
+                | (Kind::Number, Value::Number(_))
+                | (Kind::Table, Value::List(_) | Value::Map(_)) => continue,
                 (Kind::Text, Value::Number(number)) => {
                     *value = Value::text(number.to_string());
                     continue;
                 }
                 (Kind::Text, _) => "string",
                 (Kind::Flag, _) => "boolean",
+                (Kind::Number, _) => "number",
+                (Kind::Table, _) => "table",
             };
             let (number, name, got) = (index + 1, function.name, value.kind());
             return Err(Error::invalid(format!("bad argument #{number} to {name} ({expected} expected, got {got})")));
@@ -112,6 +181,33 @@ impl Arguments {
         }
     }
 
+    /// The next one, a text that may be missing.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for bytes that are no UTF-8.
+    pub fn text_or_none(&mut self) -> Result<Option<String>> {
+        match self.any() {
+            Value::Bytes(bytes) => text_of(bytes).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The next one, a text.
+    ///
+    /// # Errors
+    /// As [`Arguments::text_or_none`].
+    pub fn text(&mut self) -> Result<String> {
+        Ok(self.text_or_none()?.unwrap_or_default())
+    }
+
+    /// The next one, a whole number that may be missing. What is behind its point is left out.
+    pub fn integer(&mut self) -> Option<i32> {
+        match self.any() {
+            Value::Number(number) => Some(number as i32),
+            _ => None,
+        }
+    }
+
     /// The next one, a truth value that may be missing.
     pub fn flag_or(&mut self, default: bool) -> bool {
         match self.any() {
@@ -119,6 +215,14 @@ impl Arguments {
             _ => default,
         }
     }
+}
+
+fn text_of(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::invalid("A text is expected, not other bytes."))
+}
+
+const fn table(name: &'static str) -> Parameter {
+    Parameter { name, kind: Kind::Table, is_optional: false }
 }
 
 const fn text(name: &'static str) -> Parameter {
@@ -131,5 +235,14 @@ const fn optional(name: &'static str, kind: Kind) -> Parameter {
 
 /// All functions that are there, feature by feature. Those still missing are [`PENDING`].
 pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
-    [crypto::FUNCTIONS, encoding::FUNCTIONS, logger::FUNCTIONS, time::FUNCTIONS].into_iter().flatten()
+    let features = [
+        accounts::FUNCTIONS,
+        crypto::FUNCTIONS,
+        encoding::FUNCTIONS,
+        logger::FUNCTIONS,
+        storage::FUNCTIONS,
+        time::FUNCTIONS,
+        wallets::FUNCTIONS,
+    ];
+    features.into_iter().flatten()
 }

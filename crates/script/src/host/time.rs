@@ -1,6 +1,6 @@
 //! The clock.
 
-use super::{Effect, HostFunction};
+use super::{Effect, HostFunction, Run};
 use crate::value::Value;
 
 const MILLIS_PER_SEC: i64 = 1_000;
@@ -12,9 +12,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     result: "milliseconds since 1970",
     doc: "The present moment.",
     effect: Effect::Chance,
-    run: |host, _| {
+    run: Run::Now(|host, _| {
         let now = host.clock.now();
         let millis = now.seconds() * MILLIS_PER_SEC + i64::from(now.nanos()) / NANOS_PER_MILLI;
         Ok(Value::Number(millis as f64))
-    },
+    }),
 }];

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use mlua::VmState;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::SLICE;
@@ -14,6 +13,17 @@ const ASKED_PER_LOOK: u32 = 32;
 
 /// What a call that used up its time fails with.
 pub(super) const OVER: &str = "the function used more time than it may";
+
+/// What a call does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It goes on.
+    GoOn,
+    /// Its slice is over.
+    TakeTurns,
+    /// Its time is used up.
+    End,
+}
 
 /// The time of the call that a machine runs.
 pub(super) struct Budget {
@@ -66,26 +76,22 @@ impl Budget {
         self.is_over.get()
     }
 
-    /// What the machine does next. Once a call's time is used up every further step of it fails, so that code which
-    /// catches errors ends too.
-    pub(super) fn ask(&self) -> mlua::Result<VmState> {
+    /// What the call does next. Once its time is used up every further step of it fails, so that code which catches
+    /// errors ends too.
+    pub(super) fn ask(&self) -> Step {
         if self.is_over.get() {
-            return Err(mlua::Error::runtime(OVER));
+            return Step::End;
         }
         let asked = self.asked.get().wrapping_add(1);
         self.asked.set(asked);
-        if !asked.is_multiple_of(ASKED_PER_LOOK) {
-            return Ok(VmState::Continue);
-        }
-        if self.slice_started.get().elapsed() <= SLICE {
-            return Ok(VmState::Continue);
+        if !asked.is_multiple_of(ASKED_PER_LOOK) || self.slice_started.get().elapsed() <= SLICE {
+            return Step::GoOn;
         }
         if self.used() > self.limit.get() {
             self.is_over.set(true);
-            return Err(mlua::Error::runtime(OVER));
+            return Step::End;
         }
-        // Where Lua cannot yield it goes on, and is asked again.
-        Ok(VmState::Yield)
+        Step::TakeTurns
     }
 }
 

@@ -1,7 +1,6 @@
-//! A call of a function: its context, its coroutine, and what its result or error means.
+//! A call of a function: its context, and what its result or error means.
 
-use mlua::thread::ThreadStatus;
-use mlua::{Lua, MultiValue, Result, Table, Thread, Value as LuaValue};
+use mlua::{Lua, MultiValue, Result, Table, Value as LuaValue};
 use muster_api::game::{Failure, Invocation};
 use muster_wire::code::Code;
 
@@ -14,21 +13,6 @@ use crate::value::Value;
 
 /// What Luau says when a machine's memory is used up.
 const NO_MEMORY: &str = "not enough memory";
-
-/// A call under way.
-pub(crate) struct Running {
-    thread: Thread,
-    /// What the coroutine is resumed with next.
-    arguments: Option<MultiValue>,
-}
-
-/// How far a call has come.
-pub(crate) enum Progress {
-    /// Its slice is over.
-    Paused,
-    /// It ended.
-    Ended(End),
-}
 
 /// The end of a call.
 pub(crate) struct End {
@@ -44,49 +28,27 @@ pub(crate) enum Breach {
 }
 
 impl Vm {
-    /// Begins a call of a registered function.
-    ///
-    /// # Errors
-    /// `NotFound`; `Internal` when the machine has no memory left for it.
-    pub(crate) fn begin(
-        &self,
-        id: &str,
-        invocation: Invocation,
-        around: &Surroundings,
-        limits: &Limits,
-    ) -> std::result::Result<Running, Failure> {
+    /// Calls a registered function.
+    pub(crate) async fn call(&self, id: &str, invocation: Invocation, around: &Surroundings, limits: &Limits) -> End {
         let Some(function) = self.function(id) else {
-            return Err(Failure::new(Code::NotFound, "The game has no function of this id."));
+            return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
-        let lua = &self.lua;
-        let prepare = || -> Result<Running> {
-            let payload = LuaValue::String(lua.create_string(&invocation.payload)?);
-            let context = LuaValue::Table(context(lua, &invocation, around)?);
-            let thread = lua.create_thread(self.protected.clone())?;
-            let arguments = MultiValue::from_vec(vec![LuaValue::Function(function), context, payload]);
-            Ok(Running { thread, arguments: Some(arguments) })
+        let (lua, protected) = (self.lua.clone(), self.protected.clone());
+        let around = around.clone();
+        let call = move || -> Result<MultiValue> {
+            let payload = lua.create_string(&invocation.payload)?;
+            protected.call((function, context(&lua, &invocation, &around)?, payload))
         };
         self.budget.begin(limits.call_time);
-        prepare().map_err(|error| Failure::new(Code::Internal, plain(&error)))
-    }
-
-    /// Runs a call until its slice is over or it ends.
-    pub(crate) fn go_on(&self, running: &mut Running) -> Progress {
-        self.budget.resume();
-        let arguments = running.arguments.take().unwrap_or_default();
-        let result = running.thread.resume::<MultiValue>(arguments);
-        match result {
-            Ok(_) if running.thread.status() == ThreadStatus::Resumable => {
-                self.budget.pause();
-                Progress::Paused
-            }
-            _ if self.budget.is_over() => {
-                let result = Err(Failure::new(Code::Internal, OVER));
-                Progress::Ended(End { result, breach: Some(Breach::Time) })
-            }
-            Ok(results) => Progress::Ended(ended(outcome(results))),
-            Err(error) => Progress::Ended(ended(Err(Failure::new(Code::Internal, plain(&error))))),
+        let results = self.fiber.run(&self.budget, call).await;
+        if self.budget.is_over() {
+            return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
+        ended(match results {
+            Ok(Ok(results)) => outcome(results),
+            Ok(Err(error)) => Err(Failure::new(Code::Internal, plain(&error))),
+            Err(error) => Err(Failure::new(Code::Internal, error.message)),
+        })
     }
 }
 

@@ -10,13 +10,16 @@ table.move = function(from, first, last, to, into)
     return move(from, first, last, to, into or from)
 end
 
+local function finish(is_done, ...)
+    if is_done then
+        return ...
+    end
+    error((...), 3)
+end
+
 local function bind(run)
     return function(...)
-        local is_done, result = run(...)
-        if is_done then
-            return result
-        end
-        error(result, 2)
+        return finish(run(...))
     end
 end
 

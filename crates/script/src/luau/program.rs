@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mlua::chunk::Compiler;
 
@@ -30,7 +31,7 @@ pub(super) struct Module {
 
 /// Modules that were compiled and ran once without an error.
 pub struct Program {
-    pub(super) modules: Vec<Module>,
+    pub(super) modules: Arc<[Module]>,
     functions: BTreeSet<String>,
 }
 
@@ -39,13 +40,13 @@ impl Program {
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
-    pub fn load(folder: &Path, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError> {
+    pub async fn load(folder: &Path, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError> {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
         files.sort();
         let modules = files.iter().map(|file| compile(folder, file)).collect::<Result<_, _>>()?;
         let mut program = Self { modules, functions: BTreeSet::new() };
-        program.functions = Vm::start(&program, host, limits)?.functions();
+        program.functions = Vm::start(&program, host, limits).await?.functions();
         Ok(program)
     }
 

@@ -52,7 +52,7 @@ pub(super) fn write(lua: &Lua, value: Value) -> Result<LuaValue> {
         Value::Flag(flag) => LuaValue::Boolean(flag),
         Value::Number(number) => LuaValue::Number(number),
         Value::Bytes(bytes) => LuaValue::String(lua.create_string(bytes)?),
-        Value::List(values) => {
+        Value::List(values) | Value::Results(values) => {
             let table = lua.create_table_with_capacity(values.len(), 0)?;
             for (index, value) in values.into_iter().enumerate() {
                 table.raw_set(index + 1, write(lua, value)?)?;

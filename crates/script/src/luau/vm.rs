@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue};
+use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
 use muster_wire::code::Code;
 use muster_wire::extensions::FUNCTION_PREFIX;
 
-use super::budget::Budget;
+use super::budget::{Budget, OVER, Step};
+use super::fiber::Fiber;
 use super::limits::Limits;
-use super::program::{LoadError, Program};
+use super::program::{LoadError, Module, Program};
 use super::values;
-use crate::host::{Arguments, Host, HostFunction, PENDING, functions};
+use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
+use crate::value::Value;
 
 /// What modules call the host by.
 const HOST_MODULE: &str = "nakama";
@@ -30,6 +32,7 @@ type Registered = Rc<RefCell<BTreeMap<String, Function>>>;
 pub struct Vm {
     pub(super) lua: Lua,
     pub(super) budget: Rc<Budget>,
+    pub(super) fiber: Rc<Fiber>,
     /// Runs a function so that its error comes back as the value that it is.
     pub(super) protected: Function,
     registered: Registered,
@@ -40,10 +43,12 @@ impl Vm {
     ///
     /// # Errors
     /// What a module failed with, with file and line.
-    pub fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
+    pub async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
         let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
         vm.budget.begin(limits.load_time);
-        vm.run_modules(program).map_err(|error| LoadError(plain(&error)))?;
+        let (lua, modules) = (vm.lua.clone(), program.modules.clone());
+        let ran = vm.fiber.run(&vm.budget, move || run_modules(&lua, &modules)).await;
+        ran.map_err(|error| LoadError(error.to_string()))?.map_err(|error| LoadError(plain(&error)))?;
         Ok(vm)
     }
 
@@ -66,37 +71,44 @@ impl Vm {
         }
         let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
         let registered = Registered::default();
-        let nk = host_module(&lua, host, &bind, &registered)?;
+        let fiber = Rc::new(Fiber::default());
+        let nk = host_module(&lua, host, &fiber, &bind, &registered)?;
         lua.sandbox(true)?;
         let budget = Rc::new(Budget::new());
-        let asked = budget.clone();
-        lua.set_interrupt(move |_| asked.ask());
+        let (asked, its) = (budget.clone(), fiber.clone());
+        lua.set_interrupt(move |_| {
+            match asked.ask() {
+                Step::GoOn => {}
+                Step::TakeTurns => its.take_turns(),
+                Step::End => return Err(mlua::Error::runtime(OVER)),
+            }
+            if its.is_abandoned() { Err(mlua::Error::runtime("the call was given up")) } else { Ok(VmState::Continue) }
+        });
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         lua.set_named_registry_value("base", globals)?;
-        Ok(Self { lua, budget, protected, registered })
+        Ok(Self { lua, budget, fiber, protected, registered })
     }
+}
 
-    fn run_modules(&self, program: &Program) -> Result<()> {
-        let lua = &self.lua;
-        let environment = lua.create_table()?;
-        let base: Table = lua.named_registry_value("base")?;
-        let fallback = lua.create_table_from([("__index", base)])?;
-        fallback.set_readonly(true);
-        environment.set_metatable(Some(fallback))?;
-        environment.raw_set("_G", &environment)?;
-        let mut chunks = BTreeMap::new();
-        for module in &program.modules {
-            let chunk = lua.load(module.code.as_slice()).set_mode(ChunkMode::Binary);
-            let chunk = chunk.set_name(format!("@{}", module.file)).set_environment(environment.clone());
-            chunks.insert(module.name.clone(), chunk.into_function()?);
-        }
-        let names: Vec<_> = chunks.keys().cloned().collect();
-        let require = require(lua, chunks)?;
-        environment.raw_set("require", &require)?;
-        // Without it every use of a builtin looks the builtin up.
-        environment.set_safeenv(true);
-        names.into_iter().try_for_each(|name| require.call::<()>(name))
+fn run_modules(lua: &Lua, modules: &[Module]) -> Result<()> {
+    let environment = lua.create_table()?;
+    let base: Table = lua.named_registry_value("base")?;
+    let fallback = lua.create_table_from([("__index", base)])?;
+    fallback.set_readonly(true);
+    environment.set_metatable(Some(fallback))?;
+    environment.raw_set("_G", &environment)?;
+    let mut chunks = BTreeMap::new();
+    for module in modules {
+        let chunk = lua.load(module.code.as_slice()).set_mode(ChunkMode::Binary);
+        let chunk = chunk.set_name(format!("@{}", module.file)).set_environment(environment.clone());
+        chunks.insert(module.name.clone(), chunk.into_function()?);
     }
+    let names: Vec<_> = chunks.keys().cloned().collect();
+    let require = require(lua, chunks)?;
+    environment.raw_set("require", &require)?;
+    // Without it every use of a builtin looks the builtin up.
+    environment.set_safeenv(true);
+    names.into_iter().try_for_each(|name| require.call::<()>(name))
 }
 
 /// `require` of one environment: runs a module once, and answers what it returned from then on.
@@ -128,10 +140,16 @@ fn require(lua: &Lua, chunks: BTreeMap<String, Function>) -> Result<Function> {
     })
 }
 
-fn host_module(lua: &Lua, host: &Rc<Host>, bind: &Function, registered: &Registered) -> Result<Table> {
+fn host_module(
+    lua: &Lua,
+    host: &Rc<Host>,
+    fiber: &Rc<Fiber>,
+    bind: &Function,
+    registered: &Registered,
+) -> Result<Table> {
     let nk = lua.create_table()?;
     for function in functions() {
-        let run = host_function(lua, host.clone(), function)?;
+        let run = host_function(lua, host.clone(), fiber.clone(), function)?;
         nk.raw_set(function.name, bind.call::<Function>(run)?)?;
     }
     for name in PENDING {
@@ -153,21 +171,33 @@ fn host_module(lua: &Lua, host: &Rc<Host>, bind: &Function, registered: &Registe
     Ok(nk)
 }
 
-/// Answers `true` and the result, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
-fn host_function(lua: &Lua, host: Rc<Host>, function: &'static HostFunction) -> Result<Function> {
+/// Answers `true` and the results, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
+fn host_function(lua: &Lua, host: Rc<Host>, fiber: Rc<Fiber>, function: &'static HostFunction) -> Result<Function> {
     lua.create_function(move |lua, arguments: MultiValue| {
-        let refused = |told: String| Ok((false, LuaValue::String(lua.create_string(told)?)));
+        let refused = |told: String| lua.create_string(told).map(|told| refusal(LuaValue::String(told)));
         let values =
             arguments.into_iter().take(function.parameters.len()).map(values::read).collect::<Result<Vec<_>>>();
         let values = match values {
             Ok(values) => values,
             Err(error) => return refused(format!("{}: {}", function.name, plain(&error))),
         };
-        match Arguments::check(function, values).and_then(|arguments| (function.run)(&host, arguments)) {
-            Ok(value) => Ok((true, values::write(lua, value)?)),
+        let answer = Arguments::check(function, values).and_then(|arguments| match function.run {
+            Run::Now(run) => run(&host, arguments),
+            Run::Later(run) => fiber.wait(run(host.clone(), arguments)),
+        });
+        match answer {
+            Ok(Value::Results(results)) => {
+                let results = results.into_iter().map(|value| values::write(lua, value));
+                std::iter::once(Ok(LuaValue::Boolean(true))).chain(results).collect()
+            }
+            Ok(value) => Ok(MultiValue::from_vec(vec![LuaValue::Boolean(true), values::write(lua, value)?])),
             Err(error) => refused(error.message.into_owned()),
         }
     })
+}
+
+fn refusal(told: LuaValue) -> MultiValue {
+    MultiValue::from_vec(vec![LuaValue::Boolean(false), told])
 }
 
 fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {

@@ -69,8 +69,8 @@ fn every_function_is_there_and_what_is_not_built_says_so() {
         let body = format!("return type(require('nakama').{name})");
         assert_eq!(answer(&body, ""), Ok("function".to_owned()), "{name}");
     }
-    let told = "nk.storage_read is not available on this server yet.".to_owned();
-    assert_eq!(answer("require('nakama').storage_read({})", ""), Err((Code::Unimplemented, told)));
+    let told = "nk.friends_list is not available on this server yet.".to_owned();
+    assert_eq!(answer("require('nakama').friends_list({})", ""), Err((Code::Unimplemented, told)));
 }
 
 #[test]

@@ -6,4 +6,5 @@ mod budgets;
 mod errors;
 mod host;
 mod modules;
+mod waits;
 mod world;

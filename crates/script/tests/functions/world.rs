@@ -8,8 +8,11 @@ use std::sync::Arc;
 use muster_api::game::{Failure, GameFunctions as _, Invocation};
 use muster_domain::Timestamp;
 use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
+use muster_script::host::NoPlayers;
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
+use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
 
 pub const NOW_SEC: i64 = 1_700_000_000;
@@ -33,16 +36,29 @@ impl Entropy for Counting {
     }
 }
 
+/// A database of its own, whose file is removed with the process's folder for such.
+pub fn store() -> Rc<dyn Store> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("muster.db");
+    Rc::new(SqliteStore::open(&path, &SqliteOptions::default(), Arc::new(StoreMetrics::default())).unwrap())
+}
+
 /// Loads modules, given as file and text.
 pub fn load(files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, LoadError> {
+    load_on(store(), files, limits)
+}
+
+/// Loads modules over a database.
+pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, LoadError> {
     let folder = tempfile::tempdir().unwrap();
     for (file, text) in files {
         let path = folder.path().join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let host = Rc::new(Host { clock: Rc::new(Noon), entropy: Rc::new(Counting::default()) });
-    let program = Program::load(folder.path(), &host, &limits)?;
+    let (clock, entropy) = (Rc::new(Noon), Rc::new(Counting::default()));
+    let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers) });
+    let program = block_on(Program::load(folder.path(), &host, &limits))?;
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
     let around = Surroundings { node: "muster".into(), version: "1.2.3".into(), env };
     Ok(LuaFunctions::new(Arc::new(program), host, around, limits, Arc::new(ScriptMetrics::default())))

@@ -1,0 +1,139 @@
+//! Tables of named values that host functions take, read name by name.
+
+use muster_domain::account::parse_user_id;
+use muster_domain::ids::UserId;
+use muster_domain::ports::wallet::Amounts;
+use muster_domain::{Error, Result, Timestamp};
+
+use super::text_of;
+use crate::value::Value;
+
+/// A table of named values.
+pub(super) struct Record(Vec<(String, Value)>);
+
+impl Record {
+    /// All tables of a list.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it holds anything else.
+    pub(super) fn list(value: Value, what: &str) -> Result<Vec<Self>> {
+        list(value).into_iter().map(|value| Self::of(value, what)).collect()
+    }
+
+    fn of(value: Value, what: &str) -> Result<Self> {
+        match value {
+            Value::Map(entries) => Ok(Self(entries)),
+            Value::List(values) if values.is_empty() => Ok(Self(Vec::new())),
+            other => Err(Error::invalid(format!("expects {what} to be tables with names, got a {}", other.kind()))),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Value {
+        let found = self.0.iter_mut().find(|(key, _)| key == name);
+        found.map_or(Value::Nil, |(_, value)| std::mem::replace(value, Value::Nil))
+    }
+
+    /// A text; empty when missing.
+    pub(super) fn text(&mut self, name: &str) -> Result<String> {
+        match self.take(name) {
+            Value::Nil => Ok(String::new()),
+            Value::Bytes(bytes) => text_of(bytes),
+            other => Err(unfit(name, "string", &other)),
+        }
+    }
+
+    /// A whole number.
+    pub(super) fn integer(&mut self, name: &str) -> Result<Option<i32>> {
+        match self.take(name) {
+            Value::Nil => Ok(None),
+            Value::Number(number) => Ok(Some(number as i32)),
+            other => Err(unfit(name, "number", &other)),
+        }
+    }
+
+    /// A table, as JSON.
+    pub(super) fn object(&mut self, name: &str) -> Result<Option<String>> {
+        object(self.take(name), name)
+    }
+
+    /// A player's id. Errors: `InvalidArgument` when it is missing.
+    pub(super) fn user_id(&mut self, name: &str) -> Result<UserId> {
+        parse_user_id(&self.text(name)?)
+    }
+
+    /// Amounts by name.
+    pub(super) fn amounts(&mut self, name: &str) -> Result<Amounts> {
+        amounts(self.take(name), name)
+    }
+}
+
+/// The values of a list. An empty table is one, whichever kind it was made as.
+pub(super) fn list(value: Value) -> Vec<Value> {
+    match value {
+        Value::List(values) => values,
+        Value::Nil => Vec::new(),
+        Value::Map(entries) if entries.is_empty() => Vec::new(),
+        other => vec![other],
+    }
+}
+
+/// The texts of a list.
+pub(super) fn texts(value: Value, what: &str) -> Result<Vec<String>> {
+    let text = |value| match value {
+        Value::Bytes(bytes) => text_of(bytes),
+        other => Err(Error::invalid(format!("expects {what} to be strings, got a {}", other.kind()))),
+    };
+    list(value).into_iter().map(text).collect()
+}
+
+/// A table as JSON.
+pub(super) fn object(value: Value, what: &str) -> Result<Option<String>> {
+    match value {
+        Value::Nil => Ok(None),
+        Value::Map(_) => Ok(Some(value.into_json().to_string())),
+        other => Err(unfit(what, "table", &other)),
+    }
+}
+
+/// Amounts by name.
+pub(super) fn amounts(value: Value, what: &str) -> Result<Amounts> {
+    let entries = match value {
+        Value::Map(entries) => entries,
+        other => return Err(unfit(what, "table", &other)),
+    };
+    let amount = |(name, value): (String, Value)| match value {
+        Value::Number(number) if number.fract() == 0.0 && number.abs() < 9.3e18 => Ok((name, number as i64)),
+        other => Err(Error::invalid(format!("expects the amounts of {what} to be whole numbers, got {other:?}"))),
+    };
+    entries.into_iter().map(amount).collect()
+}
+
+/// Amounts as a table.
+pub(super) fn of_amounts(amounts: Amounts) -> Value {
+    Value::Map(amounts.into_iter().map(|(name, amount)| (name, Value::Number(amount as f64))).collect())
+}
+
+/// The table of a JSON text that the database holds.
+pub(super) fn of_json(text: &str) -> Value {
+    serde_json::from_str(text).map_or(Value::Nil, Value::from_json)
+}
+
+/// A moment in seconds since 1970.
+pub(super) fn of_time(time: Timestamp) -> Value {
+    Value::Number(time.seconds() as f64)
+}
+
+/// A table of these, without those that are nil.
+pub(super) fn record<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let present = entries.into_iter().filter(|(_, value)| *value != Value::Nil);
+    Value::Map(present.map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// A text, or nil when there is none.
+pub(super) fn some_text(text: String) -> Value {
+    if text.is_empty() { Value::Nil } else { Value::text(text) }
+}
+
+fn unfit(name: &str, expected: &str, got: &Value) -> Error {
+    Error::invalid(format!("expects {name} to be a {expected}, got a {}", got.kind()))
+}

@@ -1,0 +1,160 @@
+//! Storage objects. Game code may read and write whatever there is.
+
+use muster_api::cursors;
+use muster_domain::account::parse_user_id;
+use muster_domain::ids::UserId;
+use muster_domain::multi_update;
+use muster_domain::ports::storage::{
+    Authority, Object, ObjectAck, ObjectDelete, ObjectId, ReadPermission, WritePermission,
+};
+use muster_domain::storage::{self, WriteRequest};
+use muster_domain::{Error, Result};
+
+use super::records::{Record, of_json, of_time, record};
+use super::{Effect, HostFunction, Kind, Run, optional, table, text};
+use crate::value::Value;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "storage_read",
+        parameters: &[table("object_ids")],
+        result: "the objects that exist, each with collection, key, user_id, value, version, permission_read, \
+                 permission_write, create_time, update_time",
+        doc: "Reads objects, each named by collection, key and user_id; without user_id they are the server's own.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let id = |mut id: Record| Ok((id.text("collection")?, id.text("key")?, id.text("user_id")?));
+                let ids = Record::list(arguments.any(), "object ids")?.into_iter().map(id).collect::<Result<_>>()?;
+                let objects = storage::read(&*host.store, Authority::Server, ids).await?;
+                Ok(Value::List(objects.into_iter().map(of_object).collect()))
+            })
+        }),
+    },
+    HostFunction {
+        name: "storage_write",
+        parameters: &[table("objects")],
+        result: "for each object its collection, key, user_id and version, in the order asked for",
+        doc: "Writes objects, all or none. Each has collection, key, user_id, value (a table), and where needed version, \
+              permission_read and permission_write.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let objects = Record::list(arguments.any(), "objects")?;
+                let writes = objects.into_iter().map(to_write).collect::<Result<_>>()?;
+                let request = multi_update::Request { writes, ..multi_update::Request::default() };
+                let (acks, _) = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                Ok(Value::List(acks.into_iter().map(of_ack).collect()))
+            })
+        }),
+    },
+    HostFunction {
+        name: "storage_delete",
+        parameters: &[table("object_ids")],
+        result: "nothing",
+        doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let objects = Record::list(arguments.any(), "object ids")?;
+                let deletes = objects.into_iter().map(to_delete).collect::<Result<_>>()?;
+                let request = multi_update::Request { deletes, ..multi_update::Request::default() };
+                multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "storage_list",
+        parameters: &[
+            optional("user_id", Kind::Text),
+            text("collection"),
+            optional("limit", Kind::Number),
+            optional("cursor", Kind::Text),
+            optional("caller_id", Kind::Text),
+        ],
+        result: "the objects, and the cursor of the next page if there is one",
+        doc: "Lists the objects of a collection: those of a user, or everybody's. With a caller only what that player may read.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (user_id, collection) = (arguments.text()?, arguments.text()?);
+                let (limit, cursor, caller) = (arguments.integer(), arguments.text()?, arguments.text()?);
+                let authority = match caller.as_str() {
+                    "" => Authority::Server,
+                    caller => Authority::Client(parse_user_id(caller)?),
+                };
+                let after = cursors::read_storage(&cursor, &[&collection, &user_id])?;
+                let listed = storage::list(&*host.store, authority, collection.clone(), &user_id, limit, after).await?;
+                let (objects, next) = listed;
+                let cursor = next.map(|next| Value::text(cursors::write_storage(&next, &[&collection, &user_id])));
+                let objects = Value::List(objects.into_iter().map(of_object).collect());
+                Ok(Value::Results(vec![objects, cursor.unwrap_or(Value::Nil)]))
+            })
+        }),
+    },
+];
+
+fn owner(record: &mut Record) -> Result<UserId> {
+    match record.text("user_id")?.as_str() {
+        "" => Ok(UserId::SYSTEM),
+        id => parse_user_id(id),
+    }
+}
+
+/// An object to write, with its owner.
+pub(super) fn to_write(mut object: Record) -> Result<(UserId, WriteRequest)> {
+    let owner = owner(&mut object)?;
+    let value = object.object("value")?.ok_or_else(|| Error::invalid("expects value to be a table"))?;
+    let request = WriteRequest {
+        collection: object.text("collection")?,
+        key: object.text("key")?,
+        value,
+        version: object.text("version")?,
+        read: object.integer("permission_read")?,
+        write: object.integer("permission_write")?,
+    };
+    Ok((owner, request))
+}
+
+/// An object to delete.
+pub(super) fn to_delete(mut object: Record) -> Result<ObjectDelete> {
+    let user_id = owner(&mut object)?;
+    let id = ObjectId { collection: object.text("collection")?, key: object.text("key")?, user_id };
+    Ok(ObjectDelete { id, version: object.text("version")? })
+}
+
+fn of_object(object: Object) -> Value {
+    let read = match object.read {
+        ReadPermission::None => 0.0,
+        ReadPermission::Owner => 1.0,
+        ReadPermission::Public => 2.0,
+    };
+    let write = match object.write {
+        WritePermission::None => 0.0,
+        WritePermission::Owner => 1.0,
+    };
+    record([
+        ("key", Value::text(object.id.key)),
+        ("collection", Value::text(object.id.collection)),
+        ("user_id", Value::text(object.id.user_id.to_string())),
+        ("version", Value::text(object.version)),
+        ("permission_read", Value::Number(read)),
+        ("permission_write", Value::Number(write)),
+        ("create_time", of_time(object.create_time)),
+        ("update_time", of_time(object.update_time)),
+        ("value", of_json(&object.value)),
+    ])
+}
+
+/// What became of a written object.
+pub(super) fn of_ack(ack: ObjectAck) -> Value {
+    record([
+        ("key", Value::text(ack.id.key)),
+        ("collection", Value::text(ack.id.collection)),
+        ("user_id", Value::text(ack.id.user_id.to_string())),
+        ("version", Value::text(ack.version)),
+        ("create_time", of_time(ack.create_time)),
+        ("update_time", of_time(ack.update_time)),
+    ])
+}

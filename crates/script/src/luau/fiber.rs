@@ -1,0 +1,174 @@
+//! Native stacks on which machines run: whatever a machine is at, in a comparator or a metamethod too, its stack can be
+//! put aside while it waits or while it is others' turn. Nothing on such a stack may hold what belongs to the thread, a
+//! borrow or a span, over a call of the host.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use muster_domain::{Error, ErrorKind, Result};
+
+use super::budget::Budget;
+use crate::value::Value;
+
+/// Address space of a stack; what is touched of it takes memory. Luau and its parsers nest calls a few hundred deep at most.
+const STACK_BYTES: usize = 1 << 20;
+
+/// How often a call that nobody waits for is told to end, before its machine is given up with all that is on its stack.
+const TOLD_MAX: u32 = 100_000;
+
+/// What a machine waits for.
+pub(crate) type Awaited = Pin<Box<dyn Future<Output = Result<Value>>>>;
+
+/// Why a stack was put aside.
+enum Aside {
+    /// It is others' turn.
+    Turn,
+    /// For an answer.
+    Wait(Awaited),
+}
+
+/// With what it goes on.
+enum Given {
+    Turn,
+    Answer(Result<Value>),
+    /// Nobody wants to know any more.
+    Nothing,
+}
+
+type Stack = Coroutine<Given, Aside, (), DefaultStack>;
+
+/// The stack of one machine, as what runs on it sees it.
+#[derive(Default)]
+pub(super) struct Fiber {
+    /// While something runs on it.
+    yielder: Cell<Option<NonNull<Yielder<Given, Aside>>>>,
+    is_abandoned: Cell<bool>,
+    unused: Cell<Option<DefaultStack>>,
+}
+
+impl Fiber {
+    /// Puts the stack aside until it is its turn again.
+    pub(super) fn take_turns(&self) {
+        self.put_aside(Aside::Turn);
+    }
+
+    /// Puts the stack aside until there is an answer.
+    ///
+    /// # Errors
+    /// The answer's; `Unavailable` when the call is given up.
+    pub(super) fn wait(&self, awaited: Awaited) -> Result<Value> {
+        if self.is_abandoned() {
+            return Err(abandoned());
+        }
+        match self.put_aside(Aside::Wait(awaited)) {
+            Given::Answer(answer) => answer,
+            Given::Turn | Given::Nothing => Err(abandoned()),
+        }
+    }
+
+    /// Whether what runs on the stack is to end.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.is_abandoned.get()
+    }
+
+    #[expect(unsafe_code, reason = "what runs on a stack cannot be handed the way off it through C")]
+    fn put_aside(&self, aside: Aside) -> Given {
+        let Some(yielder) = self.yielder.get() else { return Given::Nothing };
+        // SAFETY: it is set while the body of a stack runs, whose frame holds the yielder and is below this one.
+        let given = unsafe { yielder.as_ref() }.suspend(aside);
+        if matches!(given, Given::Nothing) {
+            self.is_abandoned.set(true);
+        }
+        given
+    }
+
+    /// Runs something on the stack to its end, with its turns and waits. If nobody waits for it any more, it is made to
+    /// end. Nothing else may run on the stack meanwhile.
+    ///
+    /// # Errors
+    /// When there is no memory for a stack, and when it panicked.
+    pub(super) async fn run<T: 'static>(
+        self: &Rc<Self>,
+        budget: &Rc<Budget>,
+        body: impl FnOnce() -> T + 'static,
+    ) -> Result<T> {
+        let result = Rc::new(Cell::new(None));
+        let stack = match self.unused.take() {
+            Some(stack) => stack,
+            None => {
+                DefaultStack::new(STACK_BYTES).map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?
+            }
+        };
+        let (fiber, kept) = (self.clone(), result.clone());
+        let stack = Stack::with_stack(stack, move |yielder, _| {
+            fiber.yielder.set(Some(NonNull::from(yielder)));
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            fiber.yielder.set(None);
+            kept.set(ended.ok());
+        });
+        self.is_abandoned.set(false);
+        let mut running = Running { fiber: self.clone(), stack: Some(stack) };
+        let mut given = Given::Turn;
+        loop {
+            budget.resume();
+            let aside = running.go_on(given);
+            budget.pause();
+            given = match aside {
+                Some(Aside::Turn) => {
+                    tokio::task::yield_now().await;
+                    Given::Turn
+                }
+                Some(Aside::Wait(awaited)) => Given::Answer(awaited.await),
+                None => break,
+            };
+        }
+        result.take().ok_or_else(|| Error::new(ErrorKind::Internal, "An internal error occurred."))
+    }
+}
+
+fn abandoned() -> Error {
+    Error::new(ErrorKind::Unavailable, "The call was given up.")
+}
+
+/// Something on a stack that has begun and not ended.
+struct Running {
+    fiber: Rc<Fiber>,
+    stack: Option<Stack>,
+}
+
+impl Running {
+    /// Goes on until the stack is put aside. `None`: it has ended.
+    fn go_on(&mut self, given: Given) -> Option<Aside> {
+        let stack = self.stack.as_mut()?;
+        match stack.resume(given) {
+            CoroutineResult::Yield(aside) => Some(aside),
+            CoroutineResult::Return(()) => {
+                self.fiber.unused.set(self.stack.take().map(Stack::into_stack));
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.stack.is_none() {
+            return;
+        }
+        for _ in 0..TOLD_MAX {
+            if self.go_on(Given::Nothing).is_none() {
+                return;
+            }
+        }
+        // Frames of C lie on it, which nothing can unwind.
+        tracing::error!("a game function that nobody waits for does not end: its memory is lost");
+        if let Some(stack) = self.stack.take() {
+            std::mem::forget(stack);
+        }
+    }
+}
