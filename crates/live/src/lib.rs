@@ -4,6 +4,7 @@
 //! reads a clock, waits, locks or touches a socket. One shard thread owns each value.
 
 pub mod close;
+pub mod matches;
 pub mod matchmaker;
 pub mod outbox;
 pub mod party;

@@ -1,0 +1,85 @@
+//! What comes of what happens to matches.
+
+use std::sync::Arc;
+
+use muster_domain::Result;
+use muster_domain::ids::SessionId;
+
+use super::call::{Broadcast, Call};
+use super::listing::Listed;
+use super::owner::MatchId;
+use crate::party::Member;
+use crate::plane::{Listener, RequestRef};
+use crate::stream::SessionRef;
+
+/// What is to be done, in this order.
+#[derive(Debug)]
+pub enum Effect {
+    /// An answer.
+    Reply(RequestRef, Result<Answer>),
+    /// A handler is to be called.
+    Call(Box<Call>),
+    /// What the handler keeps for the match is to be put away.
+    Drop(MatchId),
+    /// Somebody is on the match's stream from now on.
+    Enter(MatchId, Member),
+    /// Somebody who was to come does not.
+    Refuse(MatchId, Listener),
+    /// Somebody is taken off the match's stream, and told so, as are the others.
+    Expel(MatchId, Listener),
+    /// Something for those on the match's stream.
+    Tell {
+        /// Which match.
+        id: MatchId,
+        /// For all of them, or these sessions.
+        to: Option<Vec<SessionId>>,
+        /// What.
+        event: Event,
+    },
+}
+
+/// What players are told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The handler says something.
+    Data(Broadcast),
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The match has begun.
+    Created,
+    /// Whoever asked is in the match.
+    Entered(Box<Entered>),
+    /// What the handler answered to a signal.
+    Signalled(Arc<str>),
+    /// Matches, in order.
+    Listed(Vec<Listed>),
+}
+
+/// The caller is in a match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entered {
+    /// By what it is found.
+    pub label: Arc<str>,
+    /// Whether the caller was not there before.
+    pub is_new: bool,
+    /// Players, the caller included.
+    pub size: usize,
+    /// The caller's session.
+    pub session: SessionRef,
+}
+
+/// Why a match ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MatchEnd {
+    /// The handler said so.
+    Over,
+    /// Nobody was there for long enough.
+    Empty,
+    /// The server stops.
+    Terminated,
+    /// The handler failed, for this reason.
+    Failed(Arc<str>),
+}

@@ -1,0 +1,480 @@
+//! One match: what waits for its handler, and what its answers change.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
+
+use super::call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return};
+use super::effect::{Answer, Effect, Entered, Event, MatchEnd};
+use super::owner::{Attempt, Creation, MatchId, MatchesConfig};
+use super::{LABEL_BYTES_MAX, TICK_RATES};
+use crate::plane::{Listener, RequestRef};
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef};
+
+/// Somebody in a match.
+#[derive(Debug)]
+struct Player {
+    presence: Arc<Presence>,
+    listener: Listener,
+}
+
+/// What waits for the handler, in order of arrival.
+#[derive(Debug)]
+enum Waiting {
+    Attempt(Box<Attempt>, Millis),
+    Join(Arc<Presence>),
+    Leave(Left),
+    Signal(Arc<str>, Option<RequestRef>, Millis),
+    Terminate { grace_sec: u32 },
+}
+
+/// The call whose return is awaited.
+#[derive(Debug)]
+enum UnderWay {
+    Init(Option<RequestRef>),
+    /// With whether the session is still there.
+    Attempt(Box<Attempt>, bool),
+    Signal(Option<RequestRef>),
+    Loop,
+    Other,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Game {
+    pub(super) id: MatchId,
+    pub(super) handler: Arc<str>,
+    pub(super) label: Arc<str>,
+    /// Loops a second; 0 until the match has begun.
+    pub(super) tick_rate: u32,
+    pub(super) tick: u64,
+    pub(super) created_at: Timestamp,
+    players: IndexMap<SessionRef, Player, foldhash::fast::RandomState>,
+    waiting: VecDeque<Waiting>,
+    attempts: usize,
+    signals: usize,
+    inputs: Vec<Input>,
+    deferred: Vec<Broadcast>,
+    under_way: Option<UnderWay>,
+    /// When it began, and how many ticks were due since.
+    began_at: Millis,
+    ticks_due: u64,
+    /// When it has nobody since, in ticks.
+    empty_ticks: u64,
+    /// When it ends at the latest.
+    ends_at: Option<Millis>,
+}
+
+/// What became of a return.
+#[derive(Debug, Default)]
+pub(super) struct Turned {
+    /// The match has ended.
+    pub(super) end: Option<MatchEnd>,
+    /// It is found by something else now.
+    pub(super) is_relabelled: bool,
+}
+
+impl Game {
+    /// A match whose handler is about to be called for the first time.
+    pub(super) fn new(id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) -> Self {
+        let Creation { handler, params, created_at } = creation;
+        let game = Self {
+            id,
+            handler,
+            label: Arc::default(),
+            tick_rate: 0,
+            tick: 0,
+            created_at,
+            players: IndexMap::default(),
+            waiting: VecDeque::new(),
+            attempts: 0,
+            signals: 0,
+            inputs: Vec::new(),
+            deferred: Vec::new(),
+            under_way: Some(UnderWay::Init(reply_to)),
+            began_at: 0,
+            ticks_due: 0,
+            empty_ticks: 0,
+            ends_at: None,
+        };
+        out.push(game.call(Callback::Init { params }));
+        game
+    }
+
+    fn call(&self, callback: Callback) -> Effect {
+        let (id, handler, label) = (self.id, self.handler.clone(), self.label.clone());
+        Effect::Call(Box::new(Call { id, handler, tick: self.tick, tick_rate: self.tick_rate, label, callback }))
+    }
+
+    /// Whether the handler has made it a match.
+    pub(super) fn has_begun(&self) -> bool {
+        self.tick_rate > 0
+    }
+
+    /// How many are in it.
+    pub(super) fn size(&self) -> usize {
+        self.players.len()
+    }
+
+    /// When a tick, or its end, is due.
+    pub(super) fn next_due(&self) -> Option<Millis> {
+        let tick =
+            self.has_begun().then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.tick_rate)));
+        tick.into_iter().chain(self.ends_at).min()
+    }
+
+    /// Somebody wants to come in.
+    pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, config: &MatchesConfig, out: &mut Vec<Effect>) {
+        let session = attempt.member.presence.session;
+        let is_awaited = self.awaits(session);
+        if let Some(player) = self.players.get_mut(&session) {
+            // Whoever is there need not ask again.
+            player.listener = attempt.member.listener;
+            return self.entered(&attempt, false, out);
+        }
+        if is_awaited || self.attempts >= config.join_attempts_max {
+            return refuse(attempt, busy(), out);
+        }
+        self.attempts += 1;
+        self.waiting.push_back(Waiting::Attempt(Box::new(attempt), now + config.patience_ms));
+        self.advance(now, out);
+    }
+
+    /// Whether a session has asked to come in already.
+    fn awaits(&self, session: SessionRef) -> bool {
+        let is_its = |attempt: &Attempt| attempt.member.presence.session == session;
+        let waits = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if is_its(attempt));
+        matches!(&self.under_way, Some(UnderWay::Attempt(attempt, true)) if is_its(attempt))
+            || self.waiting.iter().any(waits)
+    }
+
+    fn entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<Effect>) {
+        let Some(to) = attempt.reply_to else { return };
+        let session = attempt.member.presence.session;
+        let entered = Entered { label: self.label.clone(), is_new, size: self.size(), session };
+        out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
+    }
+
+    /// A session went from the match's stream, or did before it came.
+    pub(super) fn gone(&mut self, now: Millis, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
+        if let Some(UnderWay::Attempt(attempt, is_there)) = &mut self.under_way
+            && attempt.member.presence.session == session
+        {
+            *is_there = false;
+        }
+        let is_its = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if attempt.member.presence.session == session);
+        if let Some(position) = self.waiting.iter().position(is_its) {
+            self.waiting.remove(position);
+            self.attempts -= 1;
+        }
+        self.remove(session, reason);
+        self.advance(now, out);
+    }
+
+    fn remove(&mut self, session: SessionRef, reason: LeaveReason) -> Option<Player> {
+        let player = self.players.shift_remove(&session)?;
+        self.waiting.push_back(Waiting::Leave(Left { presence: player.presence.clone(), reason }));
+        Some(player)
+    }
+
+    /// A player sent something. Answers whether there was room for it.
+    pub(super) fn input(
+        &mut self,
+        session: SessionRef,
+        (op_code, data, reliable): (i64, Bytes, bool),
+        received_at: Timestamp,
+        config: &MatchesConfig,
+    ) -> bool {
+        let Some(player) = self.players.get(&session) else { return true };
+        if self.inputs.len() >= config.inputs_max {
+            return false;
+        }
+        self.inputs.push(Input { sender: player.presence.clone(), op_code, data, reliable, received_at });
+        true
+    }
+
+    /// Other game code says something to the handler.
+    pub(super) fn signal(
+        &mut self,
+        now: Millis,
+        data: Arc<str>,
+        reply_to: Option<RequestRef>,
+        config: &MatchesConfig,
+        out: &mut Vec<Effect>,
+    ) {
+        if self.signals >= config.signals_max {
+            out.extend(reply_to.map(|to| Effect::Reply(to, Err(busy()))));
+            return;
+        }
+        self.signals += 1;
+        self.waiting.push_back(Waiting::Signal(data, reply_to, now + config.patience_ms));
+        self.advance(now, out);
+    }
+
+    /// The server stops.
+    pub(super) fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
+        if self.ends_at.is_none() {
+            self.ends_at = Some(now + Millis::from(grace_sec) * 1_000);
+            self.waiting.push_back(Waiting::Terminate { grace_sec });
+            self.advance(now, out);
+        }
+    }
+
+    /// Runs what is due.
+    pub(super) fn turn(&mut self, now: Millis, config: &MatchesConfig, out: &mut Vec<Effect>) -> Option<MatchEnd> {
+        if self.ends_at.is_some_and(|at| now >= at) {
+            return Some(MatchEnd::Terminated);
+        }
+        let empty_most = u64::from(config.empty_sec_max) * u64::from(self.tick_rate);
+        if empty_most > 0 && self.empty_ticks >= empty_most && self.under_way.is_none() && self.waiting.is_empty() {
+            return Some(MatchEnd::Empty);
+        }
+        self.advance(now, out);
+        None
+    }
+
+    /// Calls the handler with what comes next, if no call is under way.
+    fn advance(&mut self, now: Millis, out: &mut Vec<Effect>) {
+        while self.under_way.is_none() {
+            let Some(waiting) = self.waiting.pop_front() else { break };
+            match waiting {
+                Waiting::Attempt(attempt, until) => {
+                    self.attempts -= 1;
+                    if now >= until {
+                        refuse(*attempt, busy(), out);
+                        continue;
+                    }
+                    let presence = Arc::new(attempt.member.presence.clone());
+                    let metadata = attempt.metadata.clone();
+                    self.begin(UnderWay::Attempt(attempt, true), Callback::JoinAttempt { presence, metadata }, out);
+                }
+                Waiting::Signal(data, reply_to, until) => {
+                    self.signals -= 1;
+                    if now >= until {
+                        out.extend(reply_to.map(|to| Effect::Reply(to, Err(busy()))));
+                        continue;
+                    }
+                    self.begin(UnderWay::Signal(reply_to), Callback::Signal(data), out);
+                }
+                Waiting::Join(first) => {
+                    let mut joins = vec![first];
+                    while let Some(Waiting::Join(_)) = self.waiting.front()
+                        && let Some(Waiting::Join(next)) = self.waiting.pop_front()
+                    {
+                        joins.push(next);
+                    }
+                    self.begin(UnderWay::Other, Callback::Join(joins), out);
+                }
+                Waiting::Leave(first) => {
+                    let mut leaves = vec![first];
+                    while let Some(Waiting::Leave(_)) = self.waiting.front()
+                        && let Some(Waiting::Leave(next)) = self.waiting.pop_front()
+                    {
+                        leaves.push(next);
+                    }
+                    self.begin(UnderWay::Other, Callback::Leave(leaves), out);
+                }
+                Waiting::Terminate { grace_sec } => {
+                    self.begin(UnderWay::Other, Callback::Terminate { grace_sec }, out);
+                }
+            }
+        }
+        if self.under_way.is_none() && self.has_begun() && self.is_tick_due(now) {
+            self.empty_ticks = if self.players.is_empty() { self.empty_ticks + 1 } else { 0 };
+            let inputs = std::mem::take(&mut self.inputs);
+            self.begin(UnderWay::Loop, Callback::Loop(inputs), out);
+        }
+    }
+
+    /// Whether a tick is due. One that should have come while a call was under way comes now; more of them do not.
+    fn is_tick_due(&mut self, now: Millis) -> bool {
+        let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.tick_rate) / 1_000;
+        let is_due = now >= self.began_at && due_by_now >= self.ticks_due;
+        if is_due {
+            self.ticks_due = due_by_now + 1;
+        }
+        is_due
+    }
+
+    fn begin(&mut self, under_way: UnderWay, callback: Callback, out: &mut Vec<Effect>) {
+        self.under_way = Some(under_way);
+        out.push(self.call(callback));
+    }
+
+    /// A callback has returned.
+    pub(super) fn returned(&mut self, now: Millis, returned: Return, out: &mut Vec<Effect>) -> Turned {
+        let Some(under_way) = self.under_way.take() else { return Turned::default() };
+        let Return { outcome, acts } = returned;
+        let mut turned = Turned::default();
+        let failed = match self.settle(now, under_way, outcome, out) {
+            Ok(()) => {
+                turned.is_relabelled = self.act(acts, out);
+                None
+            }
+            Err(MatchEnd::Over) => {
+                // What it says last is said.
+                self.act(acts, out);
+                Some(MatchEnd::Over)
+            }
+            Err(end) => Some(end),
+        };
+        turned.end = failed;
+        if turned.end.is_none() {
+            self.advance(now, out);
+        }
+        turned
+    }
+
+    /// What an answer means for what was asked.
+    fn settle(
+        &mut self,
+        now: Millis,
+        under_way: UnderWay,
+        outcome: Outcome,
+        out: &mut Vec<Effect>,
+    ) -> std::result::Result<(), MatchEnd> {
+        let end = match (under_way, outcome) {
+            (UnderWay::Init(reply_to), Outcome::Begun { tick_rate, label }) => {
+                return match checked(tick_rate, &label) {
+                    Ok(()) => {
+                        (self.tick_rate, self.label, self.began_at, self.ticks_due) = (tick_rate, label, now, 1);
+                        out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Created))));
+                        Ok(())
+                    }
+                    Err(why) => {
+                        let failed = MatchEnd::Failed(why.message.as_ref().into());
+                        out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+                        Err(failed)
+                    }
+                };
+            }
+            (UnderWay::Attempt(attempt, is_there), Outcome::Decided(decision)) => {
+                match decision {
+                    Ok(()) if is_there => self.let_in(*attempt, out),
+                    Ok(()) => {}
+                    Err(reason) => refuse(*attempt, Error::new(ErrorKind::NotFound, reason.to_string()), out),
+                }
+                return Ok(());
+            }
+            (UnderWay::Signal(reply_to), Outcome::Signalled(data)) => {
+                out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Signalled(data)))));
+                return Ok(());
+            }
+            (UnderWay::Loop, Outcome::Goes) => {
+                self.tick += 1;
+                let deferred = std::mem::take(&mut self.deferred);
+                deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
+                return Ok(());
+            }
+            (UnderWay::Other, Outcome::Goes) => return Ok(()),
+            (under_way, Outcome::Over) => (under_way, MatchEnd::Over),
+            (under_way, Outcome::Failed(why)) => (under_way, MatchEnd::Failed(why)),
+            (under_way, _) => (under_way, MatchEnd::Failed("a callback answered what was not asked".into())),
+        };
+        let (under_way, end) = end;
+        self.give_up(under_way, out);
+        Err(end)
+    }
+
+    /// Whoever waits for a call that came to nothing.
+    fn give_up(&self, under_way: UnderWay, out: &mut Vec<Effect>) {
+        match under_way {
+            UnderWay::Init(Some(to)) => {
+                let why = Error::new(ErrorKind::Internal, "The match could not be made: its handler did not begin it.");
+                out.push(Effect::Reply(to, Err(why)));
+            }
+            UnderWay::Signal(Some(to)) => out.push(Effect::Reply(to, Err(ended()))),
+            UnderWay::Attempt(attempt, true) => refuse(*attempt, ended(), out),
+            UnderWay::Init(None) | UnderWay::Signal(None) | UnderWay::Attempt(_, false) => {}
+            UnderWay::Loop | UnderWay::Other => {}
+        }
+    }
+
+    fn let_in(&mut self, attempt: Attempt, out: &mut Vec<Effect>) {
+        let presence = Arc::new(attempt.member.presence.clone());
+        let player = Player { presence: presence.clone(), listener: attempt.member.listener };
+        self.players.insert(presence.session, player);
+        out.push(Effect::Enter(self.id, attempt.member.clone()));
+        self.entered(&attempt, true, out);
+        self.waiting.push_back(Waiting::Join(presence));
+    }
+
+    /// Answers whether the label is another.
+    fn act(&mut self, acts: Vec<Act>, out: &mut Vec<Effect>) -> bool {
+        let mut is_relabelled = false;
+        for act in acts {
+            match act {
+                Act::Broadcast(broadcast) => self.broadcast(broadcast, out),
+                Act::Defer(broadcast) => self.deferred.push(broadcast),
+                Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session, out)),
+                Act::Label(label) => {
+                    is_relabelled |= self.label != label;
+                    self.label = label;
+                }
+            }
+        }
+        is_relabelled
+    }
+
+    fn broadcast(&self, broadcast: Broadcast, out: &mut Vec<Effect>) {
+        let is_in = |session: &SessionId| self.players.values().any(|player| player.presence.session_id == *session);
+        let to = broadcast.to.as_ref().map(|sessions| sessions.iter().copied().filter(is_in).collect::<Vec<_>>());
+        if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
+            out.push(Effect::Tell { id: self.id, to, event: Event::Data(broadcast) });
+        }
+    }
+
+    fn kick(&mut self, session: SessionId, out: &mut Vec<Effect>) {
+        let found = self.players.iter().find(|(_, player)| player.presence.session_id == session);
+        if let Some(player) = found.map(|(session, _)| *session).and_then(|it| self.remove(it, LeaveReason::Kicked)) {
+            out.push(Effect::Expel(self.id, player.listener));
+        }
+    }
+
+    /// Ends it: nobody is left waiting, everybody is told.
+    pub(super) fn close(mut self, out: &mut Vec<Effect>) {
+        if let Some(under_way) = self.under_way.take() {
+            self.give_up(under_way, out);
+        }
+        for waiting in self.waiting.drain(..) {
+            match waiting {
+                Waiting::Attempt(attempt, _) => refuse(*attempt, ended(), out),
+                Waiting::Signal(_, reply_to, _) => out.extend(reply_to.map(|to| Effect::Reply(to, Err(ended())))),
+                Waiting::Join(_) | Waiting::Leave(_) | Waiting::Terminate { .. } => {}
+            }
+        }
+        let (id, players) = (self.id, self.players.into_values());
+        out.extend(players.map(|player| Effect::Expel(id, player.listener)));
+        out.push(Effect::Drop(id));
+    }
+}
+
+fn refuse(attempt: Attempt, why: Error, out: &mut Vec<Effect>) {
+    out.push(Effect::Refuse(attempt.id, attempt.member.listener));
+    out.extend(attempt.reply_to.map(|to| Effect::Reply(to, Err(why))));
+}
+
+/// Whether a match may begin like this.
+fn checked(tick_rate: u32, label: &str) -> Result<()> {
+    if !TICK_RATES.contains(&tick_rate) {
+        let (least, most) = (TICK_RATES.start(), TICK_RATES.end());
+        return Err(Error::invalid(format!("A tick rate is {least} to {most} a second, not {tick_rate}.")));
+    }
+    if label.len() > LABEL_BYTES_MAX {
+        return Err(Error::invalid(format!("A label has {LABEL_BYTES_MAX} bytes at most, not {}.", label.len())));
+    }
+    Ok(())
+}
+
+fn busy() -> Error {
+    Error::new(ErrorKind::ResourceExhausted, "The match has too much to do. Please try again.")
+}
+
+pub(super) fn ended() -> Error {
+    Error::new(ErrorKind::NotFound, "There is no match of this ID: it may have ended.")
+}

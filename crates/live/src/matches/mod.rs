@@ -1,0 +1,25 @@
+//! Matches that game code runs: who is in them, what their handler is called with, in which order and when, and what
+//! comes of its answers.
+//!
+//! Nothing here runs code. [`Matches`] says what a handler is to be called with ([`Call`]), one call of a match at a time,
+//! and is told what came of it ([`Return`]), at once or much later. What a callback wants done takes effect when it has
+//! returned, all of it or, if it failed, nothing.
+
+mod call;
+mod effect;
+mod game;
+mod listing;
+mod owner;
+#[cfg(test)]
+mod tests;
+
+pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
+pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
+pub use listing::{ListQuery, Listed};
+pub use owner::{Attempt, Creation, MatchId, MatchStats, Matches, MatchesConfig};
+
+/// Ticks a second at least and at most.
+pub const TICK_RATES: std::ops::RangeInclusive<u32> = 1..=128;
+
+/// Most bytes of a label.
+pub const LABEL_BYTES_MAX: usize = 2048;

@@ -1,0 +1,256 @@
+//! All matches of game code that a shard owns.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_domain::ids::Uuid;
+use muster_domain::{Result, Timestamp};
+
+use super::call::{LeaveReason, Return};
+use super::effect::{Answer, Effect, MatchEnd};
+use super::game::{Game, ended};
+use super::listing::{Directory, ListQuery, Listed};
+use crate::party::Member;
+use crate::plane::{Map, RequestRef};
+use crate::session::Millis;
+use crate::stream::SessionRef;
+use crate::wheel::{Lateness, Wheel};
+
+/// A match's id. It says who owns the match: the owner of its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MatchId(pub Uuid);
+
+impl fmt::Display for MatchId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, formatter)
+    }
+}
+
+/// How matches are kept on this server.
+#[derive(Clone, Debug)]
+pub struct MatchesConfig {
+    /// `match.input_queue_size`: messages of players that wait for a tick.
+    pub inputs_max: usize,
+    /// `match.join_attempt_queue_size`: players who wait to be let in.
+    pub join_attempts_max: usize,
+    /// `match.signal_queue_size`: signals that wait.
+    pub signals_max: usize,
+    /// How long who asks a match something waits for its handler.
+    pub patience_ms: Millis,
+    /// `match.max_empty_sec`: a match that has had nobody for so long ends; 0: never.
+    pub empty_sec_max: u32,
+}
+
+impl Default for MatchesConfig {
+    fn default() -> Self {
+        Self { inputs_max: 128, join_attempts_max: 128, signals_max: 10, patience_ms: 10_000, empty_sec_max: 0 }
+    }
+}
+
+/// What a match is made with.
+#[derive(Clone, Debug)]
+pub struct Creation {
+    /// Whose callbacks are called.
+    pub handler: Arc<str>,
+    /// What its first callback is given.
+    pub params: Bytes,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+}
+
+/// A session that wants to come into a match.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// Which match.
+    pub id: MatchId,
+    /// Who, and how it will hear the match's stream.
+    pub member: Member,
+    /// What the client said with it.
+    pub metadata: Arc<[(String, String)]>,
+    /// Who waits for the answer.
+    pub reply_to: Option<RequestRef>,
+}
+
+/// What matches did and how many there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchStats {
+    /// Matches now.
+    pub matches: usize,
+    /// Matches begun so far.
+    pub begun: u64,
+    /// Those among them that failed.
+    pub failed: u64,
+    /// Messages of players that were dropped, since too many waited for a tick.
+    pub inputs_dropped: u64,
+    /// How late ticks came.
+    pub lateness: Lateness,
+}
+
+/// See the module.
+pub struct Matches {
+    config: MatchesConfig,
+    games: Map<MatchId, Game>,
+    directory: Directory,
+    wheel: Wheel<MatchId>,
+    due: Vec<MatchId>,
+    stats: MatchStats,
+    /// Matches that ended by a fault, and why: for the log.
+    failures: Vec<(MatchId, Arc<str>)>,
+}
+
+impl Matches {
+    /// No matches yet.
+    pub fn new(config: MatchesConfig) -> Self {
+        Self {
+            config,
+            games: Map::default(),
+            directory: Directory::default(),
+            wheel: Wheel::default(),
+            due: Vec::new(),
+            stats: MatchStats::default(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Counts and gauges.
+    pub fn stats(&self) -> MatchStats {
+        MatchStats { matches: self.games.len(), lateness: self.wheel.lateness().clone(), ..self.stats.clone() }
+    }
+
+    /// Matches that failed since this was asked last, and why.
+    pub fn take_failures(&mut self) -> Vec<(MatchId, Arc<str>)> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// Makes a match: its handler's first callback decides whether there will be one.
+    pub fn create(&mut self, id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+        let game = Game::new(id, creation, reply_to, out);
+        self.games.insert(id, game);
+    }
+
+    /// Somebody wants to come in.
+    pub fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<Effect>) {
+        match self.games.get_mut(&attempt.id).filter(|game| game.has_begun()) {
+            Some(game) => game.attempt(now, attempt, &self.config, out),
+            None => {
+                out.push(Effect::Refuse(attempt.id, attempt.member.listener));
+                out.extend(attempt.reply_to.map(|to| Effect::Reply(to, Err(ended()))));
+            }
+        }
+    }
+
+    /// A session went from a match's stream, or did before it came.
+    pub fn gone(&mut self, now: Millis, id: MatchId, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
+        if let Some(game) = self.games.get_mut(&id) {
+            game.gone(now, session, reason, out);
+        }
+    }
+
+    /// A session sends something. Who is not in the match says nothing.
+    pub fn input(&mut self, id: MatchId, session: SessionRef, message: (i64, Bytes, bool), received_at: Timestamp) {
+        if let Some(game) = self.games.get_mut(&id)
+            && !game.input(session, message, received_at, &self.config)
+        {
+            self.stats.inputs_dropped += 1;
+        }
+    }
+
+    /// Other game code says something to a match's handler.
+    pub fn signal(
+        &mut self,
+        now: Millis,
+        id: MatchId,
+        data: Arc<str>,
+        reply_to: Option<RequestRef>,
+        out: &mut Vec<Effect>,
+    ) {
+        match self.games.get_mut(&id).filter(|game| game.has_begun()) {
+            Some(game) => game.signal(now, data, reply_to, &self.config, out),
+            None => out.extend(reply_to.map(|to| Effect::Reply(to, Err(ended())))),
+        }
+    }
+
+    /// The server stops.
+    pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
+        let mut ids: Vec<MatchId> = self.games.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            if let Some(game) = self.games.get_mut(&id) {
+                game.terminate(now, grace_sec, out);
+            }
+            self.set_timer(id);
+        }
+    }
+
+    /// A callback has returned.
+    pub fn returned(&mut self, now: Millis, id: MatchId, returned: Return, out: &mut Vec<Effect>) {
+        let Some(game) = self.games.get_mut(&id) else { return };
+        let had_begun = game.has_begun();
+        let turned = game.returned(now, returned, out);
+        if let Some(end) = turned.end {
+            return self.end(id, end, out);
+        }
+        let begins = game.has_begun() && !had_begun;
+        if begins || turned.is_relabelled {
+            self.directory.put(game);
+        }
+        if begins {
+            self.stats.begun += 1;
+            self.set_timer(id);
+        }
+    }
+
+    /// When something is due next.
+    pub fn next_due(&self) -> Option<Millis> {
+        self.wheel.next_due()
+    }
+
+    /// Runs what is due.
+    pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.take_due(now, &mut due);
+        for id in due.drain(..) {
+            let Some(game) = self.games.get_mut(&id) else { continue };
+            if game.next_due().is_some_and(|at| at > now) {
+                // Another timer was set for something sooner, or a late tick came with a return.
+                self.set_timer(id);
+                continue;
+            }
+            if let Some(end) = game.turn(now, &self.config, out) {
+                self.end(id, end, out);
+            } else {
+                self.set_timer(id);
+            }
+        }
+        self.due = due;
+    }
+
+    fn set_timer(&mut self, id: MatchId) {
+        if let Some(at) = self.games.get(&id).and_then(Game::next_due) {
+            self.wheel.set(at, id);
+        }
+    }
+
+    /// Matches that fit, in order.
+    pub fn list(&self, asked: &ListQuery) -> Vec<Listed> {
+        self.directory.list(asked, |id| self.games.get(&id))
+    }
+
+    /// A match, if there is one.
+    pub fn get(&self, id: MatchId) -> Result<Answer> {
+        let game = self.games.get(&id).filter(|game| game.has_begun()).ok_or_else(ended)?;
+        Ok(Answer::Listed(vec![Listed::of(game, 1.0)]))
+    }
+
+    fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
+        self.directory.remove(id);
+        if let Some(game) = self.games.remove(&id) {
+            game.close(out);
+        }
+        if let MatchEnd::Failed(why) = end {
+            self.stats.failed += 1;
+            self.failures.push((id, why));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Matches with handlers that the tests play.
+
+mod random;
+mod rules;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_domain::ids::{SessionId, Uuid};
+use muster_domain::{Error, Timestamp, UserId};
+
+use super::*;
+use crate::party::Member;
+use crate::place::Place;
+use crate::plane::{Listener, RequestRef};
+use crate::registry::SessionKey;
+use crate::session::Millis;
+use crate::stream::{Encoding, Presence, SessionRef};
+
+const ID: MatchId = MatchId(Uuid::from_u128(1));
+
+fn session(number: u32) -> SessionRef {
+    SessionRef { place: Place::new(0, 0), key: SessionKey::of_test(number) }
+}
+
+fn session_id(number: u32) -> SessionId {
+    SessionId(Uuid::from_u128(u128::from(number) << 64))
+}
+
+fn presence(number: u32) -> Presence {
+    Presence {
+        session: session(number),
+        session_id: session_id(number),
+        user_id: UserId(Uuid::from_u128(u128::from(number))),
+        username: format!("user-{number}").into(),
+        hidden: false,
+        persistence: false,
+        status: None,
+    }
+}
+
+fn attempt(number: u32) -> Attempt {
+    let presence = presence(number);
+    let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
+    let reply_to = Some(request(number));
+    Attempt { id: ID, member: Member { presence, listener }, metadata: Arc::from([]), reply_to }
+}
+
+fn request(number: u32) -> RequestRef {
+    RequestRef { place: Place::new(0, 0), id: u64::from(number) }
+}
+
+fn goes() -> Return {
+    Return { outcome: Outcome::Goes, acts: Vec::new() }
+}
+
+fn done(outcome: Outcome) -> Return {
+    Return { outcome, acts: Vec::new() }
+}
+
+fn begun(tick_rate: u32, label: &str) -> Return {
+    done(Outcome::Begun { tick_rate, label: label.into() })
+}
+
+fn say(text: &'static str) -> Broadcast {
+    Broadcast { op_code: 7, data: Bytes::from_static(text.as_bytes()), to: None, sender: None, reliable: true }
+}
+
+/// Matches, the calls that wait for a return, and what came of everything else.
+struct World {
+    now: Millis,
+    matches: Matches,
+    calls: Vec<Call>,
+    effects: Vec<Effect>,
+}
+
+impl World {
+    fn new(config: MatchesConfig) -> Self {
+        Self { now: 1_000, matches: Matches::new(config), calls: Vec::new(), effects: Vec::new() }
+    }
+
+    /// With a match that has begun.
+    fn with_match(config: MatchesConfig, tick_rate: u32) -> Self {
+        let mut world = Self::new(config);
+        world.create(ID, 1);
+        world.returns(begun(tick_rate, "{}"));
+        world.effects.clear();
+        world
+    }
+
+    fn create(&mut self, id: MatchId, at_sec: i64) {
+        let created_at = Timestamp::from_seconds(at_sec);
+        let creation = Creation { handler: "arena".into(), params: Bytes::from_static(b"{}"), created_at };
+        self.step(|world, out| world.matches.create(id, creation, Some(request(0)), out));
+    }
+
+    fn step(&mut self, act: impl FnOnce(&mut Self, &mut Vec<Effect>)) {
+        let mut out = Vec::new();
+        act(self, &mut out);
+        for effect in out {
+            match effect {
+                Effect::Call(call) => {
+                    let is_first = self.calls.iter().all(|other| other.id != call.id);
+                    assert!(is_first, "a second call while one is under way: {call:?}");
+                    self.calls.push(*call);
+                }
+                effect => self.effects.push(effect),
+            }
+        }
+    }
+
+    fn attempt(&mut self, number: u32) {
+        self.step(|world, out| world.matches.attempt(world.now, attempt(number), out));
+    }
+
+    /// Somebody comes in, and the handler has heard of it.
+    fn come(&mut self, number: u32) {
+        self.attempt(number);
+        self.returns(done(Outcome::Decided(Ok(()))));
+        self.returns(goes());
+        self.effects.clear();
+    }
+
+    fn gone(&mut self, number: u32) {
+        let left = LeaveReason::Left;
+        self.step(|world, out| world.matches.gone(world.now, ID, session(number), left, out));
+    }
+
+    fn input(&mut self, number: u32, text: &'static str) {
+        let message = (1, Bytes::from_static(text.as_bytes()), true);
+        self.matches.input(ID, session(number), message, Timestamp::from_seconds(9));
+    }
+
+    fn signal(&mut self, number: u32) {
+        self.step(|world, out| world.matches.signal(world.now, ID, "?".into(), Some(request(number)), out));
+    }
+
+    /// The first call that waits returns.
+    fn returns(&mut self, returned: Return) -> Callback {
+        let call = self.calls.remove(0);
+        self.step(|world, out| world.matches.returned(world.now, call.id, returned, out));
+        call.callback
+    }
+
+    fn pass(&mut self, ms: Millis) {
+        let until = self.now + ms;
+        while let Some(due) = self.matches.next_due().filter(|due| *due <= until) {
+            self.now = due;
+            self.step(|world, out| world.matches.turn(world.now, out));
+        }
+        self.now = until;
+    }
+
+    /// The next call, whatever it is.
+    fn called(&self) -> Option<&Callback> {
+        self.calls.first().map(|call| &call.callback)
+    }
+
+    fn answers(&self) -> Vec<(u64, Result<&Answer, &Error>)> {
+        let answers = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Reply(to, answer) => Some((to.id, answer.as_ref())),
+            _ => None,
+        });
+        answers.collect()
+    }
+
+    fn expelled(&self) -> Vec<SessionRef> {
+        let expelled = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Expel(_, listener) => Some(listener.session),
+            _ => None,
+        });
+        expelled.collect()
+    }
+
+    fn told(&self) -> Vec<(Option<Vec<SessionId>>, Bytes)> {
+        let told = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Tell { to, event: Event::Data(broadcast), .. } => Some((to.clone(), broadcast.data.clone())),
+            _ => None,
+        });
+        told.collect()
+    }
+}

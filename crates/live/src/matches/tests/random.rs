@@ -1,0 +1,117 @@
+//! Whatever happens in whatever order, and however late handlers return.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+
+use super::*;
+
+/// What a handler was told of its players, and what players were told.
+#[derive(Default)]
+struct Ledger {
+    here: BTreeSet<SessionRef>,
+    entered: BTreeSet<SessionRef>,
+    sent: BTreeMap<u32, u64>,
+    heard: BTreeMap<SessionRef, u64>,
+    asked: BTreeMap<u64, usize>,
+}
+
+impl Ledger {
+    /// What a handler hears makes sense to it.
+    fn called(&mut self, callback: &Callback) {
+        match callback {
+            Callback::Join(came) => {
+                came.iter().for_each(|it| assert!(self.here.insert(it.session), "came twice: {it:?}"));
+            }
+            Callback::Leave(left) => {
+                left.iter().for_each(|it| assert!(self.here.remove(&it.presence.session), "was not there: {it:?}"));
+            }
+            Callback::Loop(inputs) => inputs.iter().for_each(|input| {
+                let number = u64::from_be_bytes(input.data[..].try_into().unwrap());
+                let last = self.heard.insert(input.sender.session, number);
+                assert!(last.is_none_or(|last| last < number), "{input:?} behind {last:?}");
+            }),
+            _ => {}
+        }
+    }
+
+    fn effect(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Enter(_, member) => assert!(self.entered.insert(member.presence.session)),
+            Effect::Expel(_, listener) => assert!(self.entered.remove(&listener.session)),
+            Effect::Reply(to, _) => {
+                let left = self.asked.get_mut(&to.id).expect("somebody asked");
+                *left = left.checked_sub(1).expect("one answer each");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run(seed: u64) -> u64 {
+    let mut rng = Rng::with_seed(seed);
+    let mut world = World::with_match(MatchesConfig { inputs_max: 8, ..MatchesConfig::default() }, rng.u32(1..=128));
+    let mut ledger = Ledger::default();
+    for _ in 0..400 {
+        let number = rng.u32(1..=6);
+        match rng.u32(0..12) {
+            0 | 1 => {
+                *ledger.asked.entry(u64::from(number)).or_default() += 1;
+                world.attempt(number);
+            }
+            2 => {
+                // A shard tells once that a session has gone, and then hears no answer for it.
+                world.gone(number);
+                ledger.entered.remove(&session(number));
+            }
+            3 | 4 => {
+                let sent = ledger.sent.entry(number).or_default();
+                *sent += 1;
+                let data = Bytes::copy_from_slice(&sent.to_be_bytes());
+                let stamp = Timestamp::from_seconds(1);
+                world.matches.input(ID, session(number), (1, data, true), stamp);
+            }
+            5 => {
+                *ledger.asked.entry(100).or_default() += 1;
+                world.signal(100);
+            }
+            6 => world.pass(rng.u64(0..50)),
+            _ => {
+                if let Some(call) = world.calls.first() {
+                    ledger.called(&call.callback);
+                    let outcome = match &call.callback {
+                        Callback::JoinAttempt { .. } if rng.u32(0..4) == 0 => Outcome::Decided(Err("no".into())),
+                        Callback::JoinAttempt { .. } => Outcome::Decided(Ok(())),
+                        Callback::Signal(_) => Outcome::Signalled("!".into()),
+                        _ => Outcome::Goes,
+                    };
+                    let kicks = rng.u32(0..10) == 0;
+                    let acts = if kicks { vec![Act::Kick(vec![session_id(number)])] } else { Vec::new() };
+                    world.returns(Return { outcome, acts });
+                }
+            }
+        }
+        world.effects.drain(..).for_each(|effect| ledger.effect(&effect));
+    }
+    world.returns_over();
+    world.effects.drain(..).for_each(|effect| ledger.effect(&effect));
+    assert!(ledger.entered.is_empty(), "everybody is told of the end");
+    ledger.heard.values().sum()
+}
+
+impl World {
+    /// The match ends, whatever is under way.
+    fn returns_over(&mut self) {
+        while self.calls.is_empty() {
+            self.pass(1_000);
+        }
+        self.returns(done(Outcome::Over));
+        assert!(self.calls.is_empty() && self.matches.stats().matches == 0);
+    }
+}
+
+#[test]
+fn handlers_hear_of_everybody_once_and_inputs_in_order_and_everybody_is_answered() {
+    let heard: u64 = (0..300).map(run).sum();
+    assert!(heard > 1_000, "{heard}");
+}

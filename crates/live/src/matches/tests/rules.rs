@@ -1,0 +1,289 @@
+//! Rules, one after the other.
+
+use muster_domain::ErrorKind;
+use muster_domain::query::Query;
+
+use super::*;
+
+fn loops(world: &mut World) -> Option<Vec<Input>> {
+    match world.called() {
+        Some(Callback::Loop(_)) => match world.returns(goes()) {
+            Callback::Loop(inputs) => Some(inputs),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[test]
+fn a_match_begins_as_its_handler_says_or_not_at_all() {
+    for (returned, kind) in [
+        (begun(0, ""), ErrorKind::InvalidArgument),
+        (begun(129, ""), ErrorKind::InvalidArgument),
+        (begun(10, &"x".repeat(LABEL_BYTES_MAX + 1)), ErrorKind::InvalidArgument),
+        (done(Outcome::Over), ErrorKind::Internal),
+        (done(Outcome::Failed("boom".into())), ErrorKind::Internal),
+        (goes(), ErrorKind::Internal),
+    ] {
+        let mut world = World::new(MatchesConfig::default());
+        world.create(ID, 1);
+        assert!(matches!(world.called(), Some(Callback::Init { params }) if params == "{}"));
+        world.attempt(5);
+        assert!(matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound), "not yet");
+        world.effects.clear();
+        world.returns(returned);
+        assert!(matches!(world.answers()[..], [(0, Err(why))] if why.kind == kind), "{:?}", world.effects);
+        assert!(matches!(world.effects.last(), Some(Effect::Drop(ID))));
+        world.pass(10_000);
+        assert_eq!((world.matches.stats().matches, world.called()), (0, None));
+    }
+    let mut world = World::new(MatchesConfig::default());
+    world.create(ID, 1);
+    world.returns(begun(128, &"x".repeat(LABEL_BYTES_MAX)));
+    assert!(matches!(world.answers()[..], [(0, Ok(Answer::Created))]));
+}
+
+#[test]
+fn ticks_come_at_their_rate_and_missed_ones_are_not_made_up() {
+    let mut world = World::with_match(MatchesConfig::default(), 60);
+    let (mut ticks, end) = (Vec::new(), world.now + 1_000);
+    while world.now < end {
+        world.pass(1);
+        if !world.calls.is_empty() {
+            ticks.push((world.now, world.calls[0].tick));
+            world.returns(goes());
+        }
+    }
+    assert_eq!(ticks.len(), 60);
+    assert_eq!((ticks[0], ticks[1], ticks[59]), ((1_017, 0), (1_034, 1), (2_000, 59)));
+    world.pass(17);
+    assert!(matches!(world.called(), Some(Callback::Loop(_))));
+    // Ten ticks go by until it returns.
+    world.pass(170);
+    assert!(loops(&mut world).is_some());
+    assert!(loops(&mut world).is_some(), "the one that should have been comes at once");
+    assert_eq!(world.called(), None);
+    world.pass(17);
+    assert!(loops(&mut world).is_some());
+}
+
+#[test]
+fn who_is_accepted_is_there_before_the_answer_and_the_join() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.attempt(1);
+    assert!(matches!(world.called(), Some(Callback::JoinAttempt { presence: it, .. }) if **it == presence(1)));
+    // Whoever asks twice has asked.
+    world.attempt(1);
+    assert!(matches!(world.answers()[..], [(1, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
+    world.effects.clear();
+    world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(matches!(
+        &world.effects[..],
+        [Effect::Enter(ID, member), Effect::Reply(_, Ok(Answer::Entered(entered)))]
+            if member.presence == presence(1) && entered.is_new && entered.size == 1
+    ));
+    assert!(matches!(world.returns(goes()), Callback::Join(came) if *came[0] == presence(1)));
+    world.effects.clear();
+    world.attempt(1);
+    assert_eq!(world.called(), None, "whoever is there is not asked about again");
+    assert!(matches!(world.answers()[..], [(1, Ok(Answer::Entered(entered)))] if !entered.is_new));
+}
+
+#[test]
+fn who_is_refused_learns_why() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.attempt(1);
+    world.returns(done(Outcome::Decided(Err("full".into()))));
+    assert!(matches!(world.effects[0], Effect::Refuse(ID, _)));
+    assert!(matches!(world.answers()[..], [(1, Err(why))] if why.message == "full"));
+    assert_eq!(world.called(), None);
+}
+
+#[test]
+fn several_who_came_or_went_meanwhile_are_told_together() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    (1..=3).for_each(|number| world.come(number));
+    world.pass(100);
+    (1..=3).for_each(|number| world.gone(number));
+    world.returns(goes());
+    assert!(matches!(world.returns(goes()), Callback::Leave(left) if left.len() == 3));
+}
+
+#[test]
+fn who_goes_before_being_let_in_never_was_there() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.attempt(1);
+    world.attempt(2);
+    world.gone(1);
+    world.gone(2);
+    world.effects.clear();
+    world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(world.effects.is_empty() && world.calls.is_empty(), "{:?} {:?}", world.effects, world.calls);
+}
+
+#[test]
+fn inputs_come_with_the_next_tick_in_order_and_no_more_than_there_may_be() {
+    let config = MatchesConfig { inputs_max: 3, ..MatchesConfig::default() };
+    let mut world = World::with_match(config, 10);
+    world.come(1);
+    world.come(2);
+    world.input(1, "a");
+    world.input(2, "b");
+    world.input(3, "of a stranger");
+    world.input(1, "c");
+    world.input(1, "too many");
+    world.pass(100);
+    let texts = |inputs: Vec<Input>| inputs.into_iter().map(|input| input.data).collect::<Vec<_>>();
+    assert_eq!(loops(&mut world).map(texts), Some(vec!["a".into(), "b".into(), "c".into()]));
+    assert_eq!(world.matches.stats().inputs_dropped, 1);
+    world.pass(100);
+    assert_eq!(loops(&mut world).map(texts), Some(Vec::new()));
+}
+
+#[test]
+fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_next_loop() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.come(1);
+    world.come(2);
+    world.signal(9);
+    let some = Broadcast { to: Some(vec![session_id(2), session_id(3)]), ..say("some") };
+    let none = Broadcast { to: Some(vec![session_id(3)]), ..say("none") };
+    let acts = vec![Act::Defer(say("later")), Act::Broadcast(some), Act::Broadcast(none), Act::Broadcast(say("all"))];
+    world.returns(Return { outcome: Outcome::Signalled("!".into()), acts });
+    assert!(matches!(world.answers()[..], [(9, Ok(Answer::Signalled(answer)))] if &**answer == "!"));
+    assert_eq!(world.told(), [(Some(vec![session_id(2)]), "some".into()), (None, "all".into())]);
+    world.effects.clear();
+    world.pass(100);
+    loops(&mut world);
+    assert_eq!(world.told(), [(None, "later".into())]);
+}
+
+#[test]
+fn the_kicked_go_and_the_handler_hears_of_it() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.come(1);
+    world.come(2);
+    world.pass(100);
+    let acts = vec![Act::Kick(vec![session_id(2), session_id(3)])];
+    world.returns(Return { outcome: Outcome::Goes, acts });
+    assert_eq!(world.expelled(), [session(2)]);
+    let heard = world.returns(goes());
+    assert!(matches!(heard, Callback::Leave(left) if left[0].reason == LeaveReason::Kicked && left.len() == 1));
+    world.gone(2);
+    assert_eq!(world.called(), None, "once");
+}
+
+#[test]
+fn a_match_that_fails_does_nothing_of_what_it_wanted_and_leaves_nobody_waiting() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.come(1);
+    world.pass(100);
+    world.attempt(2);
+    world.signal(3);
+    let outcome = Outcome::Failed("attempt to index nil".into());
+    world.returns(Return { outcome, acts: vec![Act::Broadcast(say("unsaid"))] });
+    assert_eq!((world.told(), world.expelled()), (Vec::new(), vec![session(1)]));
+    let answers: Vec<_> = world.answers().iter().map(|(id, answer)| (*id, answer.is_ok())).collect();
+    assert_eq!(answers, [(2, false), (3, false)]);
+    assert!(matches!(world.effects.last(), Some(Effect::Drop(ID))));
+    assert_eq!(world.matches.take_failures(), [(ID, "attempt to index nil".into())]);
+    assert_eq!((world.matches.stats().failed, world.matches.stats().matches), (1, 0));
+}
+
+#[test]
+fn a_match_that_is_over_has_said_its_last() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.come(1);
+    world.pass(100);
+    world.returns(Return { outcome: Outcome::Over, acts: vec![Act::Broadcast(say("bye"))] });
+    assert!(matches!(&world.effects[..], [Effect::Tell { .. }, Effect::Expel(..), Effect::Drop(ID)]));
+    assert_eq!(world.matches.stats().failed, 0);
+    world.signal(3);
+    assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::NotFound));
+}
+
+#[test]
+fn an_empty_match_ends_if_it_is_to() {
+    let config = MatchesConfig { empty_sec_max: 2, ..MatchesConfig::default() };
+    let mut world = World::with_match(config, 10);
+    world.come(1);
+    for _ in 0..50 {
+        world.pass(100);
+        assert!(loops(&mut world).is_some(), "somebody is there");
+    }
+    world.gone(1);
+    world.returns(goes());
+    let mut ticks = 0;
+    while world.matches.stats().matches > 0 {
+        world.pass(100);
+        ticks += usize::from(loops(&mut world).is_some());
+        assert!(ticks < 100);
+    }
+    assert_eq!(ticks, 20);
+}
+
+#[test]
+fn a_server_that_stops_says_so_and_matches_end_by_themselves_or_when_time_is_up() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.come(1);
+    world.step(|world, out| world.matches.terminate(world.now, 5, out));
+    assert!(matches!(world.returns(goes()), Callback::Terminate { grace_sec: 5 }));
+    world.step(|world, out| world.matches.terminate(world.now, 5, out));
+    for _ in 0..49 {
+        world.pass(100);
+        assert!(loops(&mut world).is_some());
+    }
+    world.pass(200);
+    assert_eq!((world.expelled(), world.called()), (vec![session(1)], None));
+}
+
+#[test]
+fn who_waits_too_long_or_among_too_many_is_told_so() {
+    let config = MatchesConfig { signals_max: 2, join_attempts_max: 1, ..MatchesConfig::default() };
+    let mut world = World::with_match(config, 10);
+    world.pass(100);
+    (1..=3).for_each(|number| world.signal(number));
+    world.attempt(4);
+    world.attempt(5);
+    let busy: Vec<u64> = world.answers().iter().filter(|(_, answer)| answer.is_err()).map(|(id, _)| *id).collect();
+    assert_eq!(busy, [3, 5]);
+    world.effects.clear();
+    // The handler is stuck for longer than anybody waits.
+    world.pass(10_000);
+    world.returns(goes());
+    let late: Vec<u64> = world.answers().iter().map(|(id, _)| *id).collect();
+    assert_eq!(late, [1, 2, 4]);
+    assert!(matches!(world.called(), Some(Callback::Loop(_))), "and nothing of theirs is called");
+}
+
+#[test]
+fn matches_are_found_by_their_labels_at_once_newest_first() {
+    let mut world = World::new(MatchesConfig::default());
+    let id = |number: u32| MatchId(Uuid::from_u128(u128::from(number)));
+    for number in 1..=5 {
+        world.create(id(number), i64::from(number));
+        let mode = if number % 2 == 0 { "duel" } else { "arena" };
+        world.returns(begun(10, &format!(r#"{{"mode":"{mode}","skill":{number}}}"#)));
+    }
+    let all = ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 };
+    let found = |world: &World, asked: &ListQuery| -> Vec<u128> {
+        world.matches.list(asked).iter().map(|listed| listed.id.0.as_u128()).collect()
+    };
+    let query = |text: &str| Some(Arc::new(Query::parse(text).unwrap()));
+    assert_eq!(found(&world, &all), [5, 4, 3, 2, 1]);
+    let arena = ListQuery { query: query("+label.mode:arena"), ..all.clone() };
+    assert_eq!(found(&world, &arena), [5, 3, 1]);
+    assert_eq!(found(&world, &ListQuery { query: query("+label.skill:>=2 +label.mode:arena"), ..all.clone() }), [5, 3]);
+    assert_eq!(found(&world, &ListQuery { limit: 2, ..all.clone() }), [5, 4]);
+    let label = Some(r#"{"mode":"duel","skill":4}"#.into());
+    assert_eq!(found(&world, &ListQuery { label, ..all.clone() }), [4]);
+    assert_eq!(found(&world, &ListQuery { sizes: (1, 9), ..all.clone() }), []);
+    world.pass(100);
+    let acts = vec![Act::Label(r#"{"mode":"duel"}"#.into())];
+    let first = world.calls[0].id.0.as_u128();
+    world.returns(Return { outcome: Outcome::Goes, acts });
+    assert!(!found(&world, &arena).contains(&first));
+    let Ok(Answer::Listed(one)) = world.matches.get(id(2)) else { panic!("there is one") };
+    assert_eq!((one[0].size, one[0].tick_rate, &*one[0].handler), (0, 10, "arena"));
+    assert!(world.matches.get(id(9)).is_err());
+}
