@@ -8,10 +8,11 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::{Error, ErrorKind, UserId};
+use muster_live::matches::{Outcome, Return};
 use muster_live::matchmaker::TicketId;
 use muster_live::plane::{
-    Claim, EndedTicket, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish, Recoverable,
-    Reply, RequestRef, Up,
+    Claim, EndedTicket, HandlerOrder, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish,
+    Recoverable, Reply, RequestRef, Up,
 };
 use muster_live::{
     CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
@@ -48,6 +49,9 @@ type Teller = Box<dyn Fn(&Matched)>;
 /// Tells a player of a ticket that ends without a match.
 type EndTeller = Box<dyn Fn(EndedTicket)>;
 
+/// Runs handlers of matches.
+type Runner = Box<dyn Fn(HandlerOrder)>;
+
 /// Brings sessions on their way to another place.
 type Mover = Box<dyn Fn(RequestRef, Claim)>;
 
@@ -77,6 +81,8 @@ pub struct Live {
     on_ticket_end: OnceCell<EndTeller>,
     /// Who lets sessions go that are to go on at another place.
     on_claim: OnceCell<Mover>,
+    /// Who runs handlers of matches.
+    on_handler: OnceCell<Runner>,
 }
 
 /// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
@@ -100,6 +106,7 @@ impl Live {
             on_match: OnceCell::new(),
             on_ticket_end: OnceCell::new(),
             on_claim: OnceCell::new(),
+            on_handler: OnceCell::new(),
         }
     }
 
@@ -123,6 +130,7 @@ impl Live {
             self.rim.recover(std::mem::take(&mut output.recovering));
         }
         let (claims, ended_tickets) = (std::mem::take(&mut output.claims), std::mem::take(&mut output.ended_tickets));
+        let handlers = std::mem::take(&mut output.handlers);
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
         // Telling is steps of its own.
@@ -141,6 +149,9 @@ impl Live {
                 depart(request, claim);
             }
         }
+        for order in handlers {
+            self.run(order);
+        }
         std::mem::forget(unfinished);
         result
     }
@@ -153,6 +164,22 @@ impl Live {
     /// Sets who tells players of tickets that end here without a match.
     pub fn on_ticket_end(&self, tell: impl Fn(EndedTicket) + 'static) {
         let _ = self.on_ticket_end.set(Box::new(tell));
+    }
+
+    /// Sets who runs handlers of matches of this shard. What comes of a call is for [`Plane::match_returned`].
+    pub fn on_handler(&self, run: impl Fn(HandlerOrder) + 'static) {
+        let _ = self.on_handler.set(Box::new(run));
+    }
+
+    fn run(&self, order: HandlerOrder) {
+        match (self.on_handler.get(), order) {
+            (Some(run), order) => run(order),
+            (None, HandlerOrder::Drop(_)) => {}
+            (None, HandlerOrder::Call(call)) => {
+                let outcome = Outcome::Failed("this server runs no game code".into());
+                self.step(|plane, now, out| plane.match_returned(now, call.id, Return { outcome, acts: Vec::new() }, out));
+            }
+        }
     }
 
     /// Sets who lets sessions of this shard go that are claimed by another place, and answers that.

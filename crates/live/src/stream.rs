@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
+use crate::matches;
 use crate::party;
 use crate::place::{Hash, Partition, Place};
 use crate::registry::SessionKey;
@@ -167,6 +168,12 @@ pub trait Encode {
 
     /// What those who watch a view of the lobby are told.
     fn lobby_event(&self, view: &StreamKey, delta: rooms::LobbyDelta) -> SharedPayload;
+
+    /// What a match of game code tells its players.
+    fn match_data(&self, stream: &StreamKey, data: matches::Broadcast) -> SharedPayload;
+
+    /// What a player of a match of game code is told who is taken out of it.
+    fn match_left(&self, stream: &StreamKey, presence: Presence) -> SharedPayload;
 
     /// What a presence in a room shows of its seat; none for spectators.
     fn seat_status(&self, seat: Option<u32>) -> Arc<str>;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_live::rooms::{self, LobbyDelta};
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{Encoding, StreamKey, party};
+use muster_live::{Encoding, Presence, StreamKey, matches, party};
 use muster_wire::frame;
+use muster_wire::realtime::MatchPresenceEvent;
+use muster_wire::realtime::envelope::Message;
 
-use super::events::{format, presence_event};
+use super::events::{Push, format, match_id, presence_event, user_presence};
 use super::parties;
 
 /// Frames for sockets, in the protocol's form.
@@ -40,6 +42,16 @@ impl Encode for Framer {
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
         Some(self.frame(&presence_event(event, &self.node)?, encoding))
+    }
+
+    fn match_data(&self, stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
+        super::matches::data(stream, data)
+    }
+
+    fn match_left(&self, stream: &StreamKey, presence: Presence) -> SharedPayload {
+        let leaves = vec![user_presence(&presence)];
+        let event = MatchPresenceEvent { match_id: match_id(stream), joins: Vec::new(), leaves };
+        Arc::new(Push::new(Message::MatchPresenceEvent(event)))
     }
 
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {

@@ -1,16 +1,19 @@
-//! Matches between players: a match is the stream that its players are on, and lives as long as one of them is there.
+//! Matches. One between players is the stream that its players are on, and lives as long as one of them is there. One of
+//! game code has a handler, which lets players in, hears what they send, and says what they are told.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use muster_domain::ErrorKind;
 use muster_domain::ids::{SessionId, Uuid};
-use muster_live::plane::{Audience, Condition, JoinOptions, JoinRefusal, Joined, Publish};
-use muster_live::stream::mode;
-use muster_live::{Delivery, StreamKey};
+use muster_live::matches::{self, MatchAsk};
+use muster_live::plane::{Audience, Condition, JoinOptions, JoinRefusal, Joined, Output, Publish, Reply};
+use muster_live::stream::{SharedPayload, mode};
+use muster_live::{Delivery, Plane, StreamKey};
 use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{
-    Envelope, Match, MatchCreate, MatchData, MatchDataSend, MatchJoin, MatchLeave, match_join,
+    Envelope, Match, MatchCreate, MatchData, MatchDataSend, MatchJoin, MatchLeave, UserPresence, match_join,
 };
 
 use super::events::{self, Push};
@@ -67,10 +70,11 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin)
         },
         None => return refuse_input(cid, "A match ID or a match token is required.").into(),
     };
-    if stream.mode != mode::MATCH_RELAYED {
-        return not_found(cid).into();
-    }
     let session = session.clone();
+    if stream.mode == mode::MATCH_AUTHORITATIVE {
+        let metadata = request.metadata.into_iter().collect();
+        return Handled::later(enter(session, cid, stream, metadata));
+    }
     Handled::later(async move {
         let options = JoinOptions { condition, ..JoinOptions::default() };
         match session.app.live.join(session.key, stream.clone(), options).await {
@@ -79,6 +83,58 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin)
             Err(refusal) => refuse_join(cid, refusal),
         }
     })
+}
+
+/// Asks the handler of a match to let a session in.
+async fn enter(
+    session: Rc<SocketSession>,
+    cid: String,
+    stream: StreamKey,
+    metadata: Arc<[(String, String)]>,
+) -> Answer {
+    if *stream.label() != *session.app.live_rules.node {
+        return not_found(cid);
+    }
+    let key = session.key;
+    let name = stream.clone();
+    let ask = |plane: &mut Plane, now, request, out: &mut Output| {
+        plane.come_to_match(now, key, name, metadata, request, out);
+    };
+    match session.app.live.ask_for(key, ask).await {
+        Some(Reply::Match(Ok(matches::Answer::Entered(entered)))) => {
+            let found = Match {
+                match_id: events::match_id(&stream),
+                authoritative: true,
+                label: Some(entered.label.to_string()),
+                size: i32::try_from(entered.total).unwrap_or(i32::MAX),
+                presences: events::snapshot(&entered.presences, entered.total),
+                self_: Some(session.user_presence()),
+            };
+            Answer::Reply(Envelope::reply(cid, Message::Match(found)))
+        }
+        Some(Reply::Match(Err(why))) => match why.kind {
+            ErrorKind::NotFound => not_found(cid),
+            ErrorKind::PermissionDenied | ErrorKind::ResourceExhausted => {
+                refuse(cid, RealtimeCode::MatchJoinRejected, why.message)
+            }
+            _ => super::refuse_domain(cid, &why),
+        },
+        Some(Reply::Joined(Err(refusal))) => refuse_join(cid, refusal),
+        _ => super::refuse_domain(cid, &crate::live::stopping()),
+    }
+}
+
+/// What a match of game code tells its players.
+pub(super) fn data(stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
+    let matches::Broadcast { op_code, data, sender, reliable, .. } = data;
+    let presence = sender.map(|sender| UserPresence {
+        user_id: sender.user_id.to_string(),
+        session_id: sender.session_id.to_string(),
+        username: sender.username.to_string(),
+        ..UserPresence::default()
+    });
+    let match_id = events::match_id(stream);
+    Arc::new(Push::new(Message::MatchData(MatchData { match_id, presence, op_code, data, reliable })))
 }
 
 fn not_found(cid: String) -> Answer {
@@ -113,6 +169,12 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
     let live = &session.app.live;
     let sender = session.session_ref();
     if !live.look(|plane| plane.is_on(session.key, &stream)) {
+        return Answer::Silence;
+    }
+    if stream.mode == mode::MATCH_AUTHORITATIVE {
+        let MatchDataSend { op_code, data, reliable, .. } = request;
+        let ask = MatchAsk::Input { session: sender, op_code, data, reliable, received_at: session.app.clock.now() };
+        live.step(|plane, now, out| plane.ask_match(now, stream, ask, None, out));
         return Answer::Silence;
     }
     let audience = if request.presences.is_empty() {

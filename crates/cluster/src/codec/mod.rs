@@ -12,6 +12,7 @@ mod carry;
 mod carry_rooms;
 mod down;
 mod form;
+mod matches;
 mod moves;
 mod parties;
 mod pool;
@@ -233,6 +234,8 @@ fn content(
         | What::List(_)
         | What::Pool(_)
         | What::Matches(_)
+        | What::Match(_)
+        | What::FindMatches(_)
         | What::Claim(_)
         | What::Rebind(_)
         | What::Rebuild(_)

@@ -10,7 +10,7 @@ use super::form::{
     size, wrong,
 };
 use super::stream::{delivery_from_wire, delivery_to_wire};
-use super::{carry, parties, rooms};
+use super::{carry, matches, parties, rooms};
 
 pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     match up {
@@ -31,6 +31,8 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
         Up::Publish(publish) => What::Publish(publish_to_wire(publish, writer)),
         Up::Party { request: _, stream, ask } => What::Party(Box::new(parties::ask_to_wire(stream, ask))),
         Up::Parties { request: _, asked } => What::Parties(Box::new(asked.to_wire())),
+        Up::Match { request: _, stream, ask } => What::Match(matches::ask_to_wire(stream, ask)),
+        Up::FindMatches { request: _, asked } => What::FindMatches(asked.to_wire()),
         Up::Rooms(ask) => What::Rooms(Box::new(rooms::to_wire(ask))),
         Up::Count { request: _, streams } => What::Count(node::Count { streams: list_to_wire(streams) }),
         Up::List { request: _, stream, with_hidden, skip, limit } => {
@@ -86,10 +88,15 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
         },
         What::Publish(publish) => Up::Publish(publish_from_wire(publish, blobs)?),
         What::Party(ask) => {
-            let (stream, ask) = parties::ask_from_wire(*ask)?;
+            let (stream, ask) = parties::ask_from_wire(ask)?;
             Up::Party { request, stream, ask: Box::new(ask) }
         }
         What::Parties(query) => Up::Parties { request: asked()?, asked: party::ListQuery::from_wire(*query)? },
+        What::Match(ask) => {
+            let (stream, ask) = matches::ask_from_wire(*ask)?;
+            Up::Match { request, stream, ask: Box::new(ask) }
+        }
+        What::FindMatches(query) => Up::FindMatches { request: asked()?, asked: Form::from_wire(query)? },
         What::Rooms(ask) => Up::Rooms(Box::new(rooms::from_wire(*ask, request)?)),
         What::Count(count) => Up::Count { request: asked()?, streams: list_from_wire(count.streams)? },
         What::List(list) => Up::List {

@@ -10,7 +10,7 @@ use super::listing::Listed;
 use super::owner::MatchId;
 use crate::party::Member;
 use crate::plane::{Listener, RequestRef};
-use crate::stream::SessionRef;
+use crate::stream::{Presence, SessionRef};
 
 /// What is to be done, in this order.
 #[derive(Debug)]
@@ -61,12 +61,16 @@ pub enum Answer {
 /// The caller is in a match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entered {
+    /// The match.
+    pub id: MatchId,
     /// By what it is found.
     pub label: Arc<str>,
     /// Whether the caller was not there before.
     pub is_new: bool,
-    /// Players, the caller included.
-    pub size: usize,
+    /// Players: without the caller if it is new. Cut, and filled in by the owner of the stream.
+    pub presences: Arc<[Presence]>,
+    /// How many that are uncut.
+    pub total: usize,
     /// The caller's session.
     pub session: SessionRef,
 }

@@ -10,7 +10,8 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return};
 use super::effect::{Answer, Effect, Entered, Event, MatchEnd};
-use super::owner::{Attempt, Creation, MatchId, MatchesConfig};
+use super::message::Attempt;
+use super::owner::{Creation, MatchId, MatchesConfig};
 use super::{LABEL_BYTES_MAX, TICK_RATES};
 use crate::plane::{Listener, RequestRef};
 use crate::session::Millis;
@@ -156,7 +157,8 @@ impl Game {
     fn entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<Effect>) {
         let Some(to) = attempt.reply_to else { return };
         let session = attempt.member.presence.session;
-        let entered = Entered { label: self.label.clone(), is_new, size: self.size(), session };
+        let (id, label) = (self.id, self.label.clone());
+        let entered = Entered { id, label, is_new, presences: Arc::default(), total: 0, session };
         out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
     }
 
@@ -357,7 +359,7 @@ impl Game {
                 match decision {
                     Ok(()) if is_there => self.let_in(*attempt, out),
                     Ok(()) => {}
-                    Err(reason) => refuse(*attempt, Error::new(ErrorKind::NotFound, reason.to_string()), out),
+                    Err(reason) => refuse(*attempt, Error::new(ErrorKind::PermissionDenied, reason.to_string()), out),
                 }
                 return Ok(());
             }

@@ -9,6 +9,7 @@ mod call;
 mod effect;
 mod game;
 mod listing;
+mod message;
 mod owner;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,8 @@ mod tests;
 pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub use listing::{ListQuery, Listed};
-pub use owner::{Attempt, Creation, MatchId, MatchStats, Matches, MatchesConfig};
+pub use message::{Attempt, MatchAsk};
+pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
 
 /// Ticks a second at least and at most.
 pub const TICK_RATES: std::ops::RangeInclusive<u32> = 1..=128;

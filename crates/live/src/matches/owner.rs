@@ -1,17 +1,19 @@
 //! All matches of game code that a shard owns.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_domain::ids::Uuid;
-use muster_domain::{Result, Timestamp};
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{LeaveReason, Return};
 use super::effect::{Answer, Effect, MatchEnd};
 use super::game::{Game, ended};
 use super::listing::{Directory, ListQuery, Listed};
-use crate::party::Member;
+use super::message::{Attempt, MatchAsk};
+use crate::place::Partition;
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
@@ -59,19 +61,6 @@ pub struct Creation {
     pub created_at: Timestamp,
 }
 
-/// A session that wants to come into a match.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    /// Which match.
-    pub id: MatchId,
-    /// Who, and how it will hear the match's stream.
-    pub member: Member,
-    /// What the client said with it.
-    pub metadata: Arc<[(String, String)]>,
-    /// Who waits for the answer.
-    pub reply_to: Option<RequestRef>,
-}
-
 /// What matches did and how many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchStats {
@@ -90,6 +79,10 @@ pub struct MatchStats {
 /// See the module.
 pub struct Matches {
     config: MatchesConfig,
+    /// The part of public ids behind the dot.
+    node: Arc<str>,
+    /// How many there are of each partition.
+    of_partition: BTreeMap<Partition, usize>,
     games: Map<MatchId, Game>,
     directory: Directory,
     wheel: Wheel<MatchId>,
@@ -101,9 +94,11 @@ pub struct Matches {
 
 impl Matches {
     /// No matches yet.
-    pub fn new(config: MatchesConfig) -> Self {
+    pub fn new(config: MatchesConfig, node: Arc<str>) -> Self {
         Self {
             config,
+            node,
+            of_partition: BTreeMap::new(),
             games: Map::default(),
             directory: Directory::default(),
             wheel: Wheel::default(),
@@ -123,14 +118,42 @@ impl Matches {
         std::mem::take(&mut self.failures)
     }
 
+    /// Takes in what the owner of a match is asked.
+    pub fn receive(
+        &mut self,
+        now: Millis,
+        id: MatchId,
+        ask: MatchAsk,
+        reply_to: Option<RequestRef>,
+        out: &mut Vec<Effect>,
+    ) {
+        match ask {
+            MatchAsk::Create(creation) => self.create(id, creation, reply_to, out),
+            MatchAsk::Join { member, metadata } => {
+                self.attempt(now, Attempt { id, member: *member, metadata, reply_to }, out);
+            }
+            MatchAsk::Input { session, op_code, data, reliable, received_at } => {
+                self.input(id, session, (op_code, data, reliable), received_at);
+            }
+            MatchAsk::Signal(data) => self.signal(now, id, data, reply_to, out),
+            MatchAsk::Get => out.extend(reply_to.map(|to| Effect::Reply(to, self.get(id)))),
+        }
+    }
+
     /// Makes a match: its handler's first callback decides whether there will be one.
-    pub fn create(&mut self, id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+    pub(super) fn create(&mut self, id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+        if self.games.contains_key(&id) {
+            let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
+            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            return;
+        }
         let game = Game::new(id, creation, reply_to, out);
         self.games.insert(id, game);
+        *self.of_partition.entry(self.partition(id)).or_default() += 1;
     }
 
     /// Somebody wants to come in.
-    pub fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<Effect>) {
+    pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<Effect>) {
         match self.games.get_mut(&attempt.id).filter(|game| game.has_begun()) {
             Some(game) => game.attempt(now, attempt, &self.config, out),
             None => {
@@ -148,7 +171,7 @@ impl Matches {
     }
 
     /// A session sends something. Who is not in the match says nothing.
-    pub fn input(&mut self, id: MatchId, session: SessionRef, message: (i64, Bytes, bool), received_at: Timestamp) {
+    pub(super) fn input(&mut self, id: MatchId, session: SessionRef, message: (i64, Bytes, bool), received_at: Timestamp) {
         if let Some(game) = self.games.get_mut(&id)
             && !game.input(session, message, received_at, &self.config)
         {
@@ -157,7 +180,7 @@ impl Matches {
     }
 
     /// Other game code says something to a match's handler.
-    pub fn signal(
+    pub(super) fn signal(
         &mut self,
         now: Millis,
         id: MatchId,
@@ -201,6 +224,36 @@ impl Matches {
         }
     }
 
+    fn partition(&self, id: MatchId) -> Partition {
+        id.stream(&self.node).partition()
+    }
+
+    /// Whether there is a match of this partition.
+    pub fn has_any(&self, partition: Partition) -> bool {
+        self.of_partition.contains_key(&partition)
+    }
+
+    /// Matches of some partitions are another's. Answers them, in an order that another run has too.
+    pub fn forget(&mut self, is_lost: impl Fn(Partition) -> bool) -> Vec<MatchId> {
+        let mut lost: Vec<MatchId> = self.games.keys().copied().filter(|id| is_lost(self.partition(*id))).collect();
+        lost.sort_unstable();
+        lost.iter().for_each(|id| drop(self.remove(*id)));
+        lost
+    }
+
+    fn remove(&mut self, id: MatchId) -> Option<Game> {
+        let game = self.games.remove(&id)?;
+        self.directory.remove(id);
+        let partition = self.partition(id);
+        if let Some(count) = self.of_partition.get_mut(&partition) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_partition.remove(&partition);
+            }
+        }
+        Some(game)
+    }
+
     /// When something is due next.
     pub fn next_due(&self) -> Option<Millis> {
         self.wheel.next_due()
@@ -238,14 +291,13 @@ impl Matches {
     }
 
     /// A match, if there is one.
-    pub fn get(&self, id: MatchId) -> Result<Answer> {
+    pub(super) fn get(&self, id: MatchId) -> Result<Answer> {
         let game = self.games.get(&id).filter(|game| game.has_begun()).ok_or_else(ended)?;
         Ok(Answer::Listed(vec![Listed::of(game, 1.0)]))
     }
 
     fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
-        self.directory.remove(id);
-        if let Some(game) = self.games.remove(&id) {
+        if let Some(game) = self.remove(id) {
             game.close(out);
         }
         if let MatchEnd::Failed(why) = end {

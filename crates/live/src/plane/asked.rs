@@ -51,6 +51,7 @@ enum OfTickets {
 enum About {
     Rooms,
     Pool,
+    Match,
     Else,
 }
 
@@ -74,6 +75,7 @@ impl Asked {
         let (about, may_wander) = match up {
             Up::Rooms(ask) => (About::Rooms, ask.may_wander()),
             Up::Pool { .. } => (About::Pool, false),
+            Up::Match { .. } | Up::FindMatches { .. } => (About::Match, false),
             _ => (About::Else, false),
         };
         let of_tickets = match up {
@@ -96,6 +98,7 @@ impl Question {
         match self.about {
             About::Rooms => Reply::Rooms(Err(refusal)),
             About::Pool => Reply::Pool(Err(refusal)),
+            About::Match => Reply::Match(Err(refusal)),
             About::Else => Reply::Joined(Err(JoinRefusal::Unavailable)),
         }
     }

@@ -9,6 +9,7 @@ use super::Map;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
 use super::output::Output;
+use crate::matches::MatchAsk;
 use crate::party;
 use crate::place::{Epoch, Place};
 
@@ -29,6 +30,7 @@ impl Traffic for Up {
             Self::Publish(_) => true,
             Self::Party { ask, .. } => matches!(**ask, party::Request::SendData { .. }),
             Self::Rooms(ask) => ask.is_talk(),
+            Self::Match { ask, .. } => matches!(**ask, MatchAsk::Input { .. }),
             _ => false,
         }
     }

@@ -15,6 +15,7 @@ use super::tickets::TicketStanding;
 use crate::close::CloseReason;
 use crate::matchmaker::TicketId;
 use crate::outbox::Delivery;
+use crate::matches;
 use crate::party;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
@@ -105,6 +106,22 @@ pub enum Up {
     },
     /// Something is asked of an owner of rooms, or told to it.
     Rooms(Box<rooms::ToOwner>),
+    /// Something is asked of a match of game code.
+    Match {
+        /// Who is told the outcome.
+        request: Option<RequestRef>,
+        /// The match's stream.
+        stream: StreamKey,
+        /// What.
+        ask: Box<matches::MatchAsk>,
+    },
+    /// The matches of game code of this owner.
+    FindMatches {
+        /// Who asks.
+        request: RequestRef,
+        /// Which of them.
+        asked: matches::ListQuery,
+    },
     /// How many are on each of these streams, hidden ones included.
     Count {
         /// Who asks.
@@ -205,9 +222,13 @@ impl Up {
     pub fn request(&self) -> Option<RequestRef> {
         match self {
             Self::Join(join) => join.request,
-            Self::Listen { request, .. } | Self::Party { request, .. } | Self::Pool { request, .. } => *request,
+            Self::Listen { request, .. }
+            | Self::Party { request, .. }
+            | Self::Match { request, .. }
+            | Self::Pool { request, .. } => *request,
             Self::Rooms(ask) => ask.reply_to(),
             Self::Parties { request, .. }
+            | Self::FindMatches { request, .. }
             | Self::Count { request, .. }
             | Self::List { request, .. }
             | Self::Claim { request, .. }
@@ -243,10 +264,12 @@ impl Up {
             | Self::Listen { stream, .. }
             | Self::Unlisten { stream, .. }
             | Self::Party { stream, .. }
+            | Self::Match { stream, .. }
             | Self::List { stream, .. } => Some(stream.partition()),
             Self::Rooms(ask) => Some(ask.owner().partition()),
             Self::Pool { .. } => Some(POOL.partition()),
             Self::Parties { .. }
+            | Self::FindMatches { .. }
             | Self::Count { .. }
             | Self::Claim { .. }
             | Self::Rebuild { .. }
@@ -555,6 +578,8 @@ pub enum Reply {
     Party(Result<party::Reply, party::Refusal>),
     /// Parties of one owner.
     Parties(party::Page),
+    /// What was asked of a match of game code, or of all of an owner.
+    Match(muster_domain::Result<matches::Answer>),
     /// What was asked of rooms.
     Rooms(muster_domain::Result<rooms::Answer>),
     /// To a claim: the session, which is nowhere else any more.

@@ -9,6 +9,7 @@ mod carry;
 mod handover;
 mod lanes;
 mod local;
+mod matches;
 mod message;
 mod moves;
 mod options;
@@ -42,7 +43,7 @@ pub use message::{
 pub use moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
-pub use output::Output;
+pub use output::{HandlerOrder, Output};
 use owner::{Owning, Streams};
 use pool::Pool;
 pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
@@ -52,6 +53,7 @@ pub use recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recover, Recoverable,
 pub use tickets::{EndedTicket, OnTicket, TicketStanding};
 
 use crate::close::CloseReason;
+use crate::matches::Matches;
 use crate::party::Parties;
 use crate::place::{Partition, Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
@@ -71,6 +73,7 @@ pub struct Plane {
     parties: Parties,
     pool: Pool,
     rooms: Rooms,
+    matches: Matches,
     /// When the first timer for rooms fires.
     rooms_timer: Option<Millis>,
     wheel: Wheel<Timer>,
@@ -99,6 +102,7 @@ impl Plane {
         Self {
             local: Local::new(me, routes, &config, encode),
             rooms: Rooms::new(config.rooms.clone()),
+            matches: Matches::new(config.matches.clone(), config.node.clone()),
             config,
             streams: Streams::default(),
             parties: Parties::default(),
@@ -336,7 +340,7 @@ impl Plane {
 
     /// When the plane wants to be turned next, if nothing happens before.
     pub fn next_due(&self) -> Option<Millis> {
-        self.wheel.next_due()
+        [self.wheel.next_due(), self.matches.next_due()].into_iter().flatten().min()
     }
 
     /// Runs what is due.
@@ -354,6 +358,7 @@ impl Plane {
                 Timer::RecoveryLate => self.recover_without(now, out),
             }
         }
+        self.turn_matches(now, out);
         self.set_rooms_timer();
         self.due = due;
     }
@@ -383,6 +388,7 @@ impl Plane {
             presences: self.streams.presences,
             parties: self.parties.len(),
             rooms: self.rooms.stats(),
+            matches: self.matches.stats(),
             heard_streams: self.local.heard_streams(),
             up_waiting,
             down_waiting,
@@ -469,6 +475,8 @@ impl Plane {
             Up::Party { request, stream, ask } => owning.ask_party(request, &stream, *ask),
             Up::Parties { request, asked } => owning.list_parties(request, &asked),
             Up::Rooms(ask) => owning.ask_rooms(*ask),
+            Up::Match { request, stream, ask } => owning.ask_match(request, &stream, *ask),
+            Up::FindMatches { request, asked } => owning.find_matches(request, &asked),
             Up::Count { request, streams } => owning.count(request, &streams),
             Up::List { request, stream, with_hidden, skip, limit } => {
                 owning.list(request, &stream, with_hidden, (skip, limit));
@@ -520,6 +528,7 @@ impl Plane {
             streams: &mut self.streams,
             parties: &mut self.parties,
             rooms: &mut self.rooms,
+            matches: &mut self.matches,
             rebuilding: &mut self.rebuilding,
             held: &mut self.held,
             changes: &mut self.changes,

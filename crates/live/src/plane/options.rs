@@ -6,6 +6,7 @@ use super::broadcast::SLICE_DELIVERIES;
 use super::lanes::{DOWN_CREDITS, UP_CREDITS};
 use super::message::Condition;
 use super::recovery::Recover;
+use crate::matches::{MatchStats, MatchesConfig};
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};
 use crate::session::Millis;
@@ -39,6 +40,8 @@ pub struct PlaneConfig {
     pub down_credits: u32,
     /// How rooms are kept.
     pub rooms: Arc<RoomsConfig>,
+    /// How matches of game code are kept.
+    pub matches: MatchesConfig,
     /// Of what recovery data are kept. Nothing on a node on its own.
     pub recover: Recover,
 }
@@ -58,6 +61,7 @@ impl Default for PlaneConfig {
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
             rooms: Arc::default(),
+            matches: MatchesConfig::default(),
             recover: Recover::default(),
         }
     }
@@ -147,6 +151,8 @@ pub struct PlaneStats {
     pub active_tickets: usize,
     /// What the matchmaker did, where it is owned.
     pub matchmaker: MatchmakerTotals,
+    /// Matches of game code of which this shard is the owner.
+    pub matches: MatchStats,
     /// Rooms of which this shard is the owner.
     pub rooms: RoomStats,
     /// How late timers ran.

@@ -8,9 +8,19 @@ use super::pool::Matched;
 use super::recovery::Recoverable;
 use super::tickets::EndedTicket;
 use crate::close::CloseReason;
+use crate::matches::{Call, MatchId};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
+
+/// What is to be done with the handler of a match.
+#[derive(Debug)]
+pub enum HandlerOrder {
+    /// It is to be called. What comes of it is for [`super::Plane::match_returned`].
+    Call(Box<Call>),
+    /// What it keeps for this match is to be put away.
+    Drop(MatchId),
+}
 
 /// The effects of a step, to be carried out in this order: which questions were answered, what sessions are sent, which
 /// of them close, what other shards are told. Who learns from an answer who is on a stream must learn it before the
@@ -33,6 +43,8 @@ pub struct Output {
     pub handed_over: Vec<(Partition, Epoch)>,
     /// Sessions of this shard that are to go on elsewhere, and whom to tell what becomes of that.
     pub claims: Vec<(RequestRef, Claim)>,
+    /// What is to be done with handlers of matches, in order.
+    pub handlers: Vec<HandlerOrder>,
     /// What is to be kept for whoever owns it after a crash. Nobody waits for it.
     pub recoverable: Vec<Recoverable>,
     /// Partitions of dead owners that this place owns from an epoch on: what was kept of them is to be given to
@@ -51,6 +63,7 @@ impl Output {
             && self.ended_tickets.is_empty()
             && self.handed_over.is_empty()
             && self.claims.is_empty()
+            && self.handlers.is_empty()
             && self.recoverable.is_empty()
             && self.recovering.is_empty()
     }

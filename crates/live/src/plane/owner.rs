@@ -17,6 +17,7 @@ use super::recovery::Changes;
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::outbox::Delivery;
+use crate::matches::Matches;
 use crate::party::{Member, Parties};
 use crate::place::{Partition, Place};
 use crate::rooms::Rooms;
@@ -95,6 +96,14 @@ impl Stream {
         self.presences.snapshot(max)
     }
 
+    /// The same without one of them.
+    pub(super) fn snapshot_but(&mut self, but: Option<SessionRef>, max: usize) -> (Arc<[Presence]>, usize) {
+        let (presences, total) = self.snapshot(max);
+        let Some(but) = but else { return (presences, total) };
+        let others = presences.iter().filter(|presence| presence.session != but).cloned().collect();
+        (others, total.saturating_sub(1))
+    }
+
     fn is_unused(&self) -> bool {
         self.presences.is_empty() && self.listeners.is_empty()
     }
@@ -119,6 +128,7 @@ pub(super) struct Owning<'a> {
     pub streams: &'a mut Streams,
     pub parties: &'a mut Parties,
     pub rooms: &'a mut Rooms,
+    pub matches: &'a mut Matches,
     /// Partitions about which nothing is done yet.
     pub rebuilding: &'a mut BTreeMap<Partition, Rebuilding>,
     /// What waits for the way down, in order.
@@ -220,6 +230,7 @@ impl Owning<'_> {
         self.leave_party(key, session);
         let left = self.leave(key, session, heard);
         self.left_room(key, left);
+        self.left_match(key, session);
     }
 
     /// A session goes from a stream. Answers its presence, if it was there.

@@ -21,6 +21,11 @@ use crate::stream::{Presence, SessionRef, StreamKey, mode};
 /// Sessions and streams, or presences, in one message.
 pub(super) const PART_MAX: usize = 1_000;
 
+/// Whether a stream's owner lets in whom it wants.
+fn is_let_in(stream: &StreamKey) -> bool {
+    matches!(stream.mode, mode::PARTY | mode::ROOM | mode::MATCH_AUTHORITATIVE)
+}
+
 /// Why a place is told who is on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -82,6 +87,7 @@ impl Plane {
         self.streams.forget(|stream| changed.contains(&stream.partition()));
         self.parties.forget(|party| changed.contains(&party.stream().partition()));
         self.rooms.forget(now, directory, |owner| changed.contains(&owner.partition()));
+        self.forget_matches(changed, out);
         if changed.contains(&POOL.partition()) {
             self.pool.clear(self.config.matchmaker);
         }
@@ -278,7 +284,7 @@ impl Plane {
             return;
         };
         for standing in standings {
-            if matches!(standing.stream.mode, mode::PARTY | mode::ROOM) {
+            if is_let_in(&standing.stream) {
                 rebuilding.gathered.entry(standing.stream.clone()).or_default().push(standing);
                 continue;
             }
@@ -464,7 +470,7 @@ impl Local {
                     continue;
                 }
                 // To those its owner lets in whom it wants, and sees them out: that is not undone here.
-                let is_let_in = matches!(on.stream.mode, mode::PARTY | mode::ROOM);
+                let is_let_in = is_let_in(&on.stream);
                 let here = self.listeners.get(&on.stream);
                 if is_let_in && here.is_some_and(|here| here.is_leaving(key)) {
                     continue;

@@ -1,6 +1,7 @@
 //! Two shards and more, joined by queues that keep the order of each pair.
 
 mod carry;
+mod matches;
 mod nodes;
 mod parties;
 mod pool;
@@ -58,6 +59,14 @@ impl Encode for Words {
         Arc::new(rooms::RoomText(rooms::delta_text(&delta)))
     }
 
+    fn match_data(&self, _stream: &StreamKey, data: crate::matches::Broadcast) -> SharedPayload {
+        Arc::new(rooms::RoomText(String::from_utf8_lossy(&data.data).into_owned()))
+    }
+
+    fn match_left(&self, _stream: &StreamKey, presence: Presence) -> SharedPayload {
+        Arc::new(rooms::RoomText(format!("left {}", presence.username)))
+    }
+
     fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
         format!("seat {}", seat.unwrap_or(0)).into()
     }
@@ -71,6 +80,8 @@ struct World {
     closed: Vec<(SessionRef, CloseReason)>,
     replies: Vec<Reply>,
     matches: Vec<Matched>,
+    calls: Vec<crate::matches::Call>,
+    dropped: Vec<crate::matches::MatchId>,
     sessions: u128,
 }
 
@@ -86,6 +97,8 @@ impl World {
             closed: Vec::new(),
             replies: Vec::new(),
             matches: Vec::new(),
+            calls: Vec::new(),
+            dropped: Vec::new(),
             sessions: 0,
         }
     }
@@ -111,6 +124,12 @@ impl World {
         }
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         self.matches.extend(out.matches);
+        for order in out.handlers {
+            match order {
+                HandlerOrder::Call(call) => self.calls.push(*call),
+                HandlerOrder::Drop(id) => self.dropped.push(id),
+            }
+        }
         result
     }
 

@@ -41,6 +41,7 @@ pub struct Message {
     #[prost(
         oneof = "message::What",
         tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 40, 41, 43, 42"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 46, 47, 40, 41, 43, 42"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -114,6 +115,10 @@ pub mod message {
         Tickets(super::TicketsHeld),
         #[prost(message, tag = "38")]
         Ticket(super::TicketNote),
+        #[prost(message, tag = "46")]
+        Match(super::MatchAsk),
+        #[prost(message, tag = "47")]
+        FindMatches(super::MatchQuery),
         /// To the former owner of partitions on their way: nothing more comes about them.
         #[prost(message, tag = "40")]
         Passed(super::Fence),
@@ -566,7 +571,7 @@ pub struct Close {
 /// An answer. A kind that is unknown counts as none.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reply {
-    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
+    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 19")]
     pub what: ::core::option::Option<reply::What>,
 }
 /// Nested message and enum types in `Reply`.
@@ -603,6 +608,10 @@ pub mod reply {
         NoSession(super::ClaimRefusal),
         #[prost(message, tag = "15")]
         Rebound(super::Empty),
+        #[prost(message, tag = "18")]
+        Match(super::MatchAnswer),
+        #[prost(message, tag = "19")]
+        MatchError(super::Error),
     }
 }
 /// A session on its way to the place that claimed it.
@@ -1850,6 +1859,134 @@ pub struct CarriedPool {
     pub next_ms: u64,
     #[prost(uint64, optional, tag = "3")]
     pub due_ms: ::core::option::Option<u64>,
+}
+// ---- Matches of game code ----
+
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchAsk {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(oneof = "match_ask::What", tags = "2, 3, 4, 5, 6")]
+    pub what: ::core::option::Option<match_ask::What>,
+}
+/// Nested message and enum types in `MatchAsk`.
+pub mod match_ask {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum What {
+        #[prost(message, tag = "2")]
+        Create(super::MatchCreation),
+        #[prost(message, tag = "3")]
+        Join(super::MatchEntry),
+        #[prost(message, tag = "4")]
+        Input(super::MatchInput),
+        #[prost(string, tag = "5")]
+        Signal(::prost::alloc::string::String),
+        #[prost(message, tag = "6")]
+        Get(super::Empty),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchCreation {
+    /// Whose callbacks are called.
+    #[prost(string, tag = "1")]
+    pub handler: ::prost::alloc::string::String,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub params: ::prost::bytes::Bytes,
+    /// Microseconds since 1970.
+    #[prost(sfixed64, tag = "3")]
+    pub created_at: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchEntry {
+    #[prost(message, optional, tag = "1")]
+    pub member: ::core::option::Option<Member>,
+    /// Names and values, each behind its name.
+    #[prost(string, repeated, tag = "2")]
+    pub metadata: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchInput {
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<SessionRef>,
+    #[prost(sint64, tag = "2")]
+    pub op_code: i64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub data: ::prost::bytes::Bytes,
+    #[prost(bool, tag = "4")]
+    pub reliable: bool,
+    /// Microseconds since 1970.
+    #[prost(sfixed64, tag = "5")]
+    pub received_at: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchQuery {
+    #[prost(string, optional, tag = "1")]
+    pub query: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "2")]
+    pub label: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(uint64, tag = "3")]
+    pub size_min: u64,
+    #[prost(uint64, tag = "4")]
+    pub size_max: u64,
+    #[prost(uint64, tag = "5")]
+    pub limit: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MatchAnswer {
+    #[prost(oneof = "match_answer::What", tags = "1, 2, 3, 4")]
+    pub what: ::core::option::Option<match_answer::What>,
+}
+/// Nested message and enum types in `MatchAnswer`.
+pub mod match_answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum What {
+        #[prost(message, tag = "1")]
+        Created(super::Empty),
+        #[prost(message, tag = "2")]
+        Entered(super::MatchEntered),
+        #[prost(string, tag = "3")]
+        Signalled(::prost::alloc::string::String),
+        #[prost(message, tag = "4")]
+        Listed(super::MatchPage),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MatchEntered {
+    #[prost(message, optional, tag = "1")]
+    pub r#match: ::core::option::Option<Id>,
+    #[prost(string, tag = "2")]
+    pub label: ::prost::alloc::string::String,
+    #[prost(bool, tag = "3")]
+    pub is_new: bool,
+    #[prost(message, repeated, tag = "4")]
+    pub presences: ::prost::alloc::vec::Vec<Presence>,
+    #[prost(uint64, tag = "5")]
+    pub total: u64,
+    #[prost(message, optional, tag = "6")]
+    pub session: ::core::option::Option<SessionRef>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MatchPage {
+    #[prost(message, repeated, tag = "1")]
+    pub matches: ::prost::alloc::vec::Vec<MatchListed>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MatchListed {
+    #[prost(message, optional, tag = "1")]
+    pub r#match: ::core::option::Option<Id>,
+    #[prost(double, optional, tag = "2")]
+    pub score: ::core::option::Option<f64>,
+    /// Microseconds since 1970.
+    #[prost(sfixed64, tag = "3")]
+    pub created_at: i64,
+    #[prost(string, tag = "4")]
+    pub label: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "5")]
+    pub tick_rate: u32,
+    #[prost(string, tag = "6")]
+    pub handler: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "7")]
+    pub size: u64,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -14,7 +14,7 @@ use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply,
 use muster_live::registry::SessionInfo;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{
-    Delivery, Encoding, Millis, Plane, PlaneConfig, Routes, SessionRef, ShardIndex, StreamKey, party, rooms,
+    Delivery, Encoding, Millis, Plane, PlaneConfig, Routes, SessionRef, ShardIndex, Presence, StreamKey, matches, party, rooms,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -52,6 +52,14 @@ impl Encode for Frames {
     }
 
     fn lobby_event(&self, _view: &StreamKey, _delta: rooms::LobbyDelta) -> SharedPayload {
+        Arc::new(Numbered(u32::MAX))
+    }
+
+    fn match_data(&self, _stream: &StreamKey, _data: matches::Broadcast) -> SharedPayload {
+        Arc::new(Numbered(u32::MAX))
+    }
+
+    fn match_left(&self, _stream: &StreamKey, _presence: Presence) -> SharedPayload {
         Arc::new(Numbered(u32::MAX))
     }
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_live::matchmaker::MatchmakerConfig;
-use muster_live::party;
+use muster_live::{matches, party};
 use muster_live::plane::{Carried, Message, Output, PlaneConfig, PlaneStats, Up};
 use muster_live::rooms::{self, LobbyDelta, RoomsConfig, Templates};
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
-use muster_live::{Encoding, Epoch, Millis, Partition, Place, Plane, Routes, StreamKey};
+use muster_live::{Encoding, Epoch, Millis, Partition, Place, Plane, Presence, Routes, StreamKey};
 
 use crate::random::Random;
 use crate::round_trip::{encode, one, shown};
@@ -58,6 +58,14 @@ impl Encode for Words {
 
     fn lobby_event(&self, _view: &StreamKey, delta: LobbyDelta) -> SharedPayload {
         Arc::new(Text(shown(&delta)))
+    }
+
+    fn match_data(&self, _stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
+        Arc::new(Text(shown(&data)))
+    }
+
+    fn match_left(&self, _stream: &StreamKey, presence: Presence) -> SharedPayload {
+        Arc::new(Text(shown(&presence)))
     }
 
     fn seat_status(&self, seat: Option<u32>) -> Arc<str> {

@@ -1,0 +1,171 @@
+//! What is asked of matches of game code, and answered.
+
+use std::sync::Arc;
+
+use muster_domain::Timestamp;
+use muster_domain::query::Query;
+use muster_live::StreamKey;
+use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
+use muster_wire::node::{self, match_answer, match_ask};
+
+use super::form::{
+    Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, part, required, size, wrong,
+};
+
+pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
+    use match_ask::What;
+    let what = match ask {
+        MatchAsk::Create(Creation { handler, params, created_at }) => What::Create(node::MatchCreation {
+            handler: handler.as_ref().to_owned(),
+            params: params.clone(),
+            created_at: created_at.0,
+        }),
+        MatchAsk::Join { member, metadata } => What::Join(node::MatchEntry {
+            member: Some(member.to_wire()),
+            metadata: metadata.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect(),
+        }),
+        MatchAsk::Input { session, op_code, data, reliable, received_at } => What::Input(node::MatchInput {
+            session: Some(session.to_wire()),
+            op_code: *op_code,
+            data: data.clone(),
+            reliable: *reliable,
+            received_at: received_at.0,
+        }),
+        MatchAsk::Signal(data) => What::Signal(data.as_ref().to_owned()),
+        MatchAsk::Get => What::Get(node::Empty {}),
+    };
+    node::MatchAsk { stream: Some(stream.to_wire()), what: Some(what) }
+}
+
+pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk)> {
+    use match_ask::What;
+    let ask = match required(wire.what, "match.what")? {
+        What::Create(node::MatchCreation { handler, params, created_at }) => {
+            MatchAsk::Create(Creation { handler: handler.into(), params, created_at: Timestamp(created_at) })
+        }
+        What::Join(entry) => MatchAsk::Join {
+            member: Box::new(part(entry.member, "match_entry.member")?),
+            metadata: pairs(entry.metadata)?,
+        },
+        What::Input(node::MatchInput { session, op_code, data, reliable, received_at }) => MatchAsk::Input {
+            session: part(session, "match_input.session")?,
+            op_code,
+            data,
+            reliable,
+            received_at: Timestamp(received_at),
+        },
+        What::Signal(data) => MatchAsk::Signal(data.into()),
+        What::Get(node::Empty {}) => MatchAsk::Get,
+    };
+    Ok((part(wire.stream, "match.stream")?, ask))
+}
+
+fn pairs(texts: Vec<String>) -> Result<Arc<[(String, String)]>> {
+    let mut texts = texts.into_iter();
+    let mut pairs = Vec::new();
+    while let Some(name) = texts.next() {
+        let value = texts.next().ok_or_else(|| wrong("match_entry.metadata", "a name has no value"))?;
+        pairs.push((name, value));
+    }
+    Ok(pairs.into())
+}
+
+impl Form for ListQuery {
+    type Wire = node::MatchQuery;
+
+    fn to_wire(&self) -> node::MatchQuery {
+        node::MatchQuery {
+            query: self.query.as_ref().map(|query| query.source().to_owned()),
+            label: self.label.as_deref().map(str::to_owned),
+            size_min: self.sizes.0 as u64,
+            size_max: self.sizes.1 as u64,
+            limit: self.limit as u64,
+        }
+    }
+
+    fn from_wire(wire: node::MatchQuery) -> Result<Self> {
+        let node::MatchQuery { query, label, size_min, size_max, limit } = wire;
+        let parse = |text: String| Query::parse(&text).map(Arc::new).map_err(|error| wrong("match_query.query", error));
+        let (query, label) = (query.map(parse).transpose()?, label.map(Arc::from));
+        Ok(Self { query, label, sizes: (size(size_min), size(size_max)), limit: size(limit) })
+    }
+}
+
+impl Form for Answer {
+    type Wire = node::MatchAnswer;
+
+    fn to_wire(&self) -> node::MatchAnswer {
+        use match_answer::What;
+        let what = match self {
+            Self::Created => What::Created(node::Empty {}),
+            Self::Entered(entered) => What::Entered(entered.to_wire()),
+            Self::Signalled(data) => What::Signalled(data.as_ref().to_owned()),
+            Self::Listed(listed) => What::Listed(node::MatchPage { matches: list_to_wire(listed) }),
+        };
+        node::MatchAnswer { what: Some(what) }
+    }
+
+    fn from_wire(wire: node::MatchAnswer) -> Result<Self> {
+        use match_answer::What;
+        Ok(match required(wire.what, "match_answer.what")? {
+            What::Created(node::Empty {}) => Self::Created,
+            What::Entered(entered) => Self::Entered(Box::new(Form::from_wire(entered)?)),
+            What::Signalled(data) => Self::Signalled(data.into()),
+            What::Listed(page) => Self::Listed(list_from_wire(page.matches)?),
+        })
+    }
+}
+
+impl Form for Entered {
+    type Wire = node::MatchEntered;
+
+    fn to_wire(&self) -> node::MatchEntered {
+        node::MatchEntered {
+            r#match: id_to_wire(self.id.0),
+            label: self.label.as_ref().to_owned(),
+            is_new: self.is_new,
+            presences: list_to_wire(&self.presences),
+            total: self.total as u64,
+            session: Some(self.session.to_wire()),
+        }
+    }
+
+    fn from_wire(wire: node::MatchEntered) -> Result<Self> {
+        Ok(Self {
+            id: MatchId(id_from_wire(wire.r#match)),
+            label: wire.label.into(),
+            is_new: wire.is_new,
+            presences: list_from_wire(wire.presences)?.into(),
+            total: size(wire.total),
+            session: part(wire.session, "match_entered.session")?,
+        })
+    }
+}
+
+impl Form for Listed {
+    type Wire = node::MatchListed;
+
+    fn to_wire(&self) -> node::MatchListed {
+        node::MatchListed {
+            r#match: id_to_wire(self.id.0),
+            score: Some(self.score),
+            created_at: self.created_at.0,
+            label: self.label.as_ref().to_owned(),
+            tick_rate: self.tick_rate,
+            handler: self.handler.as_ref().to_owned(),
+            size: self.size as u64,
+        }
+    }
+
+    fn from_wire(wire: node::MatchListed) -> Result<Self> {
+        Ok(Self {
+            id: MatchId(id_from_wire(wire.r#match)),
+            score: wire.score.unwrap_or_default(),
+            created_at: Timestamp(wire.created_at),
+            label: wire.label.into(),
+            tick_rate: wire.tick_rate,
+            handler: wire.handler.into(),
+            size: size(wire.size),
+        })
+    }
+}
