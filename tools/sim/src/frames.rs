@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
+use muster_live::matches;
 use muster_live::party;
 use muster_live::rooms;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
@@ -184,6 +185,15 @@ impl Encode for Encoder {
             payload.write(encoding, &mut out);
         }
         self.marked(out)
+    }
+
+    fn match_data(&self, _: &StreamKey, _: matches::Broadcast) -> SharedPayload {
+        // No world has matches of game code.
+        Arc::new(PartyFrame(StreamId::MAX, PartyWord::Other))
+    }
+
+    fn match_left(&self, _: &StreamKey, _: Presence) -> SharedPayload {
+        Arc::new(PartyFrame(StreamId::MAX, PartyWord::Other))
     }
 
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {

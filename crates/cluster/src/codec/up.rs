@@ -88,12 +88,12 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
         },
         What::Publish(publish) => Up::Publish(publish_from_wire(publish, blobs)?),
         What::Party(ask) => {
-            let (stream, ask) = parties::ask_from_wire(ask)?;
+            let (stream, ask) = parties::ask_from_wire(*ask)?;
             Up::Party { request, stream, ask: Box::new(ask) }
         }
         What::Parties(query) => Up::Parties { request: asked()?, asked: party::ListQuery::from_wire(*query)? },
         What::Match(ask) => {
-            let (stream, ask) = matches::ask_from_wire(*ask)?;
+            let (stream, ask) = matches::ask_from_wire(ask)?;
             Up::Match { request, stream, ask: Box::new(ask) }
         }
         What::FindMatches(query) => Up::FindMatches { request: asked()?, asked: Form::from_wire(query)? },

@@ -5,6 +5,7 @@
 mod carried;
 mod every;
 mod golden;
+mod matches;
 mod messages;
 mod mutation;
 mod questions;

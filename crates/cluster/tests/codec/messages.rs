@@ -16,7 +16,8 @@ use muster_live::plane::{
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
-    Delivery, Encoding, Epoch, Partition, Place, Presence, SessionKey, SessionRef, StreamKey, party, rooms,
+    Delivery, Encoding, Epoch, Partition, Place, Presence, SessionKey, SessionRef, StreamKey, matches,
+    party, rooms,
 };
 
 use crate::every::{Every, every, fields};
@@ -55,6 +56,10 @@ fn every_up(random: &mut Random) -> Vec<(String, Up)> {
         let (request, ask) = (None, Box::new(ask));
         Up::Party { request, stream: stream.clone(), ask }
     }));
+    ups.extend(named("Match with ", random, |ask| {
+        let (request, ask) = (None, Box::new(ask));
+        Up::Match { request, stream: stream.clone(), ask }
+    }));
     ups.extend(named("Pool with ", random, |ask| Up::Pool { request: None, ask }));
     let rooms = |ask| Up::Rooms(Box::new(ask));
     ups.extend(named("Rooms with ", random, rooms));
@@ -86,6 +91,7 @@ fn every_down(random: &mut Random) -> Vec<(String, Down)> {
     answer(named("Party ", random, |refusal: party::Refusal| Reply::Party(Err(refusal))));
     answer(named("Rooms ", random, |answer: rooms::Answer| Reply::Rooms(Ok(answer))));
     answer(named("Pool ", random, |answer: PoolReply| Reply::Pool(Ok(answer))));
+    answer(named("Match ", random, |answer: matches::Answer| Reply::Match(Ok(answer))));
     answer(named("Rooms ", random, |kind: ErrorKind| {
         Reply::Rooms(Err(Error { kind, message: "it is so".into(), cause: Some("why".to_owned()) }))
     }));
@@ -108,6 +114,8 @@ every!(Up, random,
     Up::Party { .. } => Up::Party { request: any(random), stream: any(random), ask: Box::new(any(random)) },
     Up::Parties { .. } => Up::Parties { request: any(random), asked: any(random) },
     Up::Rooms(_) => Up::Rooms(Box::new(any(random))),
+    Up::Match { .. } => Up::Match { request: any(random), stream: any(random), ask: Box::new(any(random)) },
+    Up::FindMatches { .. } => Up::FindMatches { request: any(random), asked: any(random) },
     Up::Count { .. } => Up::Count { request: any(random), streams: any(random) },
     Up::List { .. } => Up::List {
         request: any(random),
@@ -230,6 +238,7 @@ every!(Reply, random,
     Reply::Matches(_) => Reply::Matches((0..random.below(4)).map(|_| (any(random), size(random))).collect()),
     Reply::Party(_) => Reply::Party(either(random)),
     Reply::Parties(_) => Reply::Parties(any(random)),
+    Reply::Match(_) => Reply::Match(either(random)),
     Reply::Rooms(_) => Reply::Rooms(either(random)),
     Reply::Session(_) => Reply::Session(if any(random) { Ok(Box::new(any(random))) } else { Err(any(random)) }),
     Reply::Rebound => Reply::Rebound,

@@ -1,0 +1,60 @@
+//! Arbitrary questions and answers about matches of game code.
+
+use std::sync::Arc;
+
+use muster_domain::query::Query;
+use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
+use muster_live::Presence;
+
+use crate::every::{every, fields};
+use crate::messages::{any, size};
+use crate::random::Random;
+
+every!(MatchAsk, random,
+    MatchAsk::Create(_) => MatchAsk::Create(any(random)),
+    MatchAsk::Join { .. } => MatchAsk::Join { member: Box::new(any(random)), metadata: pairs(random) },
+    MatchAsk::Input { .. } => MatchAsk::Input {
+        session: any(random),
+        op_code: any(random),
+        data: any(random),
+        reliable: any(random),
+        received_at: any(random),
+    },
+    MatchAsk::Signal(_) => MatchAsk::Signal(any(random)),
+    MatchAsk::Get => MatchAsk::Get,
+);
+every!(Answer, random,
+    Answer::Created => Answer::Created,
+    Answer::Entered(_) => Answer::Entered(Box::new(any(random))),
+    Answer::Signalled(_) => Answer::Signalled(any(random)),
+    Answer::Listed(_) => Answer::Listed(any(random)),
+);
+fields!(MatchId, random => MatchId(any(random)));
+fields!(Creation, random => Creation { handler: any(random), params: any(random), created_at: any(random) });
+fields!(Entered, random => Entered {
+    id: any(random),
+    label: any(random),
+    is_new: any(random),
+    presences: any::<Vec<Presence>>(random).into(),
+    total: size(random),
+    session: any(random),
+});
+fields!(Listed, random => Listed {
+    id: any(random),
+    score: random.pick(&[0.0, 1.0, 7.5]),
+    created_at: any(random),
+    label: any(random),
+    tick_rate: random.pick(&[0, 1, 60, u32::MAX]),
+    handler: any(random),
+    size: size(random),
+});
+fields!(ListQuery, random => ListQuery {
+    query: any::<bool>(random).then(|| Arc::new(Query::parse(random.pick(&["*", "+label.mode:duel label.level:>=3"])).unwrap())),
+    label: any(random),
+    sizes: (size(random), size(random)),
+    limit: size(random),
+});
+
+fn pairs(random: &mut Random) -> Arc<[(String, String)]> {
+    (0..random.below(3)).map(|_| (any(random), any(random))).collect()
+}
