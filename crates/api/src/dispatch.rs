@@ -37,7 +37,12 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>
         Operation::DeleteStorageObjects => run::<t::DeleteStorageObjects, C>(app, call, storage::delete).await,
         Operation::ListStorageObjects => run::<t::ListStorageObjects, C>(app, call, storage::list).await,
         Operation::GetMatchmakerStats => run::<t::GetMatchmakerStats, C>(app, call, matchmaker::stats).await,
-        Operation::ListMatches => run::<t::ListMatches, C>(app, call, matches::list).await,
+        Operation::ListMatches => {
+            run::<t::ListMatches, C>(app, call, async |context, request| {
+                matches::list(&context.app.live, request).await
+            })
+            .await
+        }
         Operation::ListParties => run::<t::ListParties, C>(app, call, parties::list).await,
         Operation::AuthenticateApple
         | Operation::AuthenticateFacebook

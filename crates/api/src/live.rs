@@ -177,7 +177,9 @@ impl Live {
             (None, HandlerOrder::Drop(_)) => {}
             (None, HandlerOrder::Call(call)) => {
                 let outcome = Outcome::Failed("this server runs no game code".into());
-                self.step(|plane, now, out| plane.match_returned(now, call.id, Return { outcome, acts: Vec::new() }, out));
+                self.step(|plane, now, out| {
+                    plane.match_returned(now, call.id, Return { outcome, acts: Vec::new() }, out)
+                });
             }
         }
     }

@@ -1,16 +1,22 @@
-//! Listings of matches, relayed ones and those of game code.
+//! Matches, relayed ones and those of game code: listings, and what game code asks of them.
 
 use std::sync::Arc;
 
+use muster_domain::ids::Uuid;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
-use muster_domain::{Error, Result};
-use muster_live::matches::{Answer, ListQuery, Listed};
+use muster_domain::{Error, ErrorKind, Result};
+use muster_live::StreamKey;
+use muster_live::matches::{Answer, Creation, ListQuery, Listed, MatchAsk, MatchId};
 use muster_live::plane::{Reply, Up};
+use muster_live::stream::mode;
 use muster_wire::api;
 
-use crate::context::{App, Context};
+use crate::live::{Live, stopping};
 use crate::realtime::events::match_id;
+use crate::realtime::matches::parse;
+
+const NO_ID: &str = "This is no match ID.";
 
 /// Matches in one listing when the request does not say.
 const PAGE_DEFAULT: i32 = 10;
@@ -18,7 +24,10 @@ const PAGE_DEFAULT: i32 = 10;
 const PAGE_MAX: i32 = 100;
 
 /// Matches that fit. Only those of game code have a label: a listing by label or query has no others.
-pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Result<api::MatchList> {
+///
+/// # Errors
+/// `InvalidArgument` for limits, sizes and queries that are none.
+pub async fn list(live: &Live, request: api::ListMatchesRequest) -> Result<api::MatchList> {
     let limit = page_limit(request.limit, PAGE_DEFAULT, PAGE_MAX)? as usize;
     let size = |size: Option<i32>, otherwise| match size {
         None => Ok(otherwise),
@@ -34,12 +43,12 @@ pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Re
         let query = request.query.as_deref().filter(|query| !query.is_empty()).map(Query::parse).transpose();
         let query = query.map_err(|error| Error::invalid(format!("The query cannot be read: {error}")))?.map(Arc::new);
         let label = request.label.as_deref().map(Arc::from);
-        let found = find(context.app, &ListQuery { query, label, sizes, limit }).await?;
-        matches.extend(found.iter().map(|listed| shown(context.app, listed)));
+        let found = find(live, &ListQuery { query, label, sizes, limit }).await?;
+        matches.extend(found.iter().map(|listed| shown(live, listed)));
     }
     let left = limit - matches.len();
     if request.authoritative != Some(true) && !wants_label && left > 0 {
-        let relayed = context.app.live.relayed_matches(left, sizes).await;
+        let relayed = live.relayed_matches(left, sizes).await;
         matches.extend(relayed.into_iter().map(|(stream, size)| api::Match {
             match_id: match_id(&stream),
             size: i32::try_from(size).unwrap_or(i32::MAX),
@@ -53,9 +62,9 @@ pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Re
 ///
 /// # Errors
 /// When a node that was asked has gone meanwhile.
-pub async fn find(app: &App, asked: &ListQuery) -> Result<Vec<Listed>> {
+async fn find(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     let mut found = Vec::new();
-    for reply in app.live.ask_every_place(|request| Up::FindMatches { request, asked: asked.clone() }).await {
+    for reply in live.ask_every_place(|request| Up::FindMatches { request, asked: asked.clone() }).await {
         match reply {
             Reply::Match(Ok(Answer::Listed(listed))) => found.extend(listed),
             Reply::Match(Err(why)) => return Err(why),
@@ -67,9 +76,69 @@ pub async fn find(app: &App, asked: &ListQuery) -> Result<Vec<Listed>> {
     Ok(found)
 }
 
-fn shown(app: &App, listed: &Listed) -> api::Match {
+/// Makes a match, on whatever place its id falls to. Answers its public id once its handler has begun.
+///
+/// # Errors
+/// What its handler failed with; `Unavailable` on a node that has lost its cluster.
+pub async fn create(live: &Live, id: Uuid, creation: Creation) -> Result<String> {
+    live.claim()?;
+    let stream = MatchId(id).stream(&node(live));
+    match ask(live, stream.clone(), MatchAsk::Create(creation)).await? {
+        Answer::Created => Ok(match_id(&stream)),
+        _ => Err(stopping()),
+    }
+}
+
+/// A match by its public id, if there is one.
+///
+/// # Errors
+/// `InvalidArgument` for what is no id of a match.
+pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
+    let stream = parse(id).ok_or_else(|| Error::invalid(NO_ID))?;
+    if stream.mode == mode::MATCH_RELAYED {
+        let size = live.count(&[stream.clone()]).await.first().copied().unwrap_or_default();
+        let size = i32::try_from(size).unwrap_or(i32::MAX);
+        return Ok((size > 0).then(|| api::Match { match_id: id.to_owned(), size, ..api::Match::default() }));
+    }
+    match ask(live, stream, MatchAsk::Get).await {
+        Ok(Answer::Listed(listed)) => Ok(listed.first().map(|listed| shown(live, listed))),
+        Ok(_) => Err(stopping()),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Says something to the handler of a match, and answers what it says to that.
+///
+/// # Errors
+/// `NotFound`; `ResourceExhausted` when too many signals wait; `InvalidArgument` for what is no id of a match of game code.
+pub async fn signal(live: &Live, id: &str, data: &str) -> Result<String> {
+    let stream = parse(id).filter(|stream| stream.mode == mode::MATCH_AUTHORITATIVE);
+    let stream = stream.ok_or_else(|| Error::invalid(NO_ID))?;
+    match ask(live, stream, MatchAsk::Signal(data.into())).await? {
+        Answer::Signalled(data) => Ok(data.as_ref().to_owned()),
+        _ => Err(stopping()),
+    }
+}
+
+async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<Answer> {
+    if *stream.label() != *node(live) {
+        return Err(Error::new(ErrorKind::NotFound, "There is no match of this ID: it may have ended."));
+    }
+    match live.ask(|plane, now, request, out| plane.ask_match(now, stream, ask, Some(request), out)).await {
+        Some(Reply::Match(answer)) => answer,
+        _ => Err(stopping()),
+    }
+}
+
+/// The part of public ids behind the dot.
+fn node(live: &Live) -> Arc<str> {
+    live.look(|plane| plane.node().clone())
+}
+
+fn shown(live: &Live, listed: &Listed) -> api::Match {
     api::Match {
-        match_id: match_id(&listed.id.stream(&app.live_rules.node)),
+        match_id: match_id(&listed.id.stream(&node(live))),
         authoritative: true,
         label: Some(listed.label.to_string()),
         size: i32::try_from(listed.size).unwrap_or(i32::MAX),

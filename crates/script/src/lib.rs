@@ -6,6 +6,7 @@
 pub mod functions;
 pub mod host;
 mod luau;
+pub mod matches;
 pub mod metrics;
 pub mod value;
 
@@ -13,4 +14,5 @@ pub use functions::LuaFunctions;
 pub use host::Host;
 pub use luau::limits::Limits;
 pub use luau::program::{LoadError, Program};
+pub use matches::LuaMatches;
 pub use metrics::ScriptMetrics;

@@ -19,4 +19,12 @@ pub struct ScriptMetrics {
     pub waiting: AtomicI64,
     /// Machines there are now.
     pub machines: AtomicI64,
+    /// Callbacks of matches that were called.
+    pub match_calls: AtomicU64,
+    /// Ticks of matches that took more time than they should.
+    pub ticks_over_time: AtomicU64,
+    /// Matches there are now.
+    pub matches: AtomicI64,
+    /// Machines for matches there are now.
+    pub match_machines: AtomicI64,
 }

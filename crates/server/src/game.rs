@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::GameFunctions;
+use muster_api::game::{FunctionFuture, GameFunctions, Invocation};
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoPlayers, Players};
-use muster_script::{Host, Limits, LuaFunctions, Program, ScriptMetrics};
+use muster_script::host::{Matches, NoMatches, NoPlayers, Players};
+use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
 
 use crate::config::Config;
 use crate::system::{RandomPool, System};
@@ -39,7 +39,7 @@ impl Game {
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
-        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers)), &limits)
+        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
             .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
         let (modules, functions) = (program.modules_count(), program.functions().len());
@@ -53,14 +53,51 @@ impl Game {
         Ok(Some(Self { program: Arc::new(program), around, limits, metrics }))
     }
 
-    /// The functions as one shard calls them.
-    pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<dyn GameFunctions> {
-        Rc::new(LuaFunctions::new(self.program, host(store, live), self.around, self.limits, self.metrics))
+    /// The game code of one shard, which runs the matches that the shard owns.
+    pub(crate) fn of_shard(self, store: Rc<dyn Store>, live: &Rc<Live>) -> Rc<dyn GameFunctions> {
+        let Self { program, around, limits, metrics } = self;
+        let host = host(store, live.clone(), live.clone());
+        let node = live.look(|plane| plane.node().clone());
+        let plane = Rc::downgrade(live);
+        let returns = move |id, returned| {
+            if let Some(live) = plane.upgrade() {
+                live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+            }
+        };
+        let (of_matches, counted) = (program.clone(), metrics.clone());
+        let matches = LuaMatches::new(of_matches, host.clone(), around.clone(), node, limits, counted, returns);
+        let matches = Rc::new(matches);
+        // The plane must not keep what keeps the plane.
+        let runner = Rc::downgrade(&matches);
+        live.on_handler(move |order| {
+            if let Some(matches) = runner.upgrade() {
+                matches.order(order);
+            }
+        });
+        let functions = LuaFunctions::new(program, host, around, limits, metrics);
+        Rc::new(ShardGame { functions, _matches: matches })
     }
 }
 
-fn host(store: Rc<dyn Store>, players: Rc<dyn Players>) -> Rc<Host> {
-    Rc::new(Host { clock: Rc::new(System), entropy: Rc::new(RandomPool::default()), store, players })
+/// What a shard keeps of game code.
+struct ShardGame {
+    functions: LuaFunctions,
+    /// Kept for the plane.
+    _matches: Rc<LuaMatches>,
+}
+
+impl GameFunctions for ShardGame {
+    fn has(&self, id: &str) -> bool {
+        self.functions.has(id)
+    }
+
+    fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
+        self.functions.call(id, invocation)
+    }
+}
+
+fn host(store: Rc<dyn Store>, players: Rc<dyn Players>, matches: Rc<dyn Matches>) -> Rc<Host> {
+    Rc::new(Host { clock: Rc::new(System), entropy: Rc::new(RandomPool::default()), store, players, matches })
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

@@ -319,7 +319,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
             let game: Rc<dyn GameFunctions> = match shared.game {
-                Some(game) => game.functions(store.clone(), live.clone()),
+                Some(game) => game.of_shard(store.clone(), &live),
                 None => Rc::new(NoFunctions),
             };
             Ok(Rc::new(App {

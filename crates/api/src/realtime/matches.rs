@@ -21,7 +21,7 @@ use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
 use crate::context::App;
 
 /// The stream of a public match id: `<uuid>.` of a relayed match, `<uuid>.<node>` of one that game code runs.
-fn parse(match_id: &str) -> Option<StreamKey> {
+pub(crate) fn parse(match_id: &str) -> Option<StreamKey> {
     let (id, node) = match_id.split_once('.')?;
     let id = Uuid::try_parse(id).ok().filter(|_| id.len() == 36)?;
     let mode = if node.is_empty() { mode::MATCH_RELAYED } else { mode::MATCH_AUTHORITATIVE };

@@ -8,9 +8,7 @@ use muster_live::StreamKey;
 use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
 use muster_wire::node::{self, match_answer, match_ask};
 
-use super::form::{
-    Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, part, required, size, wrong,
-};
+use super::form::{Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, part, required, size, wrong};
 
 pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
     use match_ask::What;

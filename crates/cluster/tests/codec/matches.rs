@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use muster_domain::query::Query;
-use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
 use muster_live::Presence;
+use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
 
 use crate::every::{every, fields};
 use crate::messages::{any, size};

@@ -16,8 +16,7 @@ use muster_live::plane::{
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
-    Delivery, Encoding, Epoch, Partition, Place, Presence, SessionKey, SessionRef, StreamKey, matches,
-    party, rooms,
+    Delivery, Encoding, Epoch, Partition, Place, Presence, SessionKey, SessionRef, StreamKey, matches, party, rooms,
 };
 
 use crate::every::{Every, every, fields};

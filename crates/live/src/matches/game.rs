@@ -313,9 +313,14 @@ impl Game {
         let Some(under_way) = self.under_way.take() else { return Turned::default() };
         let Return { outcome, acts } = returned;
         let mut turned = Turned::default();
+        let is_loop = matches!(under_way, UnderWay::Loop);
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {
                 turned.is_relabelled = self.act(acts, out);
+                if is_loop {
+                    let deferred = std::mem::take(&mut self.deferred);
+                    deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
+                }
                 None
             }
             Err(MatchEnd::Over) => {
@@ -369,8 +374,6 @@ impl Game {
             }
             (UnderWay::Loop, Outcome::Goes) => {
                 self.tick += 1;
-                let deferred = std::mem::take(&mut self.deferred);
-                deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
                 return Ok(());
             }
             (UnderWay::Other, Outcome::Goes) => return Ok(()),
@@ -379,15 +382,19 @@ impl Game {
             (under_way, _) => (under_way, MatchEnd::Failed("a callback answered what was not asked".into())),
         };
         let (under_way, end) = end;
-        self.give_up(under_way, out);
+        let why = match &end {
+            MatchEnd::Failed(why) => why,
+            _ => "match_init returned no state",
+        };
+        self.give_up(under_way, why, out);
         Err(end)
     }
 
-    /// Whoever waits for a call that came to nothing.
-    fn give_up(&self, under_way: UnderWay, out: &mut Vec<Effect>) {
+    /// Whoever waits for a call that came to nothing. Who makes a match is game code, and may know why there is none.
+    fn give_up(&self, under_way: UnderWay, why: &str, out: &mut Vec<Effect>) {
         match under_way {
             UnderWay::Init(Some(to)) => {
-                let why = Error::new(ErrorKind::Internal, "The match could not be made: its handler did not begin it.");
+                let why = Error::new(ErrorKind::FailedPrecondition, format!("The match could not be made: {why}"));
                 out.push(Effect::Reply(to, Err(why)));
             }
             UnderWay::Signal(Some(to)) => out.push(Effect::Reply(to, Err(ended()))),
@@ -441,7 +448,7 @@ impl Game {
     /// Ends it: nobody is left waiting, everybody is told.
     pub(super) fn close(mut self, out: &mut Vec<Effect>) {
         if let Some(under_way) = self.under_way.take() {
-            self.give_up(under_way, out);
+            self.give_up(under_way, "the server stops", out);
         }
         for waiting in self.waiting.drain(..) {
             match waiting {

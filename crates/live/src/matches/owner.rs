@@ -88,8 +88,6 @@ pub struct Matches {
     wheel: Wheel<MatchId>,
     due: Vec<MatchId>,
     stats: MatchStats,
-    /// Matches that ended by a fault, and why: for the log.
-    failures: Vec<(MatchId, Arc<str>)>,
 }
 
 impl Matches {
@@ -104,18 +102,12 @@ impl Matches {
             wheel: Wheel::default(),
             due: Vec::new(),
             stats: MatchStats::default(),
-            failures: Vec::new(),
         }
     }
 
     /// Counts and gauges.
     pub fn stats(&self) -> MatchStats {
         MatchStats { matches: self.games.len(), lateness: self.wheel.lateness().clone(), ..self.stats.clone() }
-    }
-
-    /// Matches that failed since this was asked last, and why.
-    pub fn take_failures(&mut self) -> Vec<(MatchId, Arc<str>)> {
-        std::mem::take(&mut self.failures)
     }
 
     /// Takes in what the owner of a match is asked.
@@ -141,7 +133,13 @@ impl Matches {
     }
 
     /// Makes a match: its handler's first callback decides whether there will be one.
-    pub(super) fn create(&mut self, id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+    pub(super) fn create(
+        &mut self,
+        id: MatchId,
+        creation: Creation,
+        reply_to: Option<RequestRef>,
+        out: &mut Vec<Effect>,
+    ) {
         if self.games.contains_key(&id) {
             let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
@@ -171,7 +169,13 @@ impl Matches {
     }
 
     /// A session sends something. Who is not in the match says nothing.
-    pub(super) fn input(&mut self, id: MatchId, session: SessionRef, message: (i64, Bytes, bool), received_at: Timestamp) {
+    pub(super) fn input(
+        &mut self,
+        id: MatchId,
+        session: SessionRef,
+        message: (i64, Bytes, bool),
+        received_at: Timestamp,
+    ) {
         if let Some(game) = self.games.get_mut(&id)
             && !game.input(session, message, received_at, &self.config)
         {
@@ -300,9 +304,8 @@ impl Matches {
         if let Some(game) = self.remove(id) {
             game.close(out);
         }
-        if let MatchEnd::Failed(why) = end {
+        if let MatchEnd::Failed(_) = end {
             self.stats.failed += 1;
-            self.failures.push((id, why));
         }
     }
 }

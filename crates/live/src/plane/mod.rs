@@ -127,6 +127,11 @@ impl Plane {
         self.local.me
     }
 
+    /// The part of public ids behind the dot.
+    pub fn node(&self) -> &Arc<str> {
+        &self.config.node
+    }
+
     /// Who owns what.
     pub fn routes(&self) -> &Routes {
         &self.local.routes

@@ -5,6 +5,7 @@ mod accounts;
 mod crypto;
 mod encoding;
 mod logger;
+mod matches;
 mod pending;
 mod records;
 mod storage;
@@ -22,6 +23,7 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
+pub use matches::{Matches, NoMatches};
 pub use pending::PENDING;
 
 use crate::value::Value;
@@ -36,6 +38,8 @@ pub struct Host {
     pub store: Rc<dyn Store>,
     /// Who is connected.
     pub players: Rc<dyn Players>,
+    /// Matches of all nodes.
+    pub matches: Rc<dyn Matches>,
 }
 
 impl Host {
@@ -209,11 +213,16 @@ impl Arguments {
     }
 
     /// The next one, a truth value that may be missing.
-    pub fn flag_or(&mut self, default: bool) -> bool {
+    pub fn flag_or_none(&mut self) -> Option<bool> {
         match self.any() {
-            Value::Flag(flag) => flag,
-            _ => default,
+            Value::Flag(flag) => Some(flag),
+            _ => None,
         }
+    }
+
+    /// The next one, a truth value that may be missing.
+    pub fn flag_or(&mut self, default: bool) -> bool {
+        self.flag_or_none().unwrap_or(default)
     }
 }
 
@@ -240,6 +249,7 @@ pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
         crypto::FUNCTIONS,
         encoding::FUNCTIONS,
         logger::FUNCTIONS,
+        matches::FUNCTIONS,
         storage::FUNCTIONS,
         time::FUNCTIONS,
         wallets::FUNCTIONS,

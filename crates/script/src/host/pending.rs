@@ -18,7 +18,7 @@ pub const PENDING: &[&str] = &[
     "leaderboard_records_list", "leaderboard_records_list_cursor_from_rank", "leaderboards_get_id", "link_apple",
     "link_custom", "link_device", "link_email", "link_facebook", "link_facebook_instant_game", "link_gamecenter",
     "link_google", "link_steam", "localcache_clear", "localcache_delete", "localcache_get", "localcache_put",
-    "match_create", "match_get", "match_list", "match_signal", "metrics_counter_add", "metrics_gauge_set",
+    "metrics_counter_add", "metrics_gauge_set",
     "metrics_timer_record", "notification_send", "notification_send_all", "notifications_delete",
     "notifications_delete_id", "notifications_get_id", "notifications_list", "notifications_send",
     "notifications_update", "party_list", "purchase_get_by_transaction_id", "purchase_validate_apple",

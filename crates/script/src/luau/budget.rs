@@ -71,6 +71,11 @@ impl Budget {
         self.spent.get() + used_by_thread().saturating_sub(self.used_before.get())
     }
 
+    /// The time that the call had used when it gave its thread back last.
+    pub(super) fn spent(&self) -> Duration {
+        self.spent.get()
+    }
+
     /// Whether the call used up its time.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.get()

@@ -59,13 +59,19 @@ fn ended(result: std::result::Result<Option<String>, Failure>) -> End {
     End { result, breach }
 }
 
-/// The context table, with the original's names.
-fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<Table> {
+/// What every context table holds.
+pub(super) fn surroundings(lua: &Lua, around: &Surroundings, mode: &str) -> Result<Table> {
     let context = lua.create_table_with_capacity(0, 16)?;
-    context.raw_set("execution_mode", "rpc")?;
+    context.raw_set("execution_mode", mode)?;
     context.raw_set("node", &*around.node)?;
     context.raw_set("version", &*around.version)?;
     context.raw_set("env", lua.create_table_from(around.env.iter().map(|(name, value)| (&**name, &**value)))?)?;
+    Ok(context)
+}
+
+/// The context table, with the original's names.
+fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<Table> {
+    let context = surroundings(lua, around, "rpc")?;
     let query = lua.create_table()?;
     for (name, values) in &invocation.query {
         query.raw_set(name.as_str(), lua.create_sequence_from(values.iter().map(String::as_str))?)?;
@@ -104,7 +110,7 @@ fn outcome(results: MultiValue) -> std::result::Result<Option<String>, Failure> 
 }
 
 /// An error as game code raised it: a text, or a table of message and code.
-fn raised(value: LuaValue) -> Failure {
+pub(super) fn raised(value: LuaValue) -> Failure {
     if let LuaValue::Error(error) = &value {
         return Failure::new(Code::Internal, plain(error));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How long a call runs before it gives its thread back to others.
-pub(super) const SLICE: Duration = Duration::from_millis(1);
+pub(crate) const SLICE: Duration = Duration::from_millis(1);
 
 /// What Lua code may use; what goes over a limit ends in an error.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +16,14 @@ pub struct Limits {
     pub call_time: Duration,
     /// CPU time of loading all modules.
     pub load_time: Duration,
+    /// CPU time of a tick of a match; three in a row that take more end it.
+    pub tick_time: Duration,
+    /// CPU time of a tick at which it is ended, and the match with it.
+    pub tick_time_max: Duration,
     /// Memory of one machine.
     pub machine_bytes: usize,
+    /// Matches of one machine.
+    pub matches_per_machine: usize,
 }
 
 impl Default for Limits {
@@ -27,7 +33,10 @@ impl Default for Limits {
             waiting_max: 10_000,
             call_time: Duration::from_secs(1),
             load_time: Duration::from_secs(5),
+            tick_time: Duration::from_millis(100),
+            tick_time_max: Duration::from_secs(1),
             machine_bytes: 64 << 20,
+            matches_per_machine: 64,
         }
     }
 }

@@ -6,7 +6,9 @@
 mod budget;
 pub mod call;
 mod fiber;
+mod instance;
 pub mod limits;
+pub mod matches;
 pub mod program;
 mod values;
 pub mod vm;

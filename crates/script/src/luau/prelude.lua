@@ -23,8 +23,4 @@ local function bind(run)
     end
 end
 
-local function protected(call, context, payload)
-    return pcall(call, context, payload)
-end
-
-return bind, protected
+return bind, pcall

@@ -20,6 +20,12 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 #[error("{0}")]
 pub struct LoadError(pub(super) String);
 
+impl LoadError {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
 /// A file of Lua.
 pub(super) struct Module {
     /// What `require` calls it: its path without the ending, folders separated by dots.

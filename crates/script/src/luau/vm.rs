@@ -1,24 +1,24 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
 use muster_wire::code::Code;
 use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::budget::{Budget, OVER, Step};
 use super::fiber::Fiber;
+use super::instance::{Chunks, Instance};
 use super::limits::Limits;
-use super::program::{LoadError, Module, Program};
+use super::program::{LoadError, Program};
 use super::values;
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
 use crate::value::Value;
 
 /// What modules call the host by.
-const HOST_MODULE: &str = "nakama";
+pub(super) const HOST_MODULE: &str = "nakama";
 
 /// Most elements that `table.move` moves, since it cannot be interrupted.
 const MOVE_MAX: f64 = 1_000_000.0;
@@ -35,7 +35,11 @@ pub struct Vm {
     pub(super) fiber: Rc<Fiber>,
     /// Runs a function so that its error comes back as the value that it is.
     pub(super) protected: Function,
+    /// Makes a function of Lua from one of ours, which raises errors as Lua's own functions do.
+    pub(super) bind: Function,
     registered: Registered,
+    /// Its modules run for the first time: what they register counts.
+    is_loading: Rc<Cell<bool>>,
 }
 
 impl Vm {
@@ -44,10 +48,12 @@ impl Vm {
     /// # Errors
     /// What a module failed with, with file and line.
     pub async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
+        let vm = Self::bare(host, limits, true).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
         vm.budget.begin(limits.load_time);
         let (lua, modules) = (vm.lua.clone(), program.modules.clone());
-        let ran = vm.fiber.run(&vm.budget, move || run_modules(&lua, &modules)).await;
+        let run = move || Instance::run_all(&lua, &Chunks::load(&lua, &modules)?);
+        let ran = vm.fiber.run(&vm.budget, run).await;
+        vm.is_loading.set(false);
         ran.map_err(|error| LoadError(error.to_string()))?.map_err(|error| LoadError(plain(&error)))?;
         Ok(vm)
     }
@@ -61,18 +67,19 @@ impl Vm {
         self.registered.borrow().get(id).cloned()
     }
 
-    fn bare(host: &Rc<Host>, limits: &Limits) -> Result<Self> {
+    pub(super) fn bare(host: &Rc<Host>, limits: &Limits, is_loading: bool) -> Result<Self> {
         let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.set_memory_limit(limits.machine_bytes)?;
         let globals = lua.globals();
-        for absent in ["require", "loadstring", "print"] {
+        // What an instance has of its own must not be found here when code is loaded: it would be taken for good.
+        for absent in ["_G", "require", "loadstring", "print"] {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
         let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
-        let registered = Registered::default();
+        let (registered, is_loading) = (Registered::default(), Rc::new(Cell::new(is_loading)));
         let fiber = Rc::new(Fiber::default());
-        let nk = host_module(&lua, host, &fiber, &bind, &registered)?;
+        let nk = host_module(&lua, host, &fiber, &bind, &registered, &is_loading)?;
         lua.sandbox(true)?;
         let budget = Rc::new(Budget::new());
         let (asked, its) = (budget.clone(), fiber.clone());
@@ -85,59 +92,8 @@ impl Vm {
             if its.is_abandoned() { Err(mlua::Error::runtime("the call was given up")) } else { Ok(VmState::Continue) }
         });
         lua.set_named_registry_value(HOST_MODULE, nk)?;
-        lua.set_named_registry_value("base", globals)?;
-        Ok(Self { lua, budget, fiber, protected, registered })
+        Ok(Self { lua, budget, fiber, protected, bind, registered, is_loading })
     }
-}
-
-fn run_modules(lua: &Lua, modules: &[Module]) -> Result<()> {
-    let environment = lua.create_table()?;
-    let base: Table = lua.named_registry_value("base")?;
-    let fallback = lua.create_table_from([("__index", base)])?;
-    fallback.set_readonly(true);
-    environment.set_metatable(Some(fallback))?;
-    environment.raw_set("_G", &environment)?;
-    let mut chunks = BTreeMap::new();
-    for module in modules {
-        let chunk = lua.load(module.code.as_slice()).set_mode(ChunkMode::Binary);
-        let chunk = chunk.set_name(format!("@{}", module.file)).set_environment(environment.clone());
-        chunks.insert(module.name.clone(), chunk.into_function()?);
-    }
-    let names: Vec<_> = chunks.keys().cloned().collect();
-    let require = require(lua, chunks)?;
-    environment.raw_set("require", &require)?;
-    // Without it every use of a builtin looks the builtin up.
-    environment.set_safeenv(true);
-    names.into_iter().try_for_each(|name| require.call::<()>(name))
-}
-
-/// `require` of one environment: runs a module once, and answers what it returned from then on.
-fn require(lua: &Lua, chunks: BTreeMap<String, Function>) -> Result<Function> {
-    let loaded = lua.create_table()?;
-    loaded.raw_set(HOST_MODULE, lua.named_registry_value::<Table>(HOST_MODULE)?)?;
-    lua.create_function(move |_, name: String| {
-        let known: LuaValue = loaded.raw_get(name.as_str())?;
-        if let LuaValue::Boolean(false) = known {
-            return Err(mlua::Error::runtime(format!("module '{name}' is required while it is loading")));
-        }
-        if !known.is_nil() {
-            return Ok(known);
-        }
-        let Some(chunk) = chunks.get(&name) else {
-            return Err(mlua::Error::runtime(format!("module '{name}' not found")));
-        };
-        loaded.raw_set(name.as_str(), false)?;
-        let result = match chunk.call::<LuaValue>(name.as_str()) {
-            Ok(LuaValue::Nil) => LuaValue::Boolean(true),
-            Ok(result) => result,
-            Err(error) => {
-                loaded.raw_set(name.as_str(), LuaValue::Nil)?;
-                return Err(error);
-            }
-        };
-        loaded.raw_set(name.as_str(), &result)?;
-        Ok(result)
-    })
 }
 
 fn host_module(
@@ -146,6 +102,7 @@ fn host_module(
     fiber: &Rc<Fiber>,
     bind: &Function,
     registered: &Registered,
+    is_loading: &Rc<Cell<bool>>,
 ) -> Result<Table> {
     let nk = lua.create_table()?;
     for function in functions() {
@@ -166,7 +123,7 @@ fn host_module(
         })?;
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
-    nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone())?)?)?;
+    nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone(), is_loading.clone())?)?)?;
     nk.set_readonly(true);
     Ok(nk)
 }
@@ -200,7 +157,7 @@ fn refusal(told: LuaValue) -> MultiValue {
     MultiValue::from_vec(vec![LuaValue::Boolean(false), told])
 }
 
-fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {
+fn register_rpc(lua: &Lua, registered: Registered, is_loading: Rc<Cell<bool>>) -> Result<Function> {
     lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
         let refused = |told: &str| Ok((false, LuaValue::String(lua.create_string(told)?)));
         let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
@@ -213,7 +170,10 @@ fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {
         if id.starts_with(FUNCTION_PREFIX) {
             return refused("register_rpc: ids that begin with muster. are built in");
         }
-        registered.borrow_mut().insert(id, function);
+        // A module that runs once more, for a match, says again what counts already.
+        if is_loading.get() {
+            registered.borrow_mut().insert(id, function);
+        }
         Ok((true, LuaValue::Nil))
     })
 }

@@ -5,6 +5,7 @@
 mod budgets;
 mod errors;
 mod host;
+mod matches;
 mod modules;
 mod waits;
 mod world;

@@ -10,7 +10,7 @@ use muster_domain::Timestamp;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::NoPlayers;
+use muster_script::host::{NoMatches, NoPlayers};
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
@@ -50,6 +50,16 @@ pub fn load(files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, Load
 
 /// Loads modules over a database.
 pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, LoadError> {
+    let (program, host, around) = program(store, files, &limits)?;
+    Ok(LuaFunctions::new(program, host, around, limits, Arc::new(ScriptMetrics::default())))
+}
+
+/// Modules, and what they run with.
+pub fn program(
+    store: Rc<dyn Store>,
+    files: &[(&str, &str)],
+    limits: &Limits,
+) -> Result<(Arc<Program>, Rc<Host>, Surroundings), LoadError> {
     let folder = tempfile::tempdir().unwrap();
     for (file, text) in files {
         let path = folder.path().join(file);
@@ -57,11 +67,11 @@ pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> 
         std::fs::write(path, text).unwrap();
     }
     let (clock, entropy) = (Rc::new(Noon), Rc::new(Counting::default()));
-    let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers) });
-    let program = block_on(Program::load(folder.path(), &host, &limits))?;
+    let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers), matches: Rc::new(NoMatches) });
+    let program = block_on(Program::load(folder.path(), &host, limits))?;
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
     let around = Surroundings { node: "muster".into(), version: "1.2.3".into(), env };
-    Ok(LuaFunctions::new(Arc::new(program), host, around, limits, Arc::new(ScriptMetrics::default())))
+    Ok((Arc::new(program), host, around))
 }
 
 /// Loads one module whose functions are named like Lua's: `function name(context, payload)`, each registered.

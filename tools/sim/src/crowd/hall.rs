@@ -14,7 +14,8 @@ use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply,
 use muster_live::registry::SessionInfo;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{
-    Delivery, Encoding, Millis, Plane, PlaneConfig, Routes, SessionRef, ShardIndex, Presence, StreamKey, matches, party, rooms,
+    Delivery, Encoding, Millis, Plane, PlaneConfig, Presence, Routes, SessionRef, ShardIndex, StreamKey, matches,
+    party, rooms,
 };
 use rustix::time::{ClockId, clock_gettime};
 

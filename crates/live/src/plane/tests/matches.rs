@@ -105,7 +105,9 @@ fn players_of_two_shards_meet_in_a_match() {
 fn who_leaves_or_vanishes_is_gone_for_handler_and_players_alike() {
     let (mut world, id) = World::with_match();
     let (ann, bob, cid) = (world.open(0), world.open(1), world.open(0));
-    [ann, bob, cid].into_iter().for_each(|player| { world.enter_match(player, id); });
+    [ann, bob, cid].into_iter().for_each(|player| {
+        world.enter_match(player, id);
+    });
     world.take_heard(ann);
     world.close(cid);
     let left = |callback: Callback| match callback {

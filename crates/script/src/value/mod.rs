@@ -1,5 +1,7 @@
 //! Values as they cross between game code and the host, the same for every language.
 
+mod bytes;
+
 use serde_json::{Map, Number, Value as Json};
 
 /// The deepest nesting that is read or written; deeper is an error.

@@ -1,0 +1,175 @@
+//! By what a callback says what it wants done: one table for all matches of a machine, which works for the match whose
+//! callback runs.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mlua::{Function, Lua, MultiValue, Result, Table, Value as LuaValue};
+use muster_domain::UserId;
+use muster_domain::ids::SessionId;
+use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
+
+/// Most broadcasts that wait for the end of a loop, as in the original.
+pub const DEFERRED_MAX: usize = 128;
+
+/// See the module.
+pub(super) struct Dispatcher {
+    pub(super) table: Table,
+    pub(super) sink: Rc<Sink>,
+}
+
+/// What the callback that runs wants done.
+#[derive(Default)]
+pub(super) struct Sink(RefCell<Option<Wanted>>);
+
+#[derive(Default)]
+struct Wanted {
+    acts: Vec<Act>,
+    deferred: usize,
+}
+
+type Refused = String;
+
+impl Sink {
+    /// A callback begins, in a match with so many broadcasts that wait.
+    pub(super) fn open(&self, deferred: usize) {
+        self.0.replace(Some(Wanted { acts: Vec::new(), deferred }));
+    }
+
+    /// It has returned. Answers what it wants done, and how many broadcasts wait now.
+    pub(super) fn close(&self) -> (Vec<Act>, usize) {
+        let wanted = self.0.take().unwrap_or_default();
+        (wanted.acts, wanted.deferred)
+    }
+
+    fn add(&self, act: Act) -> std::result::Result<(), Refused> {
+        let mut wanted = self.0.borrow_mut();
+        let wanted = wanted.as_mut().ok_or("no callback of the match is running")?;
+        if let Act::Defer(_) = act {
+            if wanted.deferred >= DEFERRED_MAX {
+                return Err(format!("more than {DEFERRED_MAX} broadcasts wait for the end of the tick"));
+            }
+            wanted.deferred += 1;
+        }
+        wanted.acts.push(act);
+        Ok(())
+    }
+}
+
+impl Dispatcher {
+    /// Its table in a machine; `bind` turns what is refused into errors of Lua.
+    pub(super) fn new(lua: &Lua, bind: &Function) -> Result<Self> {
+        let sink = Rc::new(Sink::default());
+        let table = lua.create_table()?;
+        let add = |name: &'static str, read: fn(Arguments) -> std::result::Result<Act, Refused>| {
+            let sink = sink.clone();
+            let run = lua.create_function(move |lua, arguments: MultiValue| {
+                match read(Arguments { of: name, values: arguments, taken: 0 }).and_then(|act| sink.add(act)) {
+                    Ok(()) => Ok((true, LuaValue::Nil)),
+                    Err(why) => Ok((false, LuaValue::String(lua.create_string(why)?))),
+                }
+            })?;
+            table.raw_set(name, bind.call::<Function>(run)?)
+        };
+        add("broadcast_message", |arguments| arguments.broadcast().map(Act::Broadcast))?;
+        add("broadcast_message_deferred", |arguments| arguments.broadcast().map(Act::Defer))?;
+        add("match_kick", |mut arguments| {
+            let sessions = arguments.sessions()?;
+            Ok(Act::Kick(sessions.unwrap_or_default()))
+        })?;
+        add("match_label_update", |mut arguments| arguments.label().map(Act::Label))?;
+        table.set_readonly(true);
+        Ok(Self { table, sink })
+    }
+}
+
+/// What a function was called with.
+struct Arguments {
+    of: &'static str,
+    values: MultiValue,
+    taken: usize,
+}
+
+impl Arguments {
+    fn next(&mut self) -> LuaValue {
+        self.taken += 1;
+        self.values.pop_front().unwrap_or(LuaValue::Nil)
+    }
+
+    fn unfit(&self, expected: &str, got: &LuaValue) -> Refused {
+        format!("bad argument #{} to {} ({expected} expected, got {})", self.taken, self.of, got.type_name())
+    }
+
+    fn broadcast(mut self) -> std::result::Result<Broadcast, Refused> {
+        let op_code = match self.next() {
+            LuaValue::Number(number) if number.fract() == 0.0 => number as i64,
+            LuaValue::Integer(number) => number,
+            other => return Err(self.unfit("whole number", &other)),
+        };
+        let data = match self.next() {
+            LuaValue::Nil => Bytes::new(),
+            LuaValue::String(data) => Bytes::copy_from_slice(&data.as_bytes()),
+            other => return Err(self.unfit("string", &other)),
+        };
+        let to = self.sessions()?;
+        let sender = match self.next() {
+            LuaValue::Nil => None,
+            LuaValue::Table(sender) => Some(self.sender(&sender)?),
+            other => return Err(self.unfit("presence", &other)),
+        };
+        let reliable = match self.next() {
+            LuaValue::Nil => true,
+            LuaValue::Boolean(reliable) => reliable,
+            other => return Err(self.unfit("boolean", &other)),
+        };
+        Ok(Broadcast { op_code, data, to, sender, reliable })
+    }
+
+    /// The sessions of presences.
+    fn sessions(&mut self) -> std::result::Result<Option<Vec<SessionId>>, Refused> {
+        let presences = match self.next() {
+            LuaValue::Nil => return Ok(None),
+            LuaValue::Table(presences) => presences,
+            other => return Err(self.unfit("list of presences", &other)),
+        };
+        let session = |value: mlua::Result<LuaValue>| match value {
+            Ok(LuaValue::Table(presence)) => self.id(&presence, "session_id"),
+            Ok(other) => Err(self.unfit("list of presences", &other)),
+            Err(error) => Err(error.to_string()),
+        };
+        presences.sequence_values::<LuaValue>().map(session).collect::<std::result::Result<_, _>>().map(Some)
+    }
+
+    fn sender(&self, presence: &Table) -> std::result::Result<Sender, Refused> {
+        let username = match presence.raw_get::<LuaValue>("username") {
+            Ok(LuaValue::String(name)) => Arc::from(name.to_string_lossy()),
+            _ => return Err(self.lacks("username")),
+        };
+        let (session_id, user_id): (SessionId, UserId) =
+            (self.id(presence, "session_id")?, self.id(presence, "user_id")?);
+        Ok(Sender { session_id, user_id, username })
+    }
+
+    fn id<T: FromStr>(&self, presence: &Table, field: &str) -> std::result::Result<T, Refused> {
+        let text = match presence.raw_get::<LuaValue>(field) {
+            Ok(LuaValue::String(text)) => text.to_string_lossy(),
+            _ => return Err(self.lacks(field)),
+        };
+        text.parse().map_err(|_| self.lacks(field))
+    }
+
+    fn lacks(&self, field: &str) -> Refused {
+        format!("bad argument #{} to {} (a presence with a valid {field} expected)", self.taken, self.of)
+    }
+
+    fn label(&mut self) -> std::result::Result<Arc<str>, Refused> {
+        match self.next() {
+            LuaValue::String(label) if label.as_bytes().len() <= LABEL_BYTES_MAX => Ok(label.to_string_lossy().into()),
+            LuaValue::String(_) => Err(format!("{}: a label has at most {LABEL_BYTES_MAX} bytes", self.of)),
+            other => Err(self.unfit("string", &other)),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The callbacks of a match's module, and what they may return.
+
+use std::sync::Arc;
+
+use mlua::{Function, Result, Value as LuaValue};
+use muster_live::matches::{Callback, Outcome};
+
+use crate::luau::instance::Instance;
+
+/// The seven callbacks.
+pub(super) struct Handler {
+    pub(super) init: Function,
+    pub(super) join_attempt: Function,
+    pub(super) join: Function,
+    pub(super) leave: Function,
+    pub(super) run_loop: Function,
+    pub(super) terminate: Function,
+    pub(super) signal: Function,
+}
+
+impl Handler {
+    /// What the module of this name returns.
+    pub(super) fn find(instance: &Instance, name: &str) -> Result<Self> {
+        let LuaValue::Table(module) = instance.require(name)? else {
+            return Err(mlua::Error::runtime(format!(
+                "module '{name}' is no match handler: it must return a table of functions"
+            )));
+        };
+        let callback = |called: &str| match module.raw_get(called)? {
+            LuaValue::Function(function) => Ok(function),
+            _ => Err(mlua::Error::runtime(format!("module '{name}' is no match handler: it has no function {called}"))),
+        };
+        Ok(Self {
+            init: callback("match_init")?,
+            join_attempt: callback("match_join_attempt")?,
+            join: callback("match_join")?,
+            leave: callback("match_leave")?,
+            run_loop: callback("match_loop")?,
+            terminate: callback("match_terminate")?,
+            signal: callback("match_signal")?,
+        })
+    }
+}
+
+/// What a module writes for a callback.
+pub(super) fn name(callback: &Callback) -> &'static str {
+    match callback {
+        Callback::Init { .. } => "match_init",
+        Callback::JoinAttempt { .. } => "match_join_attempt",
+        Callback::Join(_) => "match_join",
+        Callback::Leave(_) => "match_leave",
+        Callback::Loop(_) => "match_loop",
+        Callback::Terminate { .. } => "match_terminate",
+        Callback::Signal(_) => "match_signal",
+    }
+}
+
+/// What the first callback returned: state, ticks a second and label.
+///
+/// # Errors
+/// A sentence, when it returned anything else.
+pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<(LuaValue, u32, Arc<str>), Arc<str>> {
+    let mut values = values.into_iter();
+    let state = values.next().unwrap_or(LuaValue::Nil);
+    if state.is_nil() {
+        return Err("match_init returned no state".into());
+    }
+    let tick_rate = match values.next() {
+        Some(LuaValue::Number(number)) if number.fract() == 0.0 && number > 0.0 => number as u32,
+        Some(LuaValue::Integer(number)) => u32::try_from(number).unwrap_or_default(),
+        _ => return Err("match_init must return a whole number of ticks a second behind the state".into()),
+    };
+    let label = match values.next() {
+        Some(LuaValue::String(label)) => text(&label),
+        Some(LuaValue::Nil) | None => Arc::default(),
+        Some(other) => {
+            return Err(format!("match_init returned a {} as label, which must be a string", other.type_name()).into());
+        }
+    };
+    Ok((state, tick_rate, label))
+}
+
+/// What a callback answers behind the state.
+///
+/// # Errors
+/// A sentence, when it is of another kind than it must be.
+pub(super) fn answer(
+    callback: &Callback,
+    name: &str,
+    mut values: impl Iterator<Item = LuaValue>,
+) -> std::result::Result<Outcome, Arc<str>> {
+    let value = |found: Option<LuaValue>| found.unwrap_or(LuaValue::Nil);
+    match callback {
+        Callback::JoinAttempt { .. } => {
+            let (may_come, why) = (value(values.next()), value(values.next()));
+            match (may_come, why) {
+                (LuaValue::Boolean(true), _) => Ok(Outcome::Decided(Ok(()))),
+                (LuaValue::Boolean(false), LuaValue::String(why)) => Ok(Outcome::Decided(Err(text(&why)))),
+                (LuaValue::Boolean(false), _) => Ok(Outcome::Decided(Err(Arc::default()))),
+                (other, _) => {
+                    let got = other.type_name();
+                    Err(format!("{name} must return the state and true or false, but answered with a {got}").into())
+                }
+            }
+        }
+        Callback::Signal(_) => match value(values.next()) {
+            LuaValue::String(data) => Ok(Outcome::Signalled(text(&data))),
+            LuaValue::Nil => Ok(Outcome::Signalled(Arc::default())),
+            other => Err(format!("{name} answered with a {}, which must be a string", other.type_name()).into()),
+        },
+        _ => Ok(Outcome::Goes),
+    }
+}
+
+fn text(text: &mlua::LuaString) -> Arc<str> {
+    text.to_string_lossy().into()
+}

@@ -1,0 +1,223 @@
+//! Matches of game code in one machine. Each is an instance of the program with a state; the machine runs one callback at a
+//! time.
+
+mod arguments;
+mod dispatcher;
+mod handler;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::{MultiValue, Table, Value as LuaValue};
+use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+
+use super::budget::OVER;
+use super::call::surroundings;
+use super::instance::{Chunks, Instance};
+use super::limits::Limits;
+use super::program::{LoadError, Program};
+use super::values;
+use super::vm::{Vm, plain};
+use crate::functions::Surroundings;
+use crate::host::Host;
+use crate::value::Value;
+use arguments::{left_presences, messages, metadata, presence, presences};
+use dispatcher::Dispatcher;
+use handler::Handler;
+
+/// So many ticks in a row that took more than their time end a match.
+const OVERRUNS_MAX: u32 = 3;
+
+/// A machine for matches.
+pub(crate) struct MatchVm {
+    vm: Vm,
+    chunks: Rc<Chunks>,
+    dispatcher: Dispatcher,
+    games: RefCell<HashMap<MatchId, Rc<Game>>>,
+    around: Surroundings,
+    /// The part of public ids behind the dot.
+    node: Arc<str>,
+    limits: Limits,
+}
+
+/// What a machine keeps of a match.
+struct Game {
+    handler: Handler,
+    context: Table,
+    state: RefCell<LuaValue>,
+    /// What waits for the end of the next loop.
+    deferred: Cell<usize>,
+    /// Ticks in a row that took too long.
+    overruns: Cell<u32>,
+}
+
+/// What a callback returned: the state, and what else it answers.
+type Returned = Result<Vec<LuaValue>, Arc<str>>;
+
+impl MatchVm {
+    /// A machine without matches.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn new(
+        program: &Program,
+        host: &Rc<Host>,
+        around: Surroundings,
+        node: Arc<str>,
+        limits: Limits,
+    ) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::new(format!("cannot start Lua: {error}"));
+        let vm = Vm::bare(host, &limits, false).map_err(failed)?;
+        let chunks = Chunks::load(&vm.lua, &program.modules).map_err(failed)?;
+        let dispatcher = Dispatcher::new(&vm.lua, &vm.bind).map_err(failed)?;
+        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), around, node, limits })
+    }
+
+    /// Puts away what is kept of a match.
+    pub(crate) fn drop_match(&self, id: MatchId) {
+        self.games.borrow_mut().remove(&id);
+    }
+
+    /// Runs a callback. Answers its return, and whether it took more time than it should.
+    pub(crate) async fn call(&self, call: &Call) -> (Return, bool) {
+        let Call { id, tick, .. } = *call;
+        let game = if let Callback::Init { params } = &call.callback {
+            match self.init(call, params).await {
+                Ok((game, begun)) => {
+                    self.games.borrow_mut().insert(id, game);
+                    return (begun, false);
+                }
+                Err(why) => return (failed(why), false),
+            }
+        } else {
+            self.games.borrow().get(&id).cloned()
+        };
+        let Some(game) = game else { return (failed("the match is not in this machine".into()), false) };
+        let limit = match call.callback {
+            Callback::Loop(_) => self.limits.tick_time_max,
+            _ => self.limits.call_time,
+        };
+        let sink = self.dispatcher.sink.clone();
+        sink.open(game.deferred.get());
+        let (lua, node, table, its) =
+            (self.vm.lua.clone(), self.node.clone(), self.dispatcher.table.clone(), game.clone());
+        let (callback, protected) = (call.callback.clone(), self.vm.protected.clone());
+        let label = call.label.clone();
+        self.vm.budget.begin(limit);
+        let body = move || -> mlua::Result<MultiValue> {
+            let (function, first, second) = match &callback {
+                Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
+                Callback::JoinAttempt { presence: who, metadata: said } => {
+                    let said = metadata(&lua, said)?;
+                    (&its.handler.join_attempt, presence(&lua, who, &node, None)?, Some(said))
+                }
+                Callback::Join(came) => (&its.handler.join, presences(&lua, came, &node)?, None),
+                Callback::Leave(left) => (&its.handler.leave, left_presences(&lua, left, &node)?, None),
+                Callback::Loop(inputs) => (&its.handler.run_loop, messages(&lua, inputs, &node)?, None),
+                Callback::Terminate { grace_sec } => {
+                    (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
+                }
+                Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
+            };
+            its.context.raw_set("match_label", &*label)?;
+            let state = its.state.borrow().clone();
+            let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(its.context.clone()));
+            let mut arguments =
+                vec![function, context, LuaValue::Table(table), LuaValue::Number(tick as f64), state, first];
+            arguments.extend(second);
+            protected.call(MultiValue::from_vec(arguments))
+        };
+        let returned = self.finish(self.vm.fiber.run(&self.vm.budget, body).await);
+        let (acts, deferred) = sink.close();
+        let is_loop = matches!(call.callback, Callback::Loop(_));
+        game.deferred.set(if is_loop { 0 } else { deferred });
+        let is_late = is_loop && self.vm.budget.spent() > self.limits.tick_time;
+        game.overruns.set(if is_late {
+            game.overruns.get() + 1
+        } else if is_loop {
+            0
+        } else {
+            game.overruns.get()
+        });
+        let outcome = if game.overruns.get() >= OVERRUNS_MAX {
+            let most = self.limits.tick_time.as_millis();
+            Outcome::Failed(format!("{OVERRUNS_MAX} ticks in a row took more than {most} ms of CPU time").into())
+        } else {
+            returned.and_then(|values| game.outcome(&call.callback, values)).unwrap_or_else(Outcome::Failed)
+        };
+        (Return { outcome, acts }, is_late)
+    }
+
+    async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
+        let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
+        let (lua, chunks, protected) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.protected.clone());
+        let (around, name) = (self.around.clone(), call.handler.clone());
+        let public_id = format!("{}.{}", call.id, self.node);
+        let node = self.node.clone();
+        self.vm.budget.begin(self.limits.load_time);
+        let body = move || -> mlua::Result<(Handler, Table, MultiValue)> {
+            let handler = Handler::find(&Instance::new(&lua, &chunks)?, &name)?;
+            let context = surroundings(&lua, &around, "match")?;
+            context.raw_set("match_id", public_id)?;
+            context.raw_set("match_node", &*node)?;
+            let results = protected.call((&handler.init, &context, values::write(&lua, params)?))?;
+            Ok((handler, context, results))
+        };
+        let ended = self.vm.fiber.run(&self.vm.budget, body).await;
+        if self.vm.budget.is_over() {
+            return Err(OVER.into());
+        }
+        let (handler, context, results) = match ended {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(error)) => return Err(plain(&error).into()),
+            Err(error) => return Err(error.message.as_ref().into()),
+        };
+        let (state, tick_rate, label) = handler::begun(values_of(results)?)?;
+        context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
+        let (deferred, overruns) = Default::default();
+        let game = Game { handler, context, state: RefCell::new(state), deferred, overruns };
+        Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
+    }
+
+    fn finish(&self, ended: muster_domain::Result<mlua::Result<MultiValue>>) -> Returned {
+        if self.vm.budget.is_over() {
+            return Err(OVER.into());
+        }
+        match ended {
+            Ok(Ok(results)) => values_of(results),
+            Ok(Err(error)) => Err(plain(&error).into()),
+            Err(error) => Err(error.message.as_ref().into()),
+        }
+    }
+}
+
+fn failed(why: Arc<str>) -> Return {
+    Return { outcome: Outcome::Failed(why), acts: Vec::new() }
+}
+
+/// What a protected call says: `true` and the results, or `false` and what was raised.
+fn values_of(results: MultiValue) -> Returned {
+    let mut results = results.into_iter();
+    match results.next() {
+        Some(LuaValue::Boolean(true)) => Ok(results.collect()),
+        _ => Err(super::call::raised(results.next().unwrap_or(LuaValue::Nil)).message.into()),
+    }
+}
+
+impl Game {
+    /// What a callback's values mean. The state is kept.
+    fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
+        let mut values = values.into_iter();
+        let name = handler::name(callback);
+        let state = values.next().ok_or_else(|| {
+            Arc::from(format!("{name} returned nothing: it must return the state, or nil to end the match"))
+        })?;
+        if state.is_nil() {
+            return Ok(Outcome::Over);
+        }
+        self.state.replace(state);
+        handler::answer(callback, name, values)
+    }
+}

@@ -1,0 +1,163 @@
+//! Matches of game code of one shard: in which machine each is, and calling its callbacks when the plane says so.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+use muster_live::plane::HandlerOrder;
+
+use crate::functions::Surroundings;
+use crate::host::Host;
+use crate::luau::limits::{Limits, SLICE};
+use crate::luau::matches::MatchVm;
+use crate::luau::program::Program;
+use crate::metrics::ScriptMetrics;
+
+/// Takes what comes of calls.
+type Returns = Box<dyn Fn(MatchId, Return)>;
+
+/// The matches of one shard's Lua code.
+pub struct LuaMatches {
+    program: Arc<Program>,
+    host: Rc<Host>,
+    around: Surroundings,
+    /// The part of public ids behind the dot.
+    node: Arc<str>,
+    limits: Limits,
+    metrics: Arc<ScriptMetrics>,
+    returns: Returns,
+    machines: RefCell<Vec<Rc<Machine>>>,
+    homes: RefCell<HashMap<MatchId, Rc<Machine>>>,
+}
+
+/// A machine, and what its matches wait for.
+struct Machine {
+    vm: MatchVm,
+    orders: RefCell<VecDeque<HandlerOrder>>,
+    is_at_work: Cell<bool>,
+    matches: Cell<usize>,
+}
+
+impl LuaMatches {
+    /// Machines are started when matches need them. `returns` is told what comes of each call, for the plane.
+    pub fn new(
+        program: Arc<Program>,
+        host: Rc<Host>,
+        around: Surroundings,
+        node: Arc<str>,
+        limits: Limits,
+        metrics: Arc<ScriptMetrics>,
+        returns: impl Fn(MatchId, Return) + 'static,
+    ) -> Self {
+        let (machines, homes) = Default::default();
+        Self { program, host, around, node, limits, metrics, returns: Box::new(returns), machines, homes }
+    }
+
+    /// Does what the plane says, on the runtime's local tasks.
+    pub fn order(self: &Rc<Self>, order: HandlerOrder) {
+        let machine = match &order {
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => match self.house(call) {
+                Ok(machine) => Some(machine),
+                Err(why) => return self.fail(call.id, why),
+            },
+            HandlerOrder::Call(call) => match self.homes.borrow().get(&call.id) {
+                Some(machine) => Some(machine.clone()),
+                None => return self.fail(call.id, "this shard does not run the match".into()),
+            },
+            HandlerOrder::Drop(id) => {
+                let machine = self.homes.borrow_mut().remove(id);
+                if let Some(machine) = &machine {
+                    machine.matches.set(machine.matches.get() - 1);
+                    self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
+                }
+                machine
+            }
+        };
+        let Some(machine) = machine else { return };
+        machine.orders.borrow_mut().push_back(order);
+        if !machine.is_at_work.replace(true) {
+            tokio::task::spawn_local(work(self.clone(), machine));
+        }
+    }
+
+    /// The machine of a new match.
+    fn house(&self, call: &Call) -> Result<Rc<Machine>, Arc<str>> {
+        let mut machines = self.machines.borrow_mut();
+        // Machines are filled, and emptied ones go.
+        let has_room = |machine: &&Rc<Machine>| machine.matches.get() < self.limits.matches_per_machine;
+        let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
+            Some(machine) => machine.clone(),
+            None => {
+                let (host, around, node) = (&self.host, self.around.clone(), self.node.clone());
+                let vm = MatchVm::new(&self.program, host, around, node, self.limits);
+                let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
+                let (orders, is_at_work, matches) = Default::default();
+                machines.push(Rc::new(Machine { vm, orders, is_at_work, matches }));
+                self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
+                machines[machines.len() - 1].clone()
+            }
+        };
+        machine.matches.set(machine.matches.get() + 1);
+        self.metrics.matches.fetch_add(1, Ordering::Relaxed);
+        self.homes.borrow_mut().insert(call.id, machine.clone());
+        Ok(machine)
+    }
+
+    fn fail(&self, id: MatchId, why: Arc<str>) {
+        (self.returns)(id, Return { outcome: Outcome::Failed(why), acts: Vec::new() });
+    }
+
+    /// A machine without matches goes, if there are others with room.
+    fn retire(&self, machine: &Rc<Machine>) {
+        let mut machines = self.machines.borrow_mut();
+        let is_spare =
+            |other: &&Rc<Machine>| !Rc::ptr_eq(other, machine) && other.matches.get() < self.limits.matches_per_machine;
+        if machine.matches.get() == 0 && machines.iter().any(|other| is_spare(&other)) {
+            machines.retain(|other| !Rc::ptr_eq(other, machine));
+            self.metrics.match_machines.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Carries out a machine's orders, one after the other. Others on the thread have their turn between slices.
+async fn work(matches: Rc<LuaMatches>, machine: Rc<Machine>) {
+    let mut since = Instant::now();
+    loop {
+        let next = machine.orders.borrow_mut().pop_front();
+        let Some(order) = next else { break };
+        match order {
+            HandlerOrder::Drop(id) => machine.vm.drop_match(id),
+            HandlerOrder::Call(call) => {
+                matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
+                let (returned, is_late) = machine.vm.call(&call).await;
+                if is_late {
+                    matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(handler = &*call.handler, id = %call.id, "a tick took more time than it may");
+                }
+                if let Outcome::Failed(why) = &returned.outcome {
+                    matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(handler = &*call.handler, id = %call.id, %why, "a match ends because its code failed");
+                }
+                (matches.returns)(call.id, returned);
+            }
+        }
+        if since.elapsed() > SLICE {
+            tokio::task::yield_now().await;
+            since = Instant::now();
+        }
+    }
+    machine.is_at_work.set(false);
+    matches.retire(&machine);
+}
+
+impl Drop for LuaMatches {
+    fn drop(&mut self) {
+        let gone = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.metrics.match_machines.fetch_sub(gone(self.machines.borrow().len()), Ordering::Relaxed);
+        self.metrics.matches.fetch_sub(gone(self.homes.borrow().len()), Ordering::Relaxed);
+    }
+}

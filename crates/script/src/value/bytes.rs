@@ -1,0 +1,84 @@
+//! Values as bytes, for what crosses between nodes and what a log keeps: MessagePack.
+
+use muster_domain::{Error, Result};
+use rmpv::Value as Packed;
+
+use super::{DEPTH_MAX, Value};
+
+impl Value {
+    /// As bytes.
+    pub fn encode(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // Writing into memory does not fail.
+        let _ = rmpv::encode::write_value(&mut out, &pack(self));
+        out
+    }
+
+    /// From bytes; none are nothing.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for bytes that are no value.
+    pub fn decode(mut bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Ok(Self::Nil);
+        }
+        let packed = rmpv::decode::read_value_with_max_depth(&mut bytes, DEPTH_MAX + 1);
+        unpack(packed.map_err(|error| Error::invalid(format!("no value: {error}")))?)
+    }
+}
+
+fn pack(value: Value) -> Packed {
+    match value {
+        Value::Nil => Packed::Nil,
+        Value::Flag(flag) => Packed::Boolean(flag),
+        Value::Number(number) => Packed::F64(number),
+        Value::Bytes(bytes) => Packed::Binary(bytes),
+        Value::List(values) | Value::Results(values) => Packed::Array(values.into_iter().map(pack).collect()),
+        Value::Map(entries) => {
+            Packed::Map(entries.into_iter().map(|(name, value)| (Packed::from(name), pack(value))).collect())
+        }
+    }
+}
+
+fn unpack(packed: Packed) -> Result<Value> {
+    Ok(match packed {
+        Packed::Nil => Value::Nil,
+        Packed::Boolean(flag) => Value::Flag(flag),
+        Packed::F64(number) => Value::Number(number),
+        Packed::Binary(bytes) => Value::Bytes(bytes),
+        Packed::Array(values) => Value::List(values.into_iter().map(unpack).collect::<Result<_>>()?),
+        Packed::Map(entries) => {
+            let entry = |(name, value): (Packed, Packed)| match name {
+                Packed::String(name) => {
+                    let name = name.into_str().ok_or_else(|| Error::invalid("a name is no text"))?;
+                    Ok((name, unpack(value)?))
+                }
+                _ => Err(Error::invalid("a name is no text")),
+            };
+            Value::Map(entries.into_iter().map(entry).collect::<Result<_>>()?)
+        }
+        _ => return Err(Error::invalid("a value of an unknown kind")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_they_went() {
+        let inner = Value::Map(vec![("a".into(), Value::Number(-0.5)), ("\u{e9}".into(), Value::Nil)]);
+        let all = Value::List(vec![inner, Value::Flag(true), Value::Bytes(vec![0xff, 0]), Value::List(Vec::new())]);
+        assert_eq!(Value::decode(&all.clone().encode()).unwrap(), all);
+        assert_eq!(Value::decode(&[]).unwrap(), Value::Nil);
+        let nested = (0..DEPTH_MAX).fold(Value::Nil, |inner, _| Value::List(vec![inner]));
+        assert_eq!(Value::decode(&nested.clone().encode()).unwrap(), nested);
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused() {
+        for bytes in [&[0xc1_u8][..], &[0x91], &[0x81, 0x01, 0x01], &[0xdd, 0xff, 0xff, 0xff, 0xff], &[0x91; 200]] {
+            assert!(Value::decode(bytes).is_err(), "{bytes:x?}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A shard's matches: the plane's rules for them, and the Lua code of one folder.
+
+mod containment;
+mod isolation;
+mod life;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_domain::ids::{SessionId, Uuid};
+use muster_domain::{Timestamp, UserId};
+use muster_live::matches::{
+    Answer, Creation, Effect, Event, ListQuery, Listed, MatchAsk, MatchId, Matches, MatchesConfig, Return,
+};
+use muster_live::party::Member;
+use muster_live::plane::{HandlerOrder, Listener, RequestRef};
+use muster_live::{Encoding, Millis, Place, Presence, SessionKey, SessionRef};
+use muster_script::value::Value;
+use muster_script::{Limits, LuaMatches};
+
+use crate::world;
+
+pub const NODE: &str = "here";
+
+/// See the module.
+pub struct Hall {
+    rules: RefCell<Matches>,
+    code: Rc<LuaMatches>,
+    returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
+    under_way: Cell<usize>,
+    now: Cell<Millis>,
+    requests: Cell<u64>,
+    answers: RefCell<BTreeMap<u64, Result<Answer, String>>>,
+    /// What players were told: op code, message, and to how many sessions, none for all.
+    pub told: RefCell<Vec<(i64, String, Option<usize>)>>,
+    /// Who was let in, refused and expelled.
+    pub came_and_went: RefCell<Vec<String>>,
+}
+
+/// Runs a test on local tasks.
+pub fn run<T>(test: impl Future<Output = T>) -> T {
+    tokio::task::LocalSet::new().block_on(&tokio::runtime::Builder::new_current_thread().build().unwrap(), test)
+}
+
+impl Hall {
+    pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
+        let (program, host, around) = world::program(world::store(), files, &limits).unwrap();
+        let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
+        let returns = returned.clone();
+        let code = LuaMatches::new(program, host, around, NODE.into(), limits, Arc::default(), move |id, what| {
+            returns.borrow_mut().push((id, what));
+        });
+        Self {
+            rules: RefCell::new(Matches::new(MatchesConfig::default(), NODE.into())),
+            code: Rc::new(code),
+            returned,
+            under_way: Cell::default(),
+            now: Cell::new(1_000),
+            requests: Cell::default(),
+            answers: RefCell::default(),
+            told: RefCell::default(),
+            came_and_went: RefCell::default(),
+        }
+    }
+
+    /// A hall whose module `game` has the callbacks of `body`, which begins with the table `M`; those that it leaves out
+    /// are plain.
+    pub fn with(body: &str) -> Self {
+        Self::of(&[("game.lua", &module(body))], Limits::default())
+    }
+
+    /// Makes a match.
+    pub async fn create(&self, number: u128, params: Value) -> Result<(), String> {
+        let (params, created_at) = (Bytes::from(params.encode()), Timestamp::from_seconds(world::NOW_SEC));
+        let creation = Creation { handler: "game".into(), params, created_at };
+        self.ask(number, MatchAsk::Create(creation)).await.map(drop)
+    }
+
+    /// Brings a player to a match.
+    pub async fn enter(&self, number: u128, player: u32) -> Result<(), String> {
+        let presence = presence(player);
+        let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
+        let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
+        self.ask(number, MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata }).await.map(drop)
+    }
+
+    /// A player sends something.
+    pub async fn send(&self, number: u128, player: u32, op_code: i64, text: &str) {
+        let (session, data) = (presence(player).session, Bytes::copy_from_slice(text.as_bytes()));
+        let received_at = Timestamp::from_seconds(world::NOW_SEC);
+        let ask = MatchAsk::Input { session, op_code, data, reliable: true, received_at };
+        self.step(|rules, now, out| rules.receive(now, id(number), ask, None, out)).await;
+    }
+
+    /// What the handler answers to a signal.
+    pub async fn signal(&self, number: u128, text: &str) -> Result<String, String> {
+        match self.ask(number, MatchAsk::Signal(text.into())).await? {
+            Answer::Signalled(answer) => Ok(answer.as_ref().to_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A player's socket closes.
+    pub async fn lose(&self, number: u128, player: u32) {
+        let (session, why) = (presence(player).session, muster_live::matches::LeaveReason::Disconnected);
+        self.step(|rules, now, out| rules.gone(now, id(number), session, why, out)).await;
+    }
+
+    pub async fn terminate(&self, grace_sec: u32) {
+        self.step(|rules, now, out| rules.terminate(now, grace_sec, out)).await;
+    }
+
+    /// Time passes, to the millisecond.
+    pub async fn pass(&self, millis: Millis) {
+        let until = self.now.get() + millis;
+        let next_due = || self.rules.borrow().next_due().filter(|due| *due <= until);
+        while let Some(due) = next_due() {
+            self.now.set(due.max(self.now.get()));
+            self.step(|rules, now, out| rules.turn(now, out)).await;
+        }
+        self.now.set(until);
+    }
+
+    pub fn list(&self) -> Vec<Listed> {
+        self.rules.borrow().list(&ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10_000 })
+    }
+
+    pub fn take_told(&self) -> Vec<(i64, String, Option<usize>)> {
+        self.told.take()
+    }
+
+    async fn ask(&self, number: u128, ask: MatchAsk) -> Result<Answer, String> {
+        let request = self.requests.get() + 1;
+        self.requests.set(request);
+        let reply_to = RequestRef { place: Place::new(0, 0), id: request };
+        self.step(|rules, now, out| rules.receive(now, id(number), ask, Some(reply_to), out)).await;
+        self.answers.borrow_mut().remove(&request).expect("an answer")
+    }
+
+    /// One step of the rules, and all that comes of it.
+    async fn step(&self, step: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>)) {
+        let mut effects = Vec::new();
+        step(&mut self.rules.borrow_mut(), self.now.get(), &mut effects);
+        self.carry_out(effects);
+        while self.under_way.get() > 0 {
+            for (id, returned) in self.returned.take() {
+                self.under_way.set(self.under_way.get() - 1);
+                let mut effects = Vec::new();
+                self.rules.borrow_mut().returned(self.now.get(), id, returned, &mut effects);
+                self.carry_out(effects);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn carry_out(&self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Call(call) => {
+                    self.under_way.set(self.under_way.get() + 1);
+                    self.code.order(HandlerOrder::Call(call));
+                }
+                Effect::Drop(id) => self.code.order(HandlerOrder::Drop(id)),
+                Effect::Reply(to, answer) => {
+                    let answer = answer.map_err(|error| error.message.into_owned());
+                    self.answers.borrow_mut().insert(to.id, answer);
+                }
+                Effect::Tell { to, event: Event::Data(data), .. } => {
+                    let text = String::from_utf8_lossy(&data.data).into_owned();
+                    self.told.borrow_mut().push((data.op_code, text, to.map(|to| to.len())));
+                }
+                Effect::Enter(_, member) => self.note('+', &member.presence.username),
+                Effect::Refuse(_, listener) => self.note('!', &who(listener.session)),
+                Effect::Expel(_, listener) => self.note('-', &who(listener.session)),
+            }
+        }
+    }
+
+    fn note(&self, what: char, whom: &str) {
+        self.came_and_went.borrow_mut().push(format!("{what}{whom}"));
+    }
+}
+
+/// The text of a module with the callbacks of `body`.
+pub fn module(body: &str) -> String {
+    format!(
+        "local nk = require('nakama')
+        local M = {{}}
+        function M.match_init(context, params) return {{}}, 10, '' end
+        function M.match_join_attempt(context, dispatcher, tick, state, presence, metadata) return state, true end
+        function M.match_join(context, dispatcher, tick, state, presences) return state end
+        function M.match_leave(context, dispatcher, tick, state, presences) return state end
+        function M.match_loop(context, dispatcher, tick, state, messages) return state end
+        function M.match_terminate(context, dispatcher, tick, state, grace_seconds) return state end
+        function M.match_signal(context, dispatcher, tick, state, data) return state, data end
+        {body}
+        return M"
+    )
+}
+
+pub fn id(number: u128) -> MatchId {
+    MatchId(Uuid::from_u128(number))
+}
+
+fn who(session: SessionRef) -> String {
+    (1..100).map(|number| format!("user-{number}")).find(|name| presence_named(name).session == session).unwrap()
+}
+
+fn presence_named(name: &str) -> Presence {
+    presence(name.rsplit('-').next().unwrap().parse().unwrap())
+}
+
+pub fn presence(number: u32) -> Presence {
+    let wide = u128::from(number);
+    Presence {
+        session: SessionRef { place: Place::new(0, 0), key: SessionKey::from_number(number.into()) },
+        session_id: SessionId(Uuid::from_u128(wide << 64)),
+        user_id: UserId(Uuid::from_u128(wide)),
+        username: format!("user-{number}").into(),
+        hidden: false,
+        persistence: false,
+        status: None,
+    }
+}
