@@ -68,6 +68,8 @@ pub enum Command {
     Island(bool, oneshot::Sender<()>),
     /// Let nobody new in, and send sessions that survive their socket to other nodes.
     Drain,
+    /// Matches of game code end: their code is told how many seconds it has.
+    EndMatches(u32),
     /// What was kept of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
     /// Close everything, then end; `done` is told how many connections outlived the time.
@@ -401,6 +403,9 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 Command::Drain => {
                     shard.leaving.set(true);
                     tokio::task::spawn_local(resume::send_all_away(shard.clone()));
+                }
+                Command::EndMatches(grace_sec) => {
+                    live.step(|plane, now, out| plane.terminate_matches(now, grace_sec, out));
                 }
                 Command::Recovered(partitions) => live.step(|plane, now, out| {
                     for (partition, epoch, parts) in partitions {

@@ -38,7 +38,11 @@ impl Game {
         metrics: Arc<ScriptMetrics>,
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
-        let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
+        let limits = Limits {
+            machines_max: config.runtime.lua_max_count.div_ceil(shards),
+            deferred_max: config.matches.deferred_queue_size,
+            ..Limits::default()
+        };
         let program = Program::load(&folder, &host(store, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
             .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;

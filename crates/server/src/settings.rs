@@ -10,6 +10,7 @@ use muster_domain::sessions::SessionRules;
 use muster_gateway::ws::resume::ResumeLimits;
 use muster_gateway::ws::shared::SocketLimits;
 use muster_gateway::{GatewayConfig, HttpLimits, tls};
+use muster_live::matches::MatchesConfig;
 use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::plane::Recover;
 use muster_live::rooms::{RoomsConfig, Templates};
@@ -92,6 +93,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
             single_match: config.session.single_match,
             single_party: config.session.single_party,
             matchmaker: matchmaker(config),
+            matches: matches(config),
             node: public_node(config).into(),
             rooms: Arc::new(rooms_config(config)),
             recover: recover(config),
@@ -149,6 +151,17 @@ pub(crate) fn live_rules(config: &Config) -> LiveRules {
 /// What public ids end in: the same on all nodes of a cluster, since any of them may be asked.
 fn public_node(config: &Config) -> &str {
     if config.cluster.is_joined() { &config.cluster.name } else { &config.general.name }
+}
+
+fn matches(config: &Config) -> MatchesConfig {
+    let keys = &config.matches;
+    MatchesConfig {
+        inputs_max: keys.input_queue_size,
+        join_attempts_max: keys.join_attempt_queue_size,
+        signals_max: keys.signal_queue_size,
+        empty_sec_max: keys.max_empty_sec,
+        ..MatchesConfig::default()
+    }
 }
 
 fn matchmaker(config: &Config) -> MatchmakerConfig {

@@ -79,6 +79,9 @@ pub struct Running {
     /// How long sessions wait for their next socket.
     grace: Duration,
     metrics: Arc<GatewayMetrics>,
+    /// How long matches of game code go on after a request to stop, in seconds.
+    matches_grace_sec: u32,
+    script: Arc<ScriptMetrics>,
     cluster: Option<Cluster>,
 }
 
@@ -161,7 +164,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         gateway: gateway_metrics.clone(),
         store: store_metrics,
         passwords: password_metrics,
-        script: script_metrics,
+        script: script_metrics.clone(),
         guessing: shared.guessing.clone(),
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
@@ -180,7 +183,20 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
     let (grace, metrics) = (Duration::from_millis(gateway.resume.grace_ms), gateway_metrics);
-    Ok(Running { address, metrics_address, shard_count, shards, threads, tasks, drain, grace, metrics, cluster })
+    Ok(Running {
+        address,
+        metrics_address,
+        shard_count,
+        shards,
+        threads,
+        tasks,
+        drain,
+        grace,
+        metrics,
+        matches_grace_sec: config.general.shutdown_grace_sec,
+        script: script_metrics,
+        cluster,
+    })
 }
 
 impl Running {
@@ -204,6 +220,26 @@ impl Running {
             Some(cluster) => cluster.told_to_drain().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Before [`Self::drain`]: tells the code of matches that the server stops, and waits until they have ended or their time
+    /// is over. A server on its own that gives them no time just stops.
+    pub async fn end_matches(&self) {
+        let left = || self.script.matches.load(Ordering::Relaxed);
+        if left() <= 0 || (self.matches_grace_sec == 0 && self.cluster.is_none()) {
+            return;
+        }
+        tracing::info!(matches = left(), seconds = self.matches_grace_sec, "matches of game code have time to end");
+        for shard in self.shards.iter() {
+            // One that has ended has no matches any more.
+            let _ = shard.send(Command::EndMatches(self.matches_grace_sec)).await;
+        }
+        let ended = async {
+            while left() > 0 {
+                sleep(DRAIN_LOOK).await;
+            }
+        };
+        let _ = timeout(Duration::from_secs(self.matches_grace_sec.into()) + DRAIN_MARGIN, ended).await;
     }
 
     /// As a node of a cluster, before [`Self::stop`]: lets nobody new in, waits until sessions that survive their socket

@@ -22,6 +22,8 @@ pub struct Limits {
     pub tick_time_max: Duration,
     /// Memory of one machine.
     pub machine_bytes: usize,
+    /// Broadcasts that a match puts off to the end of its tick.
+    pub deferred_max: usize,
     /// Matches of one machine.
     pub matches_per_machine: usize,
 }
@@ -36,6 +38,7 @@ impl Default for Limits {
             tick_time: Duration::from_millis(100),
             tick_time_max: Duration::from_secs(1),
             machine_bytes: 64 << 20,
+            deferred_max: 128,
             matches_per_machine: 64,
         }
     }

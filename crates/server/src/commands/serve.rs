@@ -62,6 +62,7 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
         tracing::info!("stopping; a second signal ends at once");
         let stop = async {
             if end == End::Told {
+                running.end_matches().await;
                 running.drain().await;
             }
             running.stop().await

@@ -34,6 +34,7 @@ pub use groups::{
     general::General,
     live::Live,
     logger::{LogFormat, LogLevel, Logger},
+    matches::Matches,
     matchmaker::Matchmaker,
     metrics::Metrics,
     rooms::Rooms,
@@ -90,6 +91,8 @@ pub struct Config {
     pub runtime: Runtime,
     /// `live.*`
     pub live: Live,
+    /// `match.*`
+    pub matches: Matches,
     /// `matchmaker.*`
     pub matchmaker: Matchmaker,
     /// `rooms.*`
@@ -192,6 +195,7 @@ fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
         database: Database::read(&mut reader),
         runtime: Runtime::read(&mut reader),
         live: Live::read(&mut reader),
+        matches: Matches::read(&mut reader),
         matchmaker: Matchmaker::read(&mut reader),
         rooms: Rooms::read(&mut reader),
         account: Account::read(&mut reader),

@@ -12,9 +12,6 @@ use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 
-/// Most broadcasts that wait for the end of a loop, as in the original.
-pub const DEFERRED_MAX: usize = 128;
-
 /// See the module.
 pub(super) struct Dispatcher {
     pub(super) table: Table,
@@ -22,8 +19,11 @@ pub(super) struct Dispatcher {
 }
 
 /// What the callback that runs wants done.
-#[derive(Default)]
-pub(super) struct Sink(RefCell<Option<Wanted>>);
+pub(super) struct Sink {
+    wanted: RefCell<Option<Wanted>>,
+    /// Most broadcasts that wait for the end of a tick.
+    deferred_max: usize,
+}
 
 #[derive(Default)]
 struct Wanted {
@@ -36,21 +36,24 @@ type Refused = String;
 impl Sink {
     /// A callback begins, in a match with so many broadcasts that wait.
     pub(super) fn open(&self, deferred: usize) {
-        self.0.replace(Some(Wanted { acts: Vec::new(), deferred }));
+        self.wanted.replace(Some(Wanted { acts: Vec::new(), deferred }));
     }
 
     /// It has returned. Answers what it wants done, and how many broadcasts wait now.
     pub(super) fn close(&self) -> (Vec<Act>, usize) {
-        let wanted = self.0.take().unwrap_or_default();
+        let wanted = self.wanted.take().unwrap_or_default();
         (wanted.acts, wanted.deferred)
     }
 
     fn add(&self, act: Act) -> std::result::Result<(), Refused> {
-        let mut wanted = self.0.borrow_mut();
+        let mut wanted = self.wanted.borrow_mut();
         let wanted = wanted.as_mut().ok_or("no callback of the match is running")?;
         if let Act::Defer(_) = act {
-            if wanted.deferred >= DEFERRED_MAX {
-                return Err(format!("more than {DEFERRED_MAX} broadcasts wait for the end of the tick"));
+            if wanted.deferred >= self.deferred_max {
+                let most = self.deferred_max;
+                return Err(format!(
+                    "more than {most} broadcasts wait for the end of the tick (match.deferred_queue_size)"
+                ));
             }
             wanted.deferred += 1;
         }
@@ -61,8 +64,8 @@ impl Sink {
 
 impl Dispatcher {
     /// Its table in a machine; `bind` turns what is refused into errors of Lua.
-    pub(super) fn new(lua: &Lua, bind: &Function) -> Result<Self> {
-        let sink = Rc::new(Sink::default());
+    pub(super) fn new(lua: &Lua, bind: &Function, deferred_max: usize) -> Result<Self> {
+        let sink = Rc::new(Sink { wanted: RefCell::default(), deferred_max });
         let table = lua.create_table()?;
         let add = |name: &'static str, read: fn(Arguments) -> std::result::Result<Act, Refused>| {
             let sink = sink.clone();

@@ -71,7 +71,7 @@ impl MatchVm {
         let failed = |error| LoadError::new(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits, false).map_err(failed)?;
         let chunks = Chunks::load(&vm.lua, &program.modules).map_err(failed)?;
-        let dispatcher = Dispatcher::new(&vm.lua, &vm.bind).map_err(failed)?;
+        let dispatcher = Dispatcher::new(&vm.lua, &vm.bind, limits.deferred_max).map_err(failed)?;
         Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), around, node, limits })
     }
 

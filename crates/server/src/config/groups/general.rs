@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::super::key::{Key, Kind, Origin, at_least, honoured};
+use super::super::key::{Kind, Origin, at_least, honoured};
 
 honoured! {
     /// The node as a whole.
@@ -15,14 +15,7 @@ honoured! {
         config: Vec<String> = "", Kind::List;
         /// How long, after a request to stop, open requests and sockets may take to end in good order, in seconds; then they are cut.
         shutdown_drain_sec: u64 = "10", at_least(0), Origin::Ours;
+        /// How long matches of game code may go on after a request to stop, in seconds; their code is told. 0 ends them at once.
+        shutdown_grace_sec: u32 = "0", at_least(0);
     }
 }
-
-/// Rows of this group that are not honoured.
-pub const OTHERS: &[Key] = &[Key::not_yet(
-    "shutdown_grace_sec",
-    at_least(0),
-    "0",
-    "authoritative matches",
-    "How long running matches may go on after a request to stop, in seconds. 0 ends them at once.",
-)];

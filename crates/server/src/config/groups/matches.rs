@@ -1,53 +1,44 @@
 //! Matches that game code runs.
 
-use super::super::key::{Key, at_least};
+use super::super::key::{Key, at_least, honoured};
 
-const FEATURE: &str = "authoritative matches";
+honoured! {
+    /// What waits for a match, and how long one is there for nobody.
+    pub struct Matches in "match." {
+        /// Most messages that may wait for a match's next tick; further ones are dropped and counted.
+        input_queue_size: usize = "128", at_least(1);
+        /// Most players who may wait to be let into a match; further ones are refused.
+        join_attempt_queue_size: usize = "128", at_least(1);
+        /// Most signals that may wait for a match; further ones are refused.
+        signal_queue_size: usize = "10", at_least(1);
+        /// Most broadcasts that a match may put off to the end of its tick; further ones are errors to its code.
+        deferred_queue_size: usize = "128", at_least(1);
+        /// How long a match may be empty before it ends, in seconds; 0 for any time.
+        max_empty_sec: u32 = "0", at_least(0);
+    }
+}
 
-/// Rows of this group.
+/// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet(
-        "match.input_queue_size",
+    Key::no_meaning(
+        "match.call_queue_size",
         at_least(1),
         "128",
-        FEATURE,
-        "Most messages that may wait for a match's next tick.",
+        "a tick that is late is not called twice, and nothing else piles up",
+        "Most calls that may wait for a match.",
     ),
-    Key::not_yet("match.call_queue_size", at_least(1), "128", FEATURE, "Most calls that may wait for a match."),
-    Key::not_yet("match.signal_queue_size", at_least(1), "10", FEATURE, "Most signals that may wait for a match."),
-    Key::not_yet(
-        "match.join_attempt_queue_size",
-        at_least(1),
-        "128",
-        FEATURE,
-        "Most joins that a match may be deciding at a time.",
-    ),
-    Key::not_yet(
-        "match.deferred_queue_size",
-        at_least(1),
-        "128",
-        FEATURE,
-        "Most broadcasts that a match may put off to the end of its tick.",
-    ),
-    Key::not_yet(
+    Key::no_meaning(
         "match.join_marker_deadline_ms",
         at_least(1),
         "15000",
-        FEATURE,
+        "who is let in is in the match at that moment",
         "How long a player's join may wait for the match to notice it, in milliseconds.",
     ),
-    Key::not_yet(
-        "match.max_empty_sec",
-        at_least(0),
-        "0",
-        FEATURE,
-        "How long a match may be empty before it ends, in seconds; 0 for any time.",
-    ),
-    Key::not_yet(
+    Key::no_meaning(
         "match.label_update_interval_ms",
         at_least(1),
         "1000",
-        FEATURE,
+        "a label is found as soon as it changes",
         "Time between updates of the list of labels, in milliseconds.",
     ),
 ];

@@ -36,7 +36,7 @@ pub struct Group {
 
 /// Every group, in the order of the reference page.
 pub const GROUPS: &[Group] = &[
-    Group { title: "General", keys: &[general::General::KEYS, general::OTHERS] },
+    Group { title: "General", keys: &[general::General::KEYS] },
     Group { title: "Database", keys: &[database::Database::KEYS, database::OTHERS] },
     Group { title: "Sockets and HTTP", keys: &[socket::Socket::KEYS, socket::OTHERS] },
     Group { title: "Sessions", keys: &[session::Session::KEYS] },
@@ -47,7 +47,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Logs", keys: &[logger::Logger::KEYS, logger::OTHERS] },
     Group { title: "Metrics", keys: &[metrics::Metrics::KEYS, metrics::OTHERS] },
     Group { title: "Game code", keys: &[runtime::Runtime::KEYS, runtime::OTHERS] },
-    Group { title: "Matches", keys: &[matches::OTHERS] },
+    Group { title: "Matches", keys: &[matches::Matches::KEYS, matches::OTHERS] },
     Group { title: "Matchmaker", keys: &[matchmaker::Matchmaker::KEYS] },
     Group { title: "Rooms", keys: &[rooms::Rooms::KEYS] },
     Group { title: "Parties", keys: &[parties::OTHERS] },
