@@ -71,24 +71,43 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A part of everything that has an owner, below [`PARTITIONS`].
+/// A part of everything that has an owner: one of those that are shared out, or what stays at one place and ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Partition(u16);
+pub struct Partition(u64);
+
+/// Added to the number of a place.
+const ANCHORED: u64 = 1 << u32::BITS;
 
 impl Partition {
-    /// The partition of this number, if there is one.
+    /// The partition of this number among those that are shared out, if there is one.
     pub fn new(number: u16) -> Option<Self> {
-        (number < PARTITIONS).then_some(Self(number))
+        (number < PARTITIONS).then_some(Self(number.into()))
     }
 
-    /// Its number.
-    pub fn number(self) -> u16 {
+    /// What stays at a place as long as that is there, and has no owner after it.
+    pub fn anchored(place: Place) -> Self {
+        Self(ANCHORED | u64::from(place.number()))
+    }
+
+    /// Where it stays, if it is not shared out.
+    pub fn anchor(self) -> Option<Place> {
+        // The lower half.
+        (self.0 >= ANCHORED).then_some(Place::from_number(self.0 as u32))
+    }
+
+    /// Its number, below [`PARTITIONS`] for those that are shared out.
+    pub fn number(self) -> u64 {
         self.0
+    }
+
+    /// Its row in a table of those that are shared out.
+    pub fn row(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..PARTITIONS).map(Self)
+        (0..u64::from(PARTITIONS)).map(Self)
     }
 
     /// The partition of what a name alone identifies: a template, a pool, a job.
@@ -118,7 +137,7 @@ impl Hash {
     /// The low bits of FNV are weak, so the high ones are folded in.
     pub(crate) fn partition(&self) -> Partition {
         let folded = self.0 ^ (self.0 >> 32);
-        Partition((folded % u64::from(PARTITIONS)) as u16)
+        Partition(folded % u64::from(PARTITIONS))
     }
 }
 
@@ -165,7 +184,7 @@ impl Routes {
     /// Of a node on its own with so many shards.
     pub fn alone(shards: ShardIndex) -> Self {
         let places: Arc<[Place]> = (0..shards.max(1)).map(Place::from).collect();
-        let owners = Partition::all().map(|partition| places[usize::from(partition.0) % places.len()]).collect();
+        let owners = Partition::all().map(|partition| places[partition.row() % places.len()]).collect();
         Self { owners, epochs: None, formers: Arc::default(), places, next_node: 1 }
     }
 
@@ -216,20 +235,25 @@ impl Routes {
     }
 
     fn set(&mut self, partition: Partition, owner: Place, epoch: Epoch) {
-        Arc::make_mut(&mut self.owners)[usize::from(partition.0)] = owner;
+        Arc::make_mut(&mut self.owners)[partition.row()] = owner;
         if let Some(epochs) = &mut self.epochs {
-            Arc::make_mut(epochs)[usize::from(partition.0)] = epoch;
+            Arc::make_mut(epochs)[partition.row()] = epoch;
         }
     }
 
-    /// The owner of a partition, or who will be it when it has been handed over.
+    /// The owner of a partition, or who will be it when it has been handed over; [`Place::NONE`] if it had one that has gone.
     pub fn owner(&self, partition: Partition) -> Place {
-        self.owners[usize::from(partition.0)]
+        match partition.anchor() {
+            Some(place) if self.has(place) => place,
+            Some(_) => Place::NONE,
+            None => self.owners[partition.row()],
+        }
     }
 
-    /// Since when a partition has that owner; the least epoch on a node of its own.
+    /// Since when a partition has that owner; the least epoch on a node of its own, and of what never has another owner.
     pub fn epoch(&self, partition: Partition) -> Epoch {
-        self.epochs.as_ref().map_or(Epoch::default(), |epochs| epochs[usize::from(partition.0)])
+        let shared = self.epochs.as_ref().filter(|_| partition.anchor().is_none());
+        shared.map_or(Epoch::default(), |epochs| epochs[partition.row()])
     }
 
     /// Who hands a partition over, if it is on its way.
@@ -286,11 +310,18 @@ mod tests {
     #[test]
     fn a_clusters_routes_tell_who_is_there_who_has_gone_and_who_is_to_come() {
         let routes = Routes::of_cluster(&[(7, 1), (3, 2)], 9, |partition| {
-            (Place::new(if partition.number() < 10 { 3 } else { 7 }, 0), Epoch(u64::from(partition.number())))
+            (Place::new(if partition.number() < 10 { 3 } else { 7 }, 0), Epoch(partition.number()))
         });
         assert_eq!(routes.places(), [Place::new(3, 0), Place::new(3, 1), Place::new(7, 0)]);
         let partition = Partition::new(10).unwrap();
         assert_eq!((routes.owner(partition), routes.epoch(partition)), (Place::new(7, 0), Epoch(10)));
+        for (place, owner) in [(Place::new(3, 1), Place::new(3, 1)), (Place::new(8, 0), Place::NONE)] {
+            let anchored = Partition::anchored(place);
+            assert_eq!(
+                (anchored.anchor(), routes.owner(anchored), routes.epoch(anchored)),
+                (Some(place), owner, Epoch(0))
+            );
+        }
         let is = |place| (routes.has(place), routes.is_yet_to_come(place));
         assert_eq!(is(Place::new(3, 1)), (true, false));
         assert_eq!(is(Place::new(8, 0)), (false, false), "it has gone");
@@ -302,7 +333,7 @@ mod tests {
     fn names_are_spread_over_the_partitions() {
         let mut owned = vec![0; usize::from(PARTITIONS)];
         (0..100 * u32::from(PARTITIONS)).for_each(|n| {
-            owned[usize::from(Partition::of_name(&format!("template-{n}")).0)] += 1;
+            owned[Partition::of_name(&format!("template-{n}")).row()] += 1;
         });
         assert!(
             owned.iter().all(|count| (50..=160).contains(count)),

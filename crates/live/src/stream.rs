@@ -7,6 +7,7 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
 use crate::matches;
+use crate::matches::MatchId;
 use crate::party;
 use crate::place::{Hash, Partition, Place};
 use crate::registry::SessionKey;
@@ -76,8 +77,12 @@ impl StreamKey {
     }
 
     /// Its partition. Streams about the same subject have the same, whatever their mode: a party and its stream, a
-    /// user's notifications and status. All views of the lobby lie where the directory is.
+    /// user's notifications and status. All views of the lobby lie where the directory is. Matches of game code stay
+    /// where they were made.
     pub fn partition(&self) -> Partition {
+        if let Some(id) = MatchId::of_stream(self) {
+            return Partition::anchored(id.place());
+        }
         let mut hash = Hash::default();
         if self.mode != mode::LOBBY {
             hash.write(self.subject.as_bytes());
@@ -195,7 +200,7 @@ mod tests {
     fn streams_about_one_subject_have_one_partition_and_others_spread() {
         let id = |n: u128| Uuid::from_u128(n << 64 | 0x4000_8000 << 32);
         let mut counts = [0; 4];
-        let mut count = |partition: Partition| counts[usize::from(partition.number() % 4)] += 1;
+        let mut count = |partition: Partition| counts[partition.row() % 4] += 1;
         for n in 0..4_000 {
             let partition = StreamKey::about(mode::PARTY, id(n)).partition();
             assert_eq!(partition, StreamKey::about(mode::MATCH_RELAYED, id(n)).partition());

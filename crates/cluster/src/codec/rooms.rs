@@ -142,7 +142,7 @@ fn across_to_wire(across: &Across) -> across::What {
         }
         Across::Closed(room) => What::Closed(present_id(*room)),
         Across::Forgotten(partitions) => What::Forgotten(node::Partitions {
-            partitions: partitions.iter().map(|partition| partition.number().into()).collect(),
+            partitions: partitions.iter().map(|partition| super::up::partition_to_wire(*partition)).collect(),
         }),
         Across::Listing(rooms) => {
             let listed = rooms.iter().map(|(room, summary)| node::RoomListed {

@@ -47,7 +47,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             What::Matches(node::Matches { limit, size_min, size_max })
         }
         Up::Rebuild { partition, epoch, standings } => What::Rebuild(node::Rebuild {
-            partition: partition.number().into(),
+            partition: partition_to_wire(*partition),
             epoch: epoch.0,
             standings: list_to_wire(standings),
         }),
@@ -55,7 +55,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             What::Tickets(node::TicketsHeld { epoch: epoch.0, standings: list_to_wire(standings) })
         }
         Up::Carried { partition, epoch, parts, ends } => What::Carried(node::CarriedParts {
-            partition: partition.number().into(),
+            partition: partition_to_wire(*partition),
             epoch: epoch.0,
             parts: list_to_wire(parts),
             ends: *ends,
@@ -133,6 +133,11 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
     })
 }
 
+/// One that is shared out: of others nothing is told that names them.
+pub(super) fn partition_to_wire(partition: Partition) -> u32 {
+    u32::try_from(partition.number()).unwrap_or(u32::MAX)
+}
+
 pub(super) fn partition(number: u32, field: &'static str) -> Result<Partition> {
     Partition::new(narrow(number, field)?).ok_or_else(|| wrong(field, "there is no such partition"))
 }
@@ -142,7 +147,7 @@ impl Form for (Partition, Epoch) {
 
     fn to_wire(&self) -> node::PartitionEpoch {
         let (partition, Epoch(epoch)) = *self;
-        node::PartitionEpoch { partition: partition.number().into(), epoch }
+        node::PartitionEpoch { partition: partition_to_wire(partition), epoch }
     }
 
     fn from_wire(wire: node::PartitionEpoch) -> Result<Self> {

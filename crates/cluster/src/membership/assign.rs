@@ -202,6 +202,8 @@ impl Shares {
         let owned = movable.filter_map(|(partition, holding)| Some((partition, holding.owner?)));
         let its_own = owned.filter(|(_, owner)| owner.node() == from);
         // The first of the fullest.
-        its_own.max_by_key(|(partition, owner)| (held(*owner), u16::MAX - partition.number())).map(|found| found.0)
+        its_own
+            .max_by_key(|(partition, owner)| (held(*owner), std::cmp::Reverse(partition.number())))
+            .map(|found| found.0)
     }
 }

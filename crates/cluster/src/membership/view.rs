@@ -144,11 +144,11 @@ impl View {
 
     /// Who owns a partition.
     pub fn holding(&self, partition: Partition) -> &Holding {
-        &self.holdings[usize::from(partition.number())]
+        &self.holdings[partition.row()]
     }
 
     pub(crate) fn holding_mut(&mut self, partition: Partition) -> &mut Holding {
-        &mut self.holdings[usize::from(partition.number())]
+        &mut self.holdings[partition.row()]
     }
 
     /// All partitions with their owners.
@@ -230,7 +230,7 @@ impl View {
         let age = |epoch: Epoch| self.epoch.0.saturating_sub(epoch.0);
         let moves = self.holdings().filter_map(|(partition, holding)| {
             let Move { to, epoch } = holding.moving?;
-            Some(wire::Move { partition: partition.number().into(), to: to.number() + 1, age: age(epoch) })
+            Some(wire::Move { partition: partition.row() as u32, to: to.number() + 1, age: age(epoch) })
         });
         wire::View {
             epoch: self.epoch.0,

@@ -162,6 +162,33 @@ impl Game {
         out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
     }
 
+    /// A session goes on elsewhere. Answers whether it is in the match, or waits to be.
+    pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> bool {
+        let move_attempt = |attempt: &mut Attempt| {
+            let is_its = attempt.member.presence.session == from;
+            if is_its {
+                (attempt.member.presence.session, attempt.member.listener.session) = (to, to);
+            }
+            is_its
+        };
+        let mut is_known = match &mut self.under_way {
+            Some(UnderWay::Attempt(attempt, true)) => move_attempt(attempt),
+            _ => false,
+        };
+        for waiting in &mut self.waiting {
+            if let Waiting::Attempt(attempt, _) = waiting {
+                is_known |= move_attempt(attempt);
+            }
+        }
+        if let Some((index, _, mut player)) = self.players.shift_remove_full(&from) {
+            player.presence = Arc::new(Presence { session: to, ..Presence::clone(&player.presence) });
+            player.listener.session = to;
+            self.players.shift_insert(index, to, player);
+            is_known = true;
+        }
+        is_known
+    }
+
     /// A session went from the match's stream, or did before it came.
     pub(super) fn gone(&mut self, now: Millis, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
         if let Some(UnderWay::Attempt(attempt, is_there)) = &mut self.under_way
@@ -484,6 +511,6 @@ fn busy() -> Error {
     Error::new(ErrorKind::ResourceExhausted, "The match has too much to do. Please try again.")
 }
 
-pub(super) fn ended() -> Error {
+pub(crate) fn ended() -> Error {
     Error::new(ErrorKind::NotFound, "There is no match of this ID: it may have ended.")
 }

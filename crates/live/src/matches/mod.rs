@@ -16,6 +16,7 @@ mod tests;
 
 pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
+pub(crate) use game::ended;
 pub use listing::{ListQuery, Listed};
 pub use message::{Attempt, MatchAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};

@@ -1,6 +1,5 @@
 //! All matches of game code that a shard owns.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,15 +12,29 @@ use super::effect::{Answer, Effect, MatchEnd};
 use super::game::{Game, ended};
 use super::listing::{Directory, ListQuery, Listed};
 use super::message::{Attempt, MatchAsk};
-use crate::place::Partition;
+use crate::place::Place;
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
-/// A match's id. It says who owns the match: the owner of its stream.
+/// A match's id. It says where the match is, which is where it was made: code that runs cannot be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
+
+impl MatchId {
+    /// An id for a match at a place, from a random one.
+    pub fn at(place: Place, random: Uuid) -> Self {
+        let (low, place) = (u128::from(u32::MAX), u128::from(place.number()));
+        Self(Uuid::from_u128(random.as_u128() & !low | place))
+    }
+
+    /// Where it is, or was.
+    pub fn place(self) -> Place {
+        // The low half of what the low half is.
+        Place::from_number(self.0.as_u128() as u32)
+    }
+}
 
 impl fmt::Display for MatchId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,10 +92,6 @@ pub struct MatchStats {
 /// See the module.
 pub struct Matches {
     config: MatchesConfig,
-    /// The part of public ids behind the dot.
-    node: Arc<str>,
-    /// How many there are of each partition.
-    of_partition: BTreeMap<Partition, usize>,
     games: Map<MatchId, Game>,
     directory: Directory,
     wheel: Wheel<MatchId>,
@@ -92,11 +101,9 @@ pub struct Matches {
 
 impl Matches {
     /// No matches yet.
-    pub fn new(config: MatchesConfig, node: Arc<str>) -> Self {
+    pub fn new(config: MatchesConfig) -> Self {
         Self {
             config,
-            node,
-            of_partition: BTreeMap::new(),
             games: Map::default(),
             directory: Directory::default(),
             wheel: Wheel::default(),
@@ -147,7 +154,6 @@ impl Matches {
         }
         let game = Game::new(id, creation, reply_to, out);
         self.games.insert(id, game);
-        *self.of_partition.entry(self.partition(id)).or_default() += 1;
     }
 
     /// Somebody wants to come in.
@@ -166,6 +172,11 @@ impl Matches {
         if let Some(game) = self.games.get_mut(&id) {
             game.gone(now, session, reason, out);
         }
+    }
+
+    /// A session goes on elsewhere. Answers whether it is in the match, or waits to be.
+    pub fn rebind(&mut self, id: MatchId, from: SessionRef, to: SessionRef) -> bool {
+        self.games.get_mut(&id).is_some_and(|game| game.rebind(from, to))
     }
 
     /// A session sends something. Who is not in the match says nothing.
@@ -228,33 +239,9 @@ impl Matches {
         }
     }
 
-    fn partition(&self, id: MatchId) -> Partition {
-        id.stream(&self.node).partition()
-    }
-
-    /// Whether there is a match of this partition.
-    pub fn has_any(&self, partition: Partition) -> bool {
-        self.of_partition.contains_key(&partition)
-    }
-
-    /// Matches of some partitions are another's. Answers them, in an order that another run has too.
-    pub fn forget(&mut self, is_lost: impl Fn(Partition) -> bool) -> Vec<MatchId> {
-        let mut lost: Vec<MatchId> = self.games.keys().copied().filter(|id| is_lost(self.partition(*id))).collect();
-        lost.sort_unstable();
-        lost.iter().for_each(|id| drop(self.remove(*id)));
-        lost
-    }
-
     fn remove(&mut self, id: MatchId) -> Option<Game> {
         let game = self.games.remove(&id)?;
         self.directory.remove(id);
-        let partition = self.partition(id);
-        if let Some(count) = self.of_partition.get_mut(&partition) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_partition.remove(&partition);
-            }
-        }
         Some(game)
     }
 

@@ -145,7 +145,6 @@ impl Plane {
         }
         let is_complete = |partition: &Partition, leaving: &Leaving| {
             leaving.awaited.is_empty()
-                && !self.matches.has_any(*partition)
                 && !self.rebuilding.contains_key(partition)
                 && !self.held.iter().any(|(_, up)| up.concerns(|about| about == *partition))
         };

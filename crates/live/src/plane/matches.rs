@@ -4,7 +4,6 @@
 //! A session that asks to be let in is noted on its shard as on its way to the match's stream, so that the owner learns
 //! when it is gone; until it is let in it is in no event and hears nothing.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
@@ -14,10 +13,10 @@ use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::{HandlerOrder, Output};
 use super::owner::Owning;
 use super::{JoinRefusal, Plane};
-use crate::matches::{Answer, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, Return};
+use crate::matches::{Answer, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, Return, ended};
 use crate::outbox::Delivery;
 use crate::party::Member;
-use crate::place::Partition;
+use crate::place::Place;
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
@@ -46,6 +45,10 @@ impl Plane {
         request: RequestRef,
         out: &mut Output,
     ) {
+        if self.local.routes.owner(stream.partition()) == Place::NONE {
+            out.replies.push((request.id, Reply::Match(Err(ended()))));
+            return;
+        }
         let coming = Coming { listens: true, ..Coming::default() };
         let before = self.local.before(key, &stream);
         let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new);
@@ -69,6 +72,10 @@ impl Plane {
         out: &mut Output,
     ) {
         let owner = self.local.routes.owner(stream.partition());
+        if owner == Place::NONE {
+            out.replies.extend(request.map(|request| (request.id, Reply::Match(Err(ended())))));
+            return;
+        }
         self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out);
     }
 
@@ -90,10 +97,16 @@ impl Plane {
         self.after_owning(now, out);
     }
 
-    /// Matches of these partitions, which are another's now, are no more here.
-    pub(super) fn forget_matches(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
-        for id in self.matches.forget(|partition| changed.contains(&partition)) {
-            out.handlers.push(HandlerOrder::Drop(id));
+    /// Places have gone, and with them matches: their players see themselves go.
+    pub(super) fn end_anchorless(&mut self, out: &mut Output) {
+        let me = self.local.me;
+        for (stream, listener, presence) in self.local.anchorless() {
+            if let Some(presence) = presence {
+                let payload = self.local.encode.match_left(&stream, presence);
+                let (session, delivery, ended) = (listener.session.key, Delivery::Reliable, Vec::new());
+                self.local.receive(me, Down::Push { session, payload, delivery, ended }, out);
+            }
+            self.local.receive(me, Down::Removed { stream, listener }, out);
         }
     }
 

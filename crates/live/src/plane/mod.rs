@@ -102,7 +102,7 @@ impl Plane {
         Self {
             local: Local::new(me, routes, &config, encode),
             rooms: Rooms::new(config.rooms.clone()),
-            matches: Matches::new(config.matches.clone(), config.node.clone()),
+            matches: Matches::new(config.matches.clone()),
             config,
             streams: Streams::default(),
             parties: Parties::default(),

@@ -325,7 +325,8 @@ impl Local {
         // The owner of something has died since, and nobody told the next of the session.
         let is_late =
             |partition: Partition, epoch: Epoch| self.rebuilt.get(&partition).is_some_and(|rebuilt| *rebuilt > epoch);
-        if standings.iter().any(|(standing, epoch)| is_late(standing.stream.partition(), *epoch))
+        if standings.iter().any(|(standing, _)| self.is_anchorless(&standing.stream))
+            || standings.iter().any(|(standing, epoch)| is_late(standing.stream.partition(), *epoch))
             || pool.is_some_and(|epoch| is_late(POOL.partition(), epoch))
         {
             return false;

@@ -5,6 +5,7 @@ use super::moves::Rebind;
 use super::owner::Owning;
 use super::rebuild::{Cause, PART_MAX};
 use super::recovery::Thing;
+use crate::matches::MatchId;
 use crate::party::PartyId;
 use crate::place::Place;
 use crate::rooms::RoomId;
@@ -36,8 +37,12 @@ impl Owning<'_> {
         let here = self.rebind_presence(&stream, from, to, presence.as_ref());
         let listened = listener.filter(|_| !by_join).map(|listener| listener.encoding);
         let heard = listened.or(here.flatten());
-        let may_enter = stream.mode == mode::PARTY && self.parties.rebind(PartyId(stream.subject), from, to);
-        if may_enter {
+        let may_enter = match stream.mode {
+            mode::PARTY => self.parties.rebind(PartyId(stream.subject), from, to),
+            mode::MATCH_AUTHORITATIVE => self.matches.rebind(MatchId(stream.subject), from, to),
+            _ => false,
+        };
+        if may_enter && stream.mode == mode::PARTY {
             self.note_change(Thing::Party(PartyId(stream.subject)));
         }
         let is_known = here.is_some() || may_enter;

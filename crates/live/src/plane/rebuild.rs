@@ -87,7 +87,6 @@ impl Plane {
         self.streams.forget(|stream| changed.contains(&stream.partition()));
         self.parties.forget(|party| changed.contains(&party.stream().partition()));
         self.rooms.forget(now, directory, |owner| changed.contains(&owner.partition()));
-        self.forget_matches(changed, out);
         if changed.contains(&POOL.partition()) {
             self.pool.clear(self.config.matchmaker);
         }
@@ -498,5 +497,26 @@ impl Local {
             }
         }
         standings
+    }
+
+    /// What sessions are to streams whose place has gone: how they hear it, and what is seen of those that are on it.
+    pub(super) fn anchorless(&self) -> Vec<(StreamKey, Listener, Option<Presence>)> {
+        let mut found = Vec::new();
+        for key in self.sessions.keys() {
+            let (Some(own), Some(session)) = (self.presence(key), self.sessions.get(key)) else { continue };
+            let at = SessionRef { place: self.me, key };
+            for on in session.streams.iter().filter(|on| self.is_anchorless(&on.stream)) {
+                let serial = on.hearing.map(|hearing| hearing.join.unwrap_or(hearing.since)).unwrap_or_default();
+                let listener = Listener { session: at, encoding: session.encoding, serial };
+                let presence = self.hears(key, &on.stream).then(|| own.clone());
+                found.push((on.stream.clone(), listener, presence));
+            }
+        }
+        found
+    }
+
+    /// Whether a stream was at a place that has gone.
+    pub(super) fn is_anchorless(&self, stream: &StreamKey) -> bool {
+        stream.partition().anchor().is_some_and(|place| !self.is_there(place))
     }
 }

@@ -329,19 +329,12 @@ impl Owning<'_> {
         waiting.iter().for_each(|listener| self.expel(stream, *listener, false));
     }
 
-    /// A party, room or match of which nothing was kept has ended with its owner.
+    /// A party or room of which nothing was kept has ended with its owner.
     fn end_lost(&mut self, stream: &StreamKey, sessions: impl Iterator<Item = Listener>) {
         match stream.mode {
             mode::PARTY => {
                 self.streams.cancelled.push((stream.subject, true));
                 self.tell_party(stream, None, party::Event::Closed);
-            }
-            mode::MATCH_AUTHORITATIVE => {
-                for listener in sessions {
-                    self.tell_of_leave(stream, listener.session);
-                    self.expel(stream, listener, false);
-                }
-                return;
             }
             _ => self.tell_room(RoomId(stream.subject), To::All, rooms::Event::Closed(CloseCause::Lost)),
         }

@@ -42,6 +42,9 @@ impl Plane {
         }
         if !gone.is_empty() {
             self.lose(now, &gone, out);
+            let anchored = gone.iter().map(|place| Partition::anchored(*place)).collect();
+            self.local.moves_with_owners(&anchored);
+            self.end_anchorless(out);
         }
         if !changed.is_empty() {
             self.tell_owners(now, &changed, out);

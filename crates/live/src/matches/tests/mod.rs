@@ -76,7 +76,7 @@ struct World {
 
 impl World {
     fn new(config: MatchesConfig) -> Self {
-        Self { now: 1_000, matches: Matches::new(config, "muster".into()), calls: Vec::new(), effects: Vec::new() }
+        Self { now: 1_000, matches: Matches::new(config), calls: Vec::new(), effects: Vec::new() }
     }
 
     /// With a match that has begun.

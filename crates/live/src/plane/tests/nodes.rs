@@ -4,6 +4,7 @@ mod crash;
 mod cut;
 mod epochs;
 mod island;
+mod matches;
 mod moves;
 mod owners;
 mod recovery;
@@ -14,6 +15,7 @@ mod tickets;
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::matches::{Call, Callback, MatchAsk, MatchId};
 use crate::place::{Epoch, Move, NodeNumber, Partition};
 
 /// Nodes joined by queues that keep the order of each pair of places.
@@ -32,6 +34,8 @@ struct Cluster {
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
     replies: Vec<Reply>,
+    /// Calls of handlers, and where they are to be made.
+    calls: Vec<(Place, Call)>,
     sessions: u128,
 }
 
@@ -41,7 +45,7 @@ impl Cluster {
         let nodes: Vec<_> = (1..).zip(nodes.iter().copied()).collect();
         let places: Vec<Place> =
             nodes.iter().flat_map(|(node, shards)| (0..*shards).map(|shard| Place::new(*node, shard))).collect();
-        let owner = |partition: Partition| (places[usize::from(partition.number()) % places.len()], Epoch(1));
+        let owner = |partition: Partition| (places[partition.row() % places.len()], Epoch(1));
         let mut cluster = Self {
             now: 1,
             planes: BTreeMap::new(),
@@ -56,6 +60,7 @@ impl Cluster {
             epoch: Epoch(1),
             heard: BTreeMap::new(),
             replies: Vec::new(),
+            calls: Vec::new(),
             sessions: 0,
         };
         let plane = |me| (me, Plane::new(me, cluster.routes(), config.clone(), Rc::new(Words)));
@@ -64,7 +69,7 @@ impl Cluster {
     }
 
     fn routes(&self) -> Routes {
-        Routes::of_cluster(&self.nodes, self.next_node, |partition| self.owners[usize::from(partition.number())])
+        Routes::of_cluster(&self.nodes, self.next_node, |partition| self.owners[partition.row()])
             .with_moves(self.moves.values().copied())
     }
 
@@ -86,6 +91,11 @@ impl Cluster {
             self.queues.entry((place, to)).or_default().push_back(message);
         }
         self.handed_over.extend(out.handed_over);
+        let calls = out.handlers.into_iter().filter_map(|order| match order {
+            HandlerOrder::Call(call) => Some((place, *call)),
+            HandlerOrder::Drop(_) => None,
+        });
+        self.calls.extend(calls);
         self.kept.extend(out.recoverable.into_iter().map(|recoverable| (recoverable.thing, recoverable.parts)));
         self.recovering.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
@@ -142,7 +152,7 @@ impl Cluster {
     /// A partition gets an owner.
     fn give(&mut self, partition: Partition, to: Place) {
         self.epoch.0 += 1;
-        self.owners[usize::from(partition.number())] = (to, self.epoch);
+        self.owners[partition.row()] = (to, self.epoch);
     }
 
     /// A partition is on its way to another owner.
@@ -161,7 +171,7 @@ impl Cluster {
     fn settle_moves(&mut self) {
         for (partition, epoch) in std::mem::take(&mut self.handed_over) {
             let it = self.moves.remove(&partition).filter(|it| it.epoch == epoch).unwrap();
-            self.owners[usize::from(partition.number())] = (it.to, epoch);
+            self.owners[partition.row()] = (it.to, epoch);
         }
     }
 
@@ -218,7 +228,7 @@ impl Cluster {
 
     /// A channel that a node owns.
     fn owned_by(&self, node: NodeNumber) -> StreamKey {
-        let owner = |stream: &StreamKey| self.owners[usize::from(stream.partition().number())].0;
+        let owner = |stream: &StreamKey| self.owners[stream.partition().row()].0;
         (0..).map(|n| room(&n.to_string())).find(|stream| owner(stream).node() == node).unwrap()
     }
 }

@@ -55,7 +55,7 @@ impl Hall {
             returns.borrow_mut().push((id, what));
         });
         Self {
-            rules: RefCell::new(Matches::new(MatchesConfig::default(), NODE.into())),
+            rules: RefCell::new(Matches::new(MatchesConfig::default())),
             code: Rc::new(code),
             returned,
             under_way: Cell::default(),

@@ -124,7 +124,7 @@ fn a_party_and_the_pool_forget_players_of_a_dead_node() {
     // Of the partitions, which are shared out among all places, one of the first node's.
     let stream = (0..)
         .map(|n| StreamKey::about(mode::PARTY, Uuid::from_u128(n)))
-        .find(|stream| cluster.owners[usize::from(stream.partition().number())].0 == first(1))
+        .find(|stream| cluster.owners[stream.partition().row()].0 == first(1))
         .unwrap();
     let [leader, member] = [2, 1].map(|node| cluster.open(first(node)));
     let settings = party::Settings { open: true, hidden: false, label: party::Label::default() };

@@ -89,7 +89,7 @@ fn followers_keep_whom_they_follow_and_the_status_is_kept() {
     let mut cluster = Cluster::new(&[1, 1, 1], &PlaneConfig::default());
     let stream = (0..)
         .map(|n| StreamKey::status(UserId(Uuid::from_u128(n))))
-        .find(|stream| cluster.owners[usize::from(stream.partition().number())].0.node() == 3)
+        .find(|stream| cluster.owners[stream.partition().row()].0.node() == 3)
         .unwrap();
     let [follower, player] = [1, 2].map(|node| cluster.open(first(node)));
     let shows = |text: &str| JoinOptions {
@@ -156,7 +156,7 @@ fn a_party_ends_with_its_owner_and_its_members_are_told() {
     let mut cluster = Cluster::new(&[1, 1], &PlaneConfig::default());
     let stream = (0..)
         .map(|n| StreamKey::about(mode::PARTY, Uuid::from_u128(n)))
-        .find(|stream| cluster.owners[usize::from(stream.partition().number())].0 == first(2))
+        .find(|stream| cluster.owners[stream.partition().row()].0 == first(2))
         .unwrap();
     let leader = cluster.open(first(1));
     cluster.step(leader.place, |plane, now, out| {

@@ -26,7 +26,7 @@ impl Cluster {
     /// A party's stream, of a partition that a node owns.
     fn party_of(&self, node: NodeNumber) -> StreamKey {
         let parties = (0..).map(|n| StreamKey::about(mode::PARTY, Uuid::from_u128(n)));
-        let owner = |stream: &StreamKey| self.owners[usize::from(stream.partition().number())].0;
+        let owner = |stream: &StreamKey| self.owners[stream.partition().row()].0;
         parties.into_iter().find(|stream| owner(stream) == first(node)).unwrap()
     }
 

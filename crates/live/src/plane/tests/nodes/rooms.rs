@@ -25,7 +25,7 @@ impl Cluster {
     /// A new room's id, of a partition that a node owns.
     fn fresh_room(&mut self, node: NodeNumber) -> RoomId {
         self.now += 1;
-        let owner = |room: &RoomId| self.owners[usize::from(Owner::Room(*room).partition().number())].0;
+        let owner = |room: &RoomId| self.owners[Owner::Room(*room).partition().row()].0;
         let mut ids = (u128::from(self.now) << 64..).map(|id| RoomId(Uuid::from_u128(id)));
         ids.find(|room| owner(room).node() == node).unwrap()
     }
@@ -58,7 +58,7 @@ impl Cluster {
 /// A name that belongs to a place.
 fn name_owned_by(cluster: &Cluster, place: Place) -> String {
     let names = (0..).map(|n| n.to_string());
-    let owner = |name: &String| cluster.owners[usize::from(Partition::of_name(name).number())].0;
+    let owner = |name: &String| cluster.owners[Partition::of_name(name).row()].0;
     names.into_iter().find(|name| owner(name) == place).unwrap()
 }
 

@@ -30,7 +30,7 @@ impl Cluster {
     }
 
     /// Brings a session to another place.
-    fn move_to(&mut self, from: SessionRef, at: Place) -> SessionRef {
+    pub(super) fn move_to(&mut self, from: SessionRef, at: Place) -> SessionRef {
         let (info, _) = self.identity(from);
         let to = self.expect(from, at);
         self.bind(from, to);

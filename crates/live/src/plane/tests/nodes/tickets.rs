@@ -227,7 +227,7 @@ fn a_session_whose_pool_gets_another_owner_while_it_is_on_its_way_does_not_go_on
     cluster.tell_all();
     let (info, _) = cluster.identity(there);
     assert!(!cluster.step(there.place, |plane, now, out| plane.settle(now, there.key, info, departed, out)));
-    assert_eq!(cluster.owners[usize::from(POOL.partition().number())].1, cluster.epoch);
+    assert_eq!(cluster.owners[POOL.partition().row()].1, cluster.epoch);
 }
 
 #[test]
