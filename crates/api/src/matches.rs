@@ -98,7 +98,7 @@ pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<Str
 pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
     let stream = parse(id).ok_or_else(|| Error::invalid(NO_ID))?;
     if stream.mode == mode::MATCH_RELAYED {
-        let size = live.count(&[stream.clone()]).await.first().copied().unwrap_or_default();
+        let size = live.count(std::slice::from_ref(&stream)).await.first().copied().unwrap_or_default();
         let size = i32::try_from(size).unwrap_or(i32::MAX);
         return Ok((size > 0).then(|| api::Match { match_id: id.to_owned(), size, ..api::Match::default() }));
     }

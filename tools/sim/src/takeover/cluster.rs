@@ -55,7 +55,7 @@ impl Cluster {
             faults,
         };
         cluster.start(shards);
-        let owner = |partition: Partition| (Place::new(1, partition.number() % shards), Epoch(1));
+        let owner = |partition: Partition| (Place::new(1, partition.row() as ShardIndex % shards), Epoch(1));
         cluster.owners = Partition::all().map(owner).collect();
         cluster.publish_view();
         cluster
@@ -74,7 +74,7 @@ impl Cluster {
     }
 
     fn publish_view(&mut self) {
-        let owned = |partition: Partition| self.owners[usize::from(partition.number())];
+        let owned = |partition: Partition| self.owners[partition.row()];
         let routes = Routes::of_cluster(&self.nodes, self.next_node, owned);
         self.views.push((routes.with_moves(self.moves.values().copied()), self.unbroken_since.clone()));
     }
@@ -107,17 +107,17 @@ impl Cluster {
     /// Since when nothing of a stream was lost, by the view of a number.
     pub(super) fn unbroken_since(&self, view: usize, stream: &StreamKey) -> Option<Epoch> {
         let (_, unbroken_since) = self.views.get(view.checked_sub(1)?)?;
-        unbroken_since.get(usize::from(stream.partition().number())).copied()
+        unbroken_since.get(stream.partition().row()).copied()
     }
 
     /// By the last view, when everything has arrived.
     pub(super) fn owner(&self, stream: &StreamKey) -> Place {
-        self.owners[usize::from(stream.partition().number())].0
+        self.owners[stream.partition().row()].0
     }
 
     /// Since when, by the last view.
     pub(super) fn owned_since(&self, stream: &StreamKey) -> Epoch {
-        self.owners[usize::from(stream.partition().number())].1
+        self.owners[stream.partition().row()].1
     }
 
     /// A node joins, and may be given something at once.
@@ -144,7 +144,7 @@ impl Cluster {
                 continue;
             }
             let to = places[rng.usize(0..places.len())];
-            if self.owners[usize::from(partition.number())].0 != to {
+            if self.owners[partition.row()].0 != to {
                 self.moves.entry(partition).or_insert(Move { partition, to, epoch });
             }
         }
@@ -153,7 +153,7 @@ impl Cluster {
     /// A place says that these are others' now.
     pub(super) fn handed_over(&mut self, from: Place, partitions: &[(Partition, Epoch)]) {
         for (partition, epoch) in partitions {
-            let owner = &mut self.owners[usize::from(partition.number())];
+            let owner = &mut self.owners[partition.row()];
             if let Some(to) = self.moves.get(partition).filter(|it| owner.0 == from && it.epoch == *epoch) {
                 *owner = (to.to, *epoch);
                 self.moves.remove(partition);
@@ -175,7 +175,7 @@ impl Cluster {
                 if let Message::Down(down) = message
                     && let Some(partition) = down.stream().map(StreamKey::partition)
                 {
-                    self.unbroken_since[usize::from(partition.number())] = epoch;
+                    self.unbroken_since[partition.row()] = epoch;
                 }
             }
         }
@@ -191,7 +191,7 @@ impl Cluster {
             let heir = [Some(owner.0), next].into_iter().flatten().find(|place| !is_dead(*place)).unwrap_or(anybody);
             *owner = (heir, epoch);
             self.moves.remove(&partition);
-            self.unbroken_since[usize::from(partition.number())] = epoch;
+            self.unbroken_since[partition.row()] = epoch;
         }
         self.publish_view();
     }

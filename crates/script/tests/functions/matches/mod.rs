@@ -138,7 +138,7 @@ impl Hall {
         self.requests.set(request);
         let reply_to = RequestRef { place: Place::new(0, 0), id: request };
         self.step(|rules, now, out| rules.receive(now, id(number), ask, Some(reply_to), out)).await;
-        self.answers.borrow_mut().remove(&request).expect("an answer")
+        self.answers.borrow_mut().remove(&request).unwrap()
     }
 
     /// One step of the rules, and all that comes of it.
