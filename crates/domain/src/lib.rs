@@ -7,6 +7,7 @@
 pub mod account;
 pub mod auth;
 pub mod chat;
+pub mod cron;
 pub mod error;
 pub mod guessing;
 pub mod identifiers;

@@ -7,6 +7,7 @@ pub mod functions;
 pub mod host;
 mod luau;
 pub mod metrics;
+pub mod process;
 pub mod value;
 
 pub use functions::LuaFunctions;

@@ -19,4 +19,14 @@ pub struct ScriptMetrics {
     pub waiting: AtomicI64,
     /// Machines there are now.
     pub machines: AtomicI64,
+    /// Work that was refused because too much waited for the threads in the background.
+    pub background_refused: AtomicU64,
+    /// Entries of the local cache now.
+    pub cache_entries: AtomicI64,
+    /// Bytes that they take.
+    pub cache_bytes: AtomicI64,
+    /// Entries that gave way before their time.
+    pub cache_evicted: AtomicU64,
+    /// Entries for which there was no room.
+    pub cache_refused: AtomicU64,
 }

@@ -2,11 +2,19 @@
 //! tests that call everything read these entries.
 
 mod accounts;
+mod ciphers;
+mod cron;
 mod crypto;
+mod custom_metrics;
 mod encoding;
+mod files;
+mod http;
+mod localcache;
 mod logger;
 mod pending;
 mod records;
+mod secrets;
+mod signatures;
 mod storage;
 mod time;
 mod wallets;
@@ -14,6 +22,7 @@ mod wallets;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use muster_api::live::Live;
 use muster_domain::ids::UserId;
@@ -22,8 +31,10 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
+pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
 pub use pending::PENDING;
 
+use crate::process::Process;
 use crate::value::Value;
 
 /// What host functions work with.
@@ -36,6 +47,10 @@ pub struct Host {
     pub store: Rc<dyn Store>,
     /// Who is connected.
     pub players: Rc<dyn Players>,
+    /// The way to other servers.
+    pub http: Rc<dyn HttpClient>,
+    /// What all machines of the process share.
+    pub process: Arc<Process>,
 }
 
 impl Host {
@@ -237,9 +252,17 @@ const fn optional(name: &'static str, kind: Kind) -> Parameter {
 pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
     let features = [
         accounts::FUNCTIONS,
+        ciphers::FUNCTIONS,
+        cron::FUNCTIONS,
         crypto::FUNCTIONS,
+        custom_metrics::FUNCTIONS,
         encoding::FUNCTIONS,
+        files::FUNCTIONS,
+        http::FUNCTIONS,
+        localcache::FUNCTIONS,
         logger::FUNCTIONS,
+        secrets::FUNCTIONS,
+        signatures::FUNCTIONS,
         storage::FUNCTIONS,
         time::FUNCTIONS,
         wallets::FUNCTIONS,

@@ -6,6 +6,7 @@ use muster_wire::code::Code;
 
 use super::budget::OVER;
 use super::limits::Limits;
+use super::once::{context_of, keep_context};
 use super::values;
 use super::vm::{Vm, plain};
 use crate::functions::Surroundings;
@@ -61,11 +62,7 @@ fn ended(result: std::result::Result<Option<String>, Failure>) -> End {
 
 /// The context table, with the original's names.
 fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<Table> {
-    let context = lua.create_table_with_capacity(0, 16)?;
-    context.raw_set("execution_mode", "rpc")?;
-    context.raw_set("node", &*around.node)?;
-    context.raw_set("version", &*around.version)?;
-    context.raw_set("env", lua.create_table_from(around.env.iter().map(|(name, value)| (&**name, &**value)))?)?;
+    let context = context_of(lua, "rpc", around)?;
     let query = lua.create_table()?;
     for (name, values) in &invocation.query {
         query.raw_set(name.as_str(), lua.create_sequence_from(values.iter().map(String::as_str))?)?;
@@ -84,6 +81,7 @@ fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<
     if let Some(address) = invocation.address {
         context.raw_set("client_ip", address.to_string())?;
     }
+    keep_context(lua, &context)?;
     Ok(context)
 }
 

@@ -7,6 +7,7 @@ mod budget;
 pub mod call;
 mod fiber;
 pub mod limits;
+mod once;
 pub mod program;
 mod values;
 pub mod vm;

@@ -13,7 +13,7 @@ use super::budget::{Budget, OVER, Step};
 use super::fiber::Fiber;
 use super::limits::Limits;
 use super::program::{LoadError, Module, Program};
-use super::values;
+use super::{once, values};
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
 use crate::value::Value;
 
@@ -166,6 +166,8 @@ fn host_module(
         })?;
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
+    nk.raw_set("run_once", bind.call::<Function>(once::run_once(lua, host.clone())?)?)?;
+    nk.raw_set("get_context", bind.call::<Function>(once::get_context(lua, host.clone())?)?)?;
     nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone())?)?)?;
     nk.set_readonly(true);
     Ok(nk)

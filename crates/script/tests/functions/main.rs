@@ -6,5 +6,7 @@ mod budgets;
 mod errors;
 mod host;
 mod modules;
+mod process;
+mod utilities;
 mod waits;
 mod world;

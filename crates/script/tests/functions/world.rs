@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use muster_domain::Timestamp;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::NoPlayers;
+use muster_script::host::{NoHttp, NoPlayers};
+use muster_script::process::Process;
+use muster_script::value::Value;
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
@@ -56,12 +59,34 @@ pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> 
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let (clock, entropy) = (Rc::new(Noon), Rc::new(Counting::default()));
-    let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers) });
-    let program = block_on(Program::load(folder.path(), &host, &limits))?;
+    load_in(folder.path(), host_over(store, folder.path()), limits)
+}
+
+/// What functions work with, over a database and a folder of modules.
+pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
+    let mut process = Process::new(around(), Arc::default(), Arc::default());
+    process.folder = Some(folder.to_owned());
+    process.config = Value::Map(vec![("name".to_owned(), Value::text("muster"))]);
+    Host {
+        clock: Rc::new(Noon),
+        entropy: Rc::new(Counting::default()),
+        store,
+        players: Rc::new(NoPlayers),
+        http: Rc::new(NoHttp),
+        process: Arc::new(process),
+    }
+}
+
+fn around() -> Surroundings {
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
-    let around = Surroundings { node: "muster".into(), version: "1.2.3".into(), env };
-    Ok(LuaFunctions::new(Arc::new(program), host, around, limits, Arc::new(ScriptMetrics::default())))
+    Surroundings { node: "muster".into(), version: "1.2.3".into(), env }
+}
+
+/// Loads the modules of a folder over a host.
+pub fn load_in(folder: &Path, host: Host, limits: Limits) -> Result<LuaFunctions, LoadError> {
+    let host = Rc::new(host);
+    let program = block_on(Program::load(folder, &host, &limits))?;
+    Ok(LuaFunctions::new(Arc::new(program), host, around(), limits, Arc::new(ScriptMetrics::default())))
 }
 
 /// Loads one module whose functions are named like Lua's: `function name(context, payload)`, each registered.
