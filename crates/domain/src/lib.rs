@@ -21,6 +21,7 @@ pub mod ports;
 pub mod query;
 pub mod revocations;
 pub mod sessions;
+pub mod sql;
 pub mod storage;
 pub mod time;
 pub mod wallet;

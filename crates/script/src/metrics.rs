@@ -27,6 +27,10 @@ pub struct ScriptMetrics {
     pub cache_bytes: AtomicI64,
     /// Entries that gave way before their time.
     pub cache_evicted: AtomicU64,
+    /// Requests to other servers.
+    pub http_requests: AtomicU64,
+    /// Those that ended without a response.
+    pub http_failed: AtomicU64,
     /// Entries for which there was no room.
     pub cache_refused: AtomicU64,
 }

@@ -27,6 +27,7 @@ use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
 use muster_gateway::{GatewayConfig, listener, rim, text_page};
 use muster_live::{Routes, ShardIndex};
 use muster_script::ScriptMetrics;
+use muster_script::process::CustomMetrics;
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -111,6 +112,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     // The original must be able to take its database back, so that going back locks nobody out.
     let is_adopted = store.ping().await.map_err(StartError::because("cannot use the database"))?.adopted;
     let script_metrics = Arc::new(ScriptMetrics::default());
+    let custom_metrics = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
     let shared = Shared {
@@ -121,7 +123,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
-        game: Game::load(config, shard_count(config), store.clone(), script_metrics.clone())
+        game: Game::load(config, shard_count(config), store.clone(), script_metrics.clone(), custom_metrics.clone())
             .await
             .map_err(StartError)?,
         database,
@@ -162,6 +164,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         store: store_metrics,
         passwords: password_metrics,
         script: script_metrics,
+        custom: custom_metrics,
+        custom_prefix: config.metrics.custom_prefix.clone(),
         guessing: shared.guessing.clone(),
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),

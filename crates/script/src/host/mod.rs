@@ -15,6 +15,7 @@ mod pending;
 mod records;
 mod secrets;
 mod signatures;
+mod sql;
 mod storage;
 mod time;
 mod wallets;
@@ -263,6 +264,7 @@ pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
         logger::FUNCTIONS,
         secrets::FUNCTIONS,
         signatures::FUNCTIONS,
+        sql::FUNCTIONS,
         storage::FUNCTIONS,
         time::FUNCTIONS,
         wallets::FUNCTIONS,

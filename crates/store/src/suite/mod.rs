@@ -14,6 +14,7 @@ mod power;
 mod races;
 mod revocations;
 mod silence;
+mod sql;
 mod storage;
 mod wallet;
 
@@ -96,6 +97,12 @@ suite! {
         concurrent_changes_conserve_the_sum
         changes_in_opposite_orders_never_wait_in_a_circle
         finds_ledger_items_along_an_index
+    }
+    sql {
+        change_and_find_rows
+        find_players_by_ids_and_moments
+        that_are_wrong_are_told_so_and_harm_nobody
+        that_find_too_much_are_refused
     }
     effects {
         happen_once_however_often_they_are_asked_for
