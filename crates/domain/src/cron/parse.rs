@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Result<Cron> {
     let spelled = predefined(&lower)?.unwrap_or(&lower);
     let fields: Vec<_> = spelled.split_whitespace().collect();
     let (second, rest, year) = match fields.as_slice() {
-        [rest @ ..] if rest.len() == 5 => ("0", rest, "*"),
+        rest if rest.len() == 5 => ("0", rest, "*"),
         [rest @ .., year] if rest.len() == 5 => ("0", rest, *year),
         [second, rest @ .., year] if rest.len() == 5 => (*second, rest, *year),
         _ => return Err(Error::invalid(format!("A cron expression has 5 to 7 fields, not {}.", fields.len()))),

@@ -24,9 +24,9 @@ pub(super) fn is_allowed(address: IpAddr, strict: bool) -> bool {
     }
     match address {
         IpAddr::V4(address) => {
-            !address.is_link_local() && !address.is_broadcast() && !(strict && is_internal_v4(address))
+            !(address.is_link_local() || address.is_broadcast() || strict && is_internal_v4(address))
         }
-        IpAddr::V6(address) => !address.is_unicast_link_local() && !(strict && is_internal_v6(address)),
+        IpAddr::V6(address) => !(address.is_unicast_link_local() || strict && is_internal_v6(address)),
     }
 }
 

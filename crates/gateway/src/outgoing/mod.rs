@@ -217,7 +217,7 @@ fn parse(text: &str) -> Result<Url, OutgoingError> {
         return Err(wrong("it is too long"));
     }
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
-    check(&url).map_err(|why| wrong(why))?;
+    check(&url).map_err(wrong)?;
     Ok(url)
 }
 

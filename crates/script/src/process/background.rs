@@ -94,8 +94,8 @@ mod tests {
         let background = Background::new(Arc::default());
         block_on(async {
             for _ in 0..2 * BACKGROUND_THREADS {
-                let panicked = background.run(|| panic!("on purpose")).await;
-                assert_eq!(panicked.map(|()| ()).unwrap_err().kind, ErrorKind::Internal);
+                let panicked: Result<()> = background.run(|| panic!("on purpose")).await;
+                assert_eq!(panicked.unwrap_err().kind, ErrorKind::Internal);
             }
             assert_eq!(background.run(|| 6 * 7).await, Ok(42));
         });

@@ -159,8 +159,8 @@ fn sql_as_the_original_has_it() {
                 { 'foo1', 1, 'foo2', 2 })
             local rows = nk.sql_query('SELECT * FROM t WHERE bar >= $1 ORDER BY bar DESC', { 1 })
             local none = nk.sql_query('SELECT * FROM t WHERE bar = 3')
-            local first = nk.sql_query('SELECT NULL AS nothing, 1.5 AS number')[1]
-            return nk.json_encode({ changed, #rows, rows[1].foo, rows[2].good, #none, first.nothing == nil, first.number })
+            local first = nk.sql_query('SELECT NULL AS missing, 1.5 AS number')[1]
+            return nk.json_encode({ changed, #rows, rows[1].foo, rows[2].good, #none, first.missing == nil, first.number })
         end, 'sql')
         nk.register_rpc(function(_, payload) nk.sql_exec(payload) end, 'exec')
         nk.register_rpc(function() nk.sql_query('SELECT $1', { { 1 } }) end, 'table')";
