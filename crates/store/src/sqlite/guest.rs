@@ -25,6 +25,7 @@ use super::error::translate;
 use super::job::{BoxedJob, job};
 use super::queue::Queue;
 use super::{SqliteStore, after_this_turn, received, refusal};
+use crate::metrics::{add, micros_since};
 
 /// How long a statement that only reads may take.
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
@@ -45,6 +46,8 @@ pub(super) const GUESTS_WAITING_MAX: usize = 1_024;
 pub(super) const GUEST_CACHE_KB: u32 = 2 * 1024;
 
 const MICROS_PER_SEC: f64 = 1e6;
+
+const INTERRUPTED: &str = "The statement took too long and was interrupted.";
 
 /// What SQLite may say about its tables.
 const PRAGMAS: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
@@ -117,12 +120,21 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
 impl SqliteStore {
     async fn as_guest(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<Outcome, StoreError> {
         let (statement, deadline) = (statement.to_owned(), Arc::clone(&self.inner.deadline));
+        let metrics = Arc::clone(&self.inner.metrics);
         let (job, answer) = job(move |connection| {
+            let started = Instant::now();
             let outcome = run(connection, &deadline, &statement, &parameters);
             set(&deadline, None);
+            add(&metrics.game_statements, 1);
+            add(&metrics.game_statement_us, micros_since(started));
+            let is_interrupted = matches!(&outcome, Err(StoreError::Invalid(told)) if told == INTERRUPTED);
+            add(&metrics.game_statements_interrupted, u64::from(is_interrupted));
             outcome
         });
-        let wake = self.inner.guests.push(job).map_err(refusal)?;
+        let wake = self.inner.guests.push(job).map_err(|refused| {
+            add(&self.inner.metrics.game_queue_full, 1);
+            refusal(refused)
+        })?;
         after_this_turn(wake).await;
         let outcome = received(answer).await?;
         if outcome.has_written {
@@ -255,7 +267,7 @@ fn of_value(value: ValueRef<'_>, kind: Kind) -> SqlValue {
 /// In the words of the database: whoever wrote the statement reads them.
 fn told(error: rusqlite::Error) -> StoreError {
     if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
-        return StoreError::Invalid("The statement took too long and was interrupted.".to_owned());
+        return StoreError::Invalid(INTERRUPTED.to_owned());
     }
     let text = error.to_string();
     match translate(error) {

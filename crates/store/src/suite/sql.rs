@@ -1,11 +1,12 @@
 //! Statements of game code.
 
-use muster_domain::ports::sql::SqlValue::{self, Flag, Integer, Null, Number, Text, Time};
+use muster_domain::ports::sql::SqlValue::{self, Bytes, Flag, Integer, Null, Number, Text, Time};
 use muster_domain::ports::store::StoreError;
 use muster_domain::sql::SQL_ROWS_MAX;
+use muster_domain::time::Timestamp;
 
 use super::Fixture;
-use super::fixture::{NOW, on_sqlite};
+use super::fixture::{NOW, on_postgres, on_sqlite};
 
 const TABLE: &str = "CREATE TABLE score (name TEXT PRIMARY KEY, points BIGINT, rate DOUBLE PRECISION, good BOOLEAN)";
 
@@ -131,5 +132,47 @@ fn sqlite_lets_nobody_out_of_its_file_or_at_its_safety() {
         assert!(!copy.exists());
         assert!(!rows(fixture, "PRAGMA table_info(users)", &[]).await.is_empty());
         fixture.sign_up("ann").await;
+    });
+}
+
+#[test]
+fn postgres_reads_and_takes_types_that_sqlite_lacks() {
+    on_postgres(async |fixture| {
+        for (expression, expect) in [
+            ("123.4500::numeric", text("123.4500")),
+            ("(-0.001)::numeric", text("-0.001")),
+            ("12345678.9::numeric", text("12345678.9")),
+            ("0::numeric", text("0")),
+            ("0.00::numeric", text("0.00")),
+            ("100000000::numeric", text("100000000")),
+            ("10000.0001::numeric", text("10000.0001")),
+            ("0.000000012::numeric", text("0.000000012")),
+            ("'NaN'::numeric", text("NaN")),
+            ("'{\"a\": 1}'::jsonb", text("{\"a\": 1}")),
+            ("'ab'::bytea", Bytes(b"ab".to_vec())),
+            ("DATE '2000-01-02'", Time(Timestamp::from_seconds(946_771_200))),
+            ("TIMESTAMPTZ '1969-12-31 23:59:59+00'", Time(Timestamp::from_seconds(-1))),
+            ("1.5::real", Number(1.5)),
+            ("7::smallint", Integer(7)),
+            ("pg_sleep(0)", Null),
+        ] {
+            assert_eq!(rows(fixture, &format!("SELECT {expression} AS a"), &[]).await, [[expect]], "{expression}");
+        }
+        for (kind, parameter, expect) in [
+            ("int", Integer(5), Integer(5)),
+            ("numeric", Number(1.25), text("1.25")),
+            ("float8", Integer(2), Number(2.0)),
+            ("text", Integer(2), text("2")),
+            ("boolean", Flag(true), Flag(true)),
+            ("bytea", Bytes(vec![0, 255]), Bytes(vec![0, 255])),
+            ("timestamptz", text("1970-01-01 00:00:01+00"), Time(Timestamp::from_seconds(1))),
+            ("uuid", text("d0000000-0000-4000-8000-000000000001"), text("d0000000-0000-4000-8000-000000000001")),
+        ] {
+            assert_eq!(rows(fixture, &format!("SELECT $1::{kind} AS a"), &[parameter]).await, [[expect]], "{kind}");
+        }
+        for statement in ["SELECT ARRAY[1, 2] AS a", "SELECT 'x'::int AS a", "SELECT 1 / 0 AS a"] {
+            let outcome = fixture.store().sql_query(statement, Vec::new()).await;
+            assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{statement}: {outcome:?}");
+        }
     });
 }
