@@ -114,6 +114,10 @@ pub const NOTIFICATIONS_SENT_MAX: usize = 1_000;
 pub const NOTIFICATION_PAGE_MAX: i32 = 100;
 /// Notifications on a page when the caller names no number.
 pub const NOTIFICATION_PAGE_DEFAULT: i32 = 1;
+/// Most notifications on a page that game code asks for.
+pub const NOTIFICATION_SERVER_PAGE_MAX: i32 = 1_000;
+/// Notifications on a page when game code names no number.
+pub const NOTIFICATION_SERVER_PAGE_DEFAULT: i32 = 100;
 
 /// Most bytes of the name of a wallet's entry.
 pub const WALLET_NAME_BYTES_MAX: usize = 128;

@@ -60,7 +60,9 @@ impl Game {
 }
 
 fn host(store: Rc<dyn Store>, players: Rc<dyn Players>) -> Rc<Host> {
-    Rc::new(Host { clock: Rc::new(System), entropy: Rc::new(RandomPool::default()), store, players })
+    let (clock, entropy) = (Rc::new(System), Rc::new(RandomPool::default()));
+    let spawn = |work| drop(tokio::task::spawn_local(work));
+    Rc::new(Host { clock, entropy, store, players, spawn, walks: Rc::default() })
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

@@ -5,24 +5,27 @@ mod accounts;
 mod crypto;
 mod encoding;
 mod logger;
+mod notifications;
 mod pending;
+mod players;
 mod records;
 mod storage;
 mod time;
 mod wallets;
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use muster_api::live::Live;
-use muster_domain::ids::UserId;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
+pub use notifications::WALKS_MAX;
 pub use pending::PENDING;
+pub use players::{NoPlayers, Players, Soon};
 
 use crate::value::Value;
 
@@ -36,34 +39,16 @@ pub struct Host {
     pub store: Rc<dyn Store>,
     /// Who is connected.
     pub players: Rc<dyn Players>,
+    /// Runs what goes on after a call has answered.
+    pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
+    /// Notifications to everybody that are being written, see [`WALKS_MAX`].
+    pub walks: Rc<Cell<usize>>,
 }
 
 impl Host {
     /// When what a call writes is written.
     fn stamp(&self) -> WriteStamp {
         WriteStamp::at(self.clock.now())
-    }
-}
-
-/// Who is connected.
-pub trait Players {
-    /// Which of these show a status, in their order.
-    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>>;
-}
-
-impl Players for Live {
-    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>> {
-        Box::pin(Live::are_online(self, users))
-    }
-}
-
-/// Nobody is, for code that runs before anybody can be.
-#[derive(Clone, Copy, Debug)]
-pub struct NoPlayers;
-
-impl Players for NoPlayers {
-    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>> {
-        Box::pin(std::future::ready(vec![false; users.len()]))
     }
 }
 
@@ -240,6 +225,7 @@ pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
         crypto::FUNCTIONS,
         encoding::FUNCTIONS,
         logger::FUNCTIONS,
+        notifications::FUNCTIONS,
         storage::FUNCTIONS,
         time::FUNCTIONS,
         wallets::FUNCTIONS,

@@ -6,5 +6,7 @@ mod budgets;
 mod errors;
 mod host;
 mod modules;
+mod notifications;
+mod plane;
 mod waits;
 mod world;

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use muster_api::game::{Failure, GameFunctions as _, Invocation};
 use muster_domain::Timestamp;
+use muster_domain::ids::{UserId, Uuid};
+use muster_domain::ports::accounts::{Identifier, NewAccount};
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::NoPlayers;
+use muster_script::host::{NoPlayers, Players};
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
@@ -50,6 +52,16 @@ pub fn load(files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, Load
 
 /// Loads modules over a database.
 pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, LoadError> {
+    block_on(load_with(store, Rc::new(NoPlayers), files, limits))
+}
+
+/// Loads modules over a database and a plane.
+pub async fn load_with(
+    store: Rc<dyn Store>,
+    players: Rc<dyn Players>,
+    files: &[(&str, &str)],
+    limits: Limits,
+) -> Result<LuaFunctions, LoadError> {
     let folder = tempfile::tempdir().unwrap();
     for (file, text) in files {
         let path = folder.path().join(file);
@@ -57,8 +69,15 @@ pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> 
         std::fs::write(path, text).unwrap();
     }
     let (clock, entropy) = (Rc::new(Noon), Rc::new(Counting::default()));
-    let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers) });
-    let program = block_on(Program::load(folder.path(), &host, &limits))?;
+    let host = Rc::new(Host {
+        clock,
+        entropy,
+        store,
+        players,
+        spawn: |work| drop(tokio::task::spawn_local(work)),
+        walks: Rc::default(),
+    });
+    let program = Program::load(folder.path(), &host, &limits).await?;
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
     let around = Surroundings { node: "muster".into(), version: "1.2.3".into(), env };
     Ok(LuaFunctions::new(Arc::new(program), host, around, limits, Arc::new(ScriptMetrics::default())))
@@ -69,8 +88,19 @@ pub fn module(text: &str) -> LuaFunctions {
     load(&[("game.lua", text)], Limits::default()).unwrap()
 }
 
+/// A player of this number, who may have a device.
+pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
+    let user_id = UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0000 + number));
+    let account = NewAccount { user_id, username: name.to_owned(), now: Timestamp::from_seconds(NOW_SEC) };
+    let device = Identifier::Device(format!("device of {name}"));
+    store.login(&device, Some(&account)).await.unwrap();
+    user_id
+}
+
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    // As a shard does, which runs what goes on behind a call too.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, future)
 }
 
 pub async fn call(functions: &LuaFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {

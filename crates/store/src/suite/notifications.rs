@@ -47,7 +47,7 @@ pub(super) async fn keeps_what_is_sent_until_it_is_deleted(fixture: &Fixture) {
     assert_eq!(store.list_notifications(ann, behind, 3).await.unwrap(), []);
 
     let ids: Vec<NotificationId> = sent[1..].iter().map(|each| each.id).collect();
-    store.delete_notifications(ann, &ids).await.unwrap();
+    store.delete_notifications(Some(ann), &ids).await.unwrap();
     assert_eq!(list(fixture, ann).await, sent[..1]);
 }
 
@@ -70,11 +70,14 @@ pub(super) async fn deletes_the_receiver_s_own_only(fixture: &Fixture) {
     let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
     let sent = [notification(1, ann, bob), notification(2, ann, bob)];
     store.save_notifications(&sent).await.unwrap();
-    store.delete_notifications(bob, &[sent[0].id, sent[1].id]).await.unwrap();
+    store.delete_notifications(Some(bob), &[sent[0].id, sent[1].id]).await.unwrap();
     assert_eq!(list(fixture, ann).await, sent);
-    store.delete_notifications(ann, &[sent[0].id, NotificationId(Uuid::from_u128(404)), sent[0].id]).await.unwrap();
+    store
+        .delete_notifications(Some(ann), &[sent[0].id, NotificationId(Uuid::from_u128(404)), sent[0].id])
+        .await
+        .unwrap();
     assert_eq!(list(fixture, ann).await, sent[1..]);
-    store.delete_notifications(ann, &[]).await.unwrap();
+    store.delete_notifications(Some(ann), &[]).await.unwrap();
 }
 
 pub(super) async fn knows_who_was_notified_lately(fixture: &Fixture) {
@@ -90,7 +93,7 @@ pub(super) async fn knows_who_was_notified_lately(fixture: &Fixture) {
     check(ann, bob, codes::FRIEND_REQUEST, before, false).await;
     check(ann, ann, request, before, false).await;
     check(bob, ann, request, before, false).await;
-    store.delete_notifications(ann, &[sent.id]).await.unwrap();
+    store.delete_notifications(Some(ann), &[sent.id]).await.unwrap();
     check(ann, bob, request, before, false).await;
     let values = [Id(Uuid::nil()), Time(NOW.0), Id(Uuid::from_u128(1)), Number(-1)];
     let plan = fixture.plan(sqlite::notifications::IS_NOTIFIED, postgres::notifications::IS_NOTIFIED, &values).await;
