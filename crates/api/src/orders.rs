@@ -1,13 +1,17 @@
 //! Having something done with a session, wherever it is: finding its place, and doing at a place what is asked of it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
-use muster_live::plane::{Condition, Errand, JoinOptions, JoinRefusal, Joined, Order, Reply, RequestRef, Up, Whom};
-use muster_live::stream::mode;
-use muster_live::{Place, SessionKey, StreamKey};
+use muster_live::plane::{Condition, JoinOptions, JoinRefusal, Joined, Order, RequestRef, Up, Whom};
+use muster_live::{Place, SessionKey};
+
+pub use muster_live::plane::{Errand, Reply};
+pub use muster_live::stream::mode;
+pub use muster_live::{CloseReason, Presence, StreamKey};
 
 use crate::live::{Live, stopping};
 use crate::realtime::NODE_GONE;
@@ -116,7 +120,7 @@ impl Live {
         stream: &StreamKey,
         skip: usize,
         with_hidden: bool,
-    ) -> Result<(Vec<muster_live::Presence>, usize)> {
+    ) -> Result<(Vec<Presence>, usize)> {
         let (stream, limit) = (stream.clone(), usize::MAX);
         let reply = self.ask(|plane, now, request, out| {
             plane.ask(now, &stream.clone(), Up::List { request, stream, with_hidden, skip, limit }, out);
@@ -134,7 +138,7 @@ impl Live {
     /// `Unavailable` when a place cannot answer just now.
     pub async fn close_stream(&self, stream: &StreamKey) -> Result<()> {
         let present = self.list_stream(stream, usize::MAX).await?;
-        let mut by_place = std::collections::BTreeMap::<Place, Vec<SessionKey>>::new();
+        let mut by_place = BTreeMap::<Place, Vec<SessionKey>>::new();
         for presence in present {
             by_place.entry(presence.session.place).or_default().push(presence.session.key);
         }
@@ -151,7 +155,7 @@ impl Live {
     ///
     /// # Errors
     /// `ResourceExhausted` for more than `max`; `Unavailable` when its owner cannot answer just now.
-    pub async fn list_stream(&self, stream: &StreamKey, max: usize) -> Result<Vec<muster_live::Presence>> {
+    pub async fn list_stream(&self, stream: &StreamKey, max: usize) -> Result<Vec<Presence>> {
         let (mut found, mut total) = self.list_page(stream, 0, true).await?;
         while found.len() < total {
             if total > max {
@@ -165,7 +169,7 @@ impl Live {
             total = now_total;
             found.extend(page);
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         found.retain(|presence| seen.insert(presence.session_id));
         Ok(found)
     }

@@ -12,6 +12,7 @@ use muster_script::host::{NoPlayers, Players};
 use muster_script::{Host, Limits, LuaFunctions, Program, ScriptMetrics};
 
 use crate::config::Config;
+use crate::settings::live_rules;
 use crate::system::{RandomPool, System};
 
 /// The folder of modules in the data folder.
@@ -22,6 +23,7 @@ const MODULES: &str = "modules";
 pub(crate) struct Game {
     program: Arc<Program>,
     around: Surroundings,
+    public_node: Arc<str>,
     limits: Limits,
     metrics: Arc<ScriptMetrics>,
 }
@@ -39,7 +41,7 @@ impl Game {
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
-        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers)), &limits)
+        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers), live_rules(config).node), &limits)
             .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
         let (modules, functions) = (program.modules_count(), program.functions().len());
@@ -50,19 +52,26 @@ impl Game {
             version: env!("CARGO_PKG_VERSION").into(),
             env: env.collect(),
         };
-        Ok(Some(Self { program: Arc::new(program), around, limits, metrics }))
+        let public_node = live_rules(config).node;
+        Ok(Some(Self { program: Arc::new(program), around, public_node, limits, metrics }))
     }
 
     /// The functions as one shard calls them.
     pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<dyn GameFunctions> {
-        Rc::new(LuaFunctions::new(self.program, host(store, live), self.around, self.limits, self.metrics))
+        Rc::new(LuaFunctions::new(
+            self.program,
+            host(store, live, self.public_node),
+            self.around,
+            self.limits,
+            self.metrics,
+        ))
     }
 }
 
-fn host(store: Rc<dyn Store>, players: Rc<dyn Players>) -> Rc<Host> {
+fn host(store: Rc<dyn Store>, players: Rc<dyn Players>, node: Arc<str>) -> Rc<Host> {
     let (clock, entropy) = (Rc::new(System), Rc::new(RandomPool::default()));
     let spawn = |work| drop(tokio::task::spawn_local(work));
-    Rc::new(Host { clock, entropy, store, players, spawn, walks: Rc::default() })
+    Rc::new(Host { clock, entropy, store, players, node, spawn, walks: Rc::default() })
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

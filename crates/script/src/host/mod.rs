@@ -2,6 +2,7 @@
 //! tests that call everything read these entries.
 
 mod accounts;
+mod chat;
 mod crypto;
 mod encoding;
 mod logger;
@@ -10,6 +11,7 @@ mod pending;
 mod players;
 mod records;
 mod storage;
+mod streams;
 mod time;
 mod wallets;
 
@@ -17,6 +19,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::WriteStamp;
@@ -26,6 +29,9 @@ use muster_domain::{Error, Result};
 pub use notifications::WALKS_MAX;
 pub use pending::PENDING;
 pub use players::{NoPlayers, Players, Soon};
+pub use streams::{
+    STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
+};
 
 use crate::value::Value;
 
@@ -39,6 +45,8 @@ pub struct Host {
     pub store: Rc<dyn Store>,
     /// Who is connected.
     pub players: Rc<dyn Players>,
+    /// The part of public ids behind the dot.
+    pub node: Arc<str>,
     /// Runs what goes on after a call has answered.
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
     /// Notifications to everybody that are being written, see [`WALKS_MAX`].
@@ -222,11 +230,13 @@ const fn optional(name: &'static str, kind: Kind) -> Parameter {
 pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
     let features = [
         accounts::FUNCTIONS,
+        chat::FUNCTIONS,
         crypto::FUNCTIONS,
         encoding::FUNCTIONS,
         logger::FUNCTIONS,
         notifications::FUNCTIONS,
         storage::FUNCTIONS,
+        streams::FUNCTIONS,
         time::FUNCTIONS,
         wallets::FUNCTIONS,
     ];

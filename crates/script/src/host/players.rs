@@ -4,8 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 
 use muster_api::live::Live;
-use muster_domain::ids::UserId;
+use muster_api::orders::{Errand, Named, Presence, Reply, StreamKey};
+use muster_domain::Result;
+use muster_domain::ids::{SessionId, UserId};
+use muster_domain::ports::chat::Message as Said;
 use muster_domain::ports::notifications::Notification;
+use muster_wire::realtime::Envelope;
 
 /// An answer that is to come.
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -23,6 +27,25 @@ pub trait Players {
 
     /// Sends a notification to every socket; resolves when all places have sent it.
     fn notify_all(&self, notification: Notification) -> Soon<'_, ()>;
+
+    /// Tells those in a channel what was said there.
+    fn say(&self, message: Said);
+
+    /// Sends something to those on a stream: to all of them, or to those among these sessions that are on it. What is not
+    /// reliable may be left out for who does not read fast enough.
+    fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool);
+
+    /// How many are on a stream, hidden ones included.
+    fn count<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, usize>;
+
+    /// Who is on a stream, hidden ones included; an error for more than `max`.
+    fn list<'a>(&'a self, stream: &'a StreamKey, max: usize) -> Soon<'a, Result<Vec<Presence>>>;
+
+    /// Has all sessions on a stream leave it.
+    fn close_stream<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, Result<()>>;
+
+    /// Has something done with a session, wherever it is; `None` if there is no such session.
+    fn order(&self, named: Named, what: Errand) -> Soon<'_, Result<Option<Reply>>>;
 }
 
 impl Players for Live {
@@ -40,6 +63,33 @@ impl Players for Live {
 
     fn notify_all(&self, notification: Notification) -> Soon<'_, ()> {
         Box::pin(Live::notify_all(self, notification))
+    }
+
+    fn say(&self, message: Said) {
+        Live::say(self, message);
+    }
+
+    fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) {
+        Live::send(self, stream, envelope, to, reliable);
+    }
+
+    fn count<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, usize> {
+        Box::pin(async move {
+            let counts = Live::count(self, std::slice::from_ref(stream)).await;
+            counts.first().copied().unwrap_or_default()
+        })
+    }
+
+    fn list<'a>(&'a self, stream: &'a StreamKey, max: usize) -> Soon<'a, Result<Vec<Presence>>> {
+        Box::pin(Live::list_stream(self, stream, max))
+    }
+
+    fn close_stream<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, Result<()>> {
+        Box::pin(Live::close_stream(self, stream))
+    }
+
+    fn order(&self, named: Named, what: Errand) -> Soon<'_, Result<Option<Reply>>> {
+        Box::pin(Live::order(self, named, what))
     }
 }
 
@@ -60,5 +110,25 @@ impl Players for NoPlayers {
 
     fn notify_all(&self, _notification: Notification) -> Soon<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    fn say(&self, _message: Said) {}
+
+    fn send(&self, _stream: StreamKey, _envelope: Envelope, _to: Option<Vec<SessionId>>, _reliable: bool) {}
+
+    fn count<'a>(&'a self, _stream: &'a StreamKey) -> Soon<'a, usize> {
+        Box::pin(std::future::ready(0))
+    }
+
+    fn list<'a>(&'a self, _stream: &'a StreamKey, _max: usize) -> Soon<'a, Result<Vec<Presence>>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn close_stream<'a>(&'a self, _stream: &'a StreamKey) -> Soon<'a, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn order(&self, _named: Named, _what: Errand) -> Soon<'_, Result<Option<Reply>>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 }

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod budgets;
+mod chat;
 mod errors;
 mod host;
 mod modules;
 mod notifications;
 mod plane;
+mod scene;
+mod streams;
 mod waits;
 mod world;

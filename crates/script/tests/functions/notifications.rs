@@ -1,54 +1,9 @@
 //! Notifications that functions send, list, change and delete.
 
-use std::rc::Rc;
-
-use muster_domain::ids::UserId;
-use muster_domain::ports::store::Store;
-use muster_script::{Limits, LuaFunctions};
 use serde_json::{Value, json};
 
-use crate::plane::Connected;
-use crate::world::{block_on, call, load_with, player, store};
-
-const MODULE: &str = "local nk = require('nakama')
-    nk.register_rpc(function(_, payload)
-        local asked = nk.json_decode(payload)
-        local run = nk[asked.call]
-        local list = asked.arguments
-        local results = { pcall(run, list[1], list[2], list[3], list[4], list[5], list[6]) }
-        return nk.json_encode({ ok = results[1], first = results[2], second = results[3] })
-    end, 'run')";
-
-struct Scene {
-    functions: LuaFunctions,
-    connected: Connected,
-    ann: UserId,
-    bob: UserId,
-}
-
-async fn scene() -> Scene {
-    let (store, connected): (Rc<dyn Store>, _) = (store(), Connected::default());
-    let (ann, bob) = (player(&store, 1, "ann").await, player(&store, 2, "bob").await);
-    let functions = load_with(store, connected.live.clone(), &[("game.lua", MODULE)], Limits::default()).await;
-    Scene { functions: functions.unwrap(), connected, ann, bob }
-}
-
-impl Scene {
-    /// Calls a function of the host; answers its first two results.
-    async fn run(&self, name: &str, arguments: Value) -> (Value, Value) {
-        let payload = json!({ "call": name, "arguments": arguments }).to_string();
-        let answer: Value = serde_json::from_str(&call(&self.functions, "run", &payload).await.unwrap()).unwrap();
-        assert_eq!(answer["ok"], true, "{name}: {answer}");
-        (answer["first"].clone(), answer["second"].clone())
-    }
-
-    async fn refused(&self, name: &str, arguments: Value) -> String {
-        let payload = json!({ "call": name, "arguments": arguments }).to_string();
-        let answer: Value = serde_json::from_str(&call(&self.functions, "run", &payload).await.unwrap()).unwrap();
-        assert_eq!(answer["ok"], false, "{name}: {answer}");
-        answer["first"].as_str().unwrap().to_owned()
-    }
-}
+use crate::scene::scene;
+use crate::world::block_on;
 
 fn subjects(list: &Value) -> Vec<&str> {
     list.as_array().map(|list| list.iter().map(|each| each["subject"].as_str().unwrap()).collect()).unwrap_or_default()
@@ -59,7 +14,8 @@ fn one_reaches_the_receiver_s_sockets_and_waits_if_it_is_persistent() {
     block_on(async {
         let scene = scene().await;
         let (ann, bob) = (scene.ann.to_string(), scene.bob.to_string());
-        let (at_ann, at_bob) = (scene.connected.open(scene.ann, "ann", 11), scene.connected.open(scene.bob, "bob", 12));
+        let (at_ann, at_bob) =
+            (scene.connected.open(&scene.ann, "ann", 11), scene.connected.open(&scene.bob, "bob", 12));
         scene.run("notification_send", json!([ann, "passing", { "n": 1 }, 7])).await;
         scene.run("notification_send", json!([ann, "kept", { "n": 2 }, -1_500, bob, true])).await;
         let sent = scene.connected.sent(at_ann);
@@ -146,7 +102,7 @@ fn many_are_listed_page_by_page_changed_and_deleted() {
 fn everybody_is_reached_and_those_who_are_away_find_what_is_persistent() {
     block_on(async {
         let scene = scene().await;
-        let at_ann = [scene.connected.open(scene.ann, "ann", 11), scene.connected.open(scene.ann, "ann", 12)];
+        let at_ann = [scene.connected.open(&scene.ann, "ann", 11), scene.connected.open(&scene.ann, "ann", 12)];
         // All sockets are sent it in slices, which a shard runs between its other work.
         let send = scene.run("notification_send_all", json!(["hello", {}, 1]));
         let slices = async {
@@ -160,9 +116,9 @@ fn everybody_is_reached_and_those_who_are_away_find_what_is_persistent() {
             assert_eq!(scene.connected.sent(session).len(), 1);
         }
         scene.run("notification_send_all", json!(["everybody", { "gift": 1 }, 2, true])).await;
-        for user in [scene.ann, scene.bob] {
+        for user in [&scene.ann, &scene.bob] {
             loop {
-                let (list, _) = scene.run("notifications_list", json!([user.to_string()])).await;
+                let (list, _) = scene.run("notifications_list", json!([user])).await;
                 if subjects(&list) == ["everybody"] {
                     break;
                 }

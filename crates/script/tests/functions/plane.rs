@@ -74,7 +74,8 @@ impl Default for Connected {
 
 impl Connected {
     /// Opens a session of a user, of this number, as a socket does.
-    pub fn open(&self, user: UserId, name: &str, number: u128) -> SessionKey {
+    pub fn open(&self, user: &str, name: &str, number: u128) -> SessionKey {
+        let user: UserId = user.parse().unwrap();
         let session_id = SessionId(Uuid::from_u128(number));
         let info = SessionInfo { session_id, user_id: user, token_id: TokenId(Uuid::nil()), issued_at_sec: 0 };
         let key = self.live.step(|plane, _, _| plane.open(info, name.into(), Encoding::Json));

@@ -74,6 +74,7 @@ pub async fn load_with(
         entropy,
         store,
         players,
+        node: "muster".into(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
     });
