@@ -165,6 +165,13 @@ pub(crate) fn admit(login: Login) -> Result<Login> {
     Ok(login)
 }
 
+/// The present name of an account, whoever may sign in to it.
+///
+/// Errors: `NotFound`.
+pub async fn account_name(store: &dyn Store, user_id: UserId) -> Result<String> {
+    Ok(store.login_by_id(user_id).await?.ok_or_else(not_found)?.username)
+}
+
 pub(crate) fn not_found() -> Error {
     Error::new(ErrorKind::NotFound, "There is no such account.")
 }

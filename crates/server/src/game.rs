@@ -8,7 +8,7 @@ use muster_api::game::GameFunctions;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoPlayers, Players};
+use muster_script::host::{NoPlayers, Players, Signing};
 use muster_script::{Host, Limits, LuaFunctions, Program, ScriptMetrics};
 
 use crate::config::Config;
@@ -37,13 +37,15 @@ impl Game {
         config: &Config,
         shards: usize,
         store: Rc<dyn Store>,
+        signing: Signing,
         metrics: Arc<ScriptMetrics>,
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
-        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers), live_rules(config).node), &limits)
-            .await
-            .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
+        let program =
+            Program::load(&folder, &host(store, signing, Rc::new(NoPlayers), live_rules(config).node), &limits)
+                .await
+                .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
         let (modules, functions) = (program.modules_count(), program.functions().len());
         tracing::info!(folder = %folder.display(), modules, functions, "game code is loaded");
         let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
@@ -57,10 +59,10 @@ impl Game {
     }
 
     /// The functions as one shard calls them.
-    pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<dyn GameFunctions> {
+    pub(crate) fn functions(self, store: Rc<dyn Store>, signing: Signing, live: Rc<Live>) -> Rc<dyn GameFunctions> {
         Rc::new(LuaFunctions::new(
             self.program,
-            host(store, live, self.public_node),
+            host(store, signing, live, self.public_node),
             self.around,
             self.limits,
             self.metrics,
@@ -68,10 +70,10 @@ impl Game {
     }
 }
 
-fn host(store: Rc<dyn Store>, players: Rc<dyn Players>, node: Arc<str>) -> Rc<Host> {
+fn host(store: Rc<dyn Store>, signing: Signing, players: Rc<dyn Players>, node: Arc<str>) -> Rc<Host> {
     let (clock, entropy) = (Rc::new(System), Rc::new(RandomPool::default()));
     let spawn = |work| drop(tokio::task::spawn_local(work));
-    Rc::new(Host { clock, entropy, store, players, node, spawn, walks: Rc::default() })
+    Rc::new(Host { clock, entropy, store, players, signing, node, spawn, walks: Rc::default() })
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

@@ -2,14 +2,18 @@
 //! tests that call everything read these entries.
 
 mod accounts;
+mod authenticate;
 mod chat;
 mod crypto;
 mod encoding;
+mod link;
 mod logger;
 mod notifications;
+mod parties;
 mod pending;
 mod players;
 mod records;
+mod sessions;
 mod storage;
 mod streams;
 mod time;
@@ -29,6 +33,7 @@ use muster_domain::{Error, Result};
 pub use notifications::WALKS_MAX;
 pub use pending::PENDING;
 pub use players::{NoPlayers, Players, Soon};
+pub use sessions::{Signing, USERS_BANNED_MAX};
 pub use streams::{
     STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
 };
@@ -45,6 +50,8 @@ pub struct Host {
     pub store: Rc<dyn Store>,
     /// Who is connected.
     pub players: Rc<dyn Players>,
+    /// What signing players in and out needs.
+    pub signing: Signing,
     /// The part of public ids behind the dot.
     pub node: Arc<str>,
     /// Runs what goes on after a call has answered.
@@ -201,6 +208,14 @@ impl Arguments {
         }
     }
 
+    /// The next one, a moment in seconds since 1970 that may be missing.
+    pub fn seconds(&mut self) -> Option<i64> {
+        match self.any() {
+            Value::Number(number) => Some(number as i64),
+            _ => None,
+        }
+    }
+
     /// The next one, a truth value that may be missing.
     pub fn flag_or(&mut self, default: bool) -> bool {
         match self.any() {
@@ -230,11 +245,15 @@ const fn optional(name: &'static str, kind: Kind) -> Parameter {
 pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
     let features = [
         accounts::FUNCTIONS,
+        authenticate::FUNCTIONS,
         chat::FUNCTIONS,
         crypto::FUNCTIONS,
         encoding::FUNCTIONS,
+        link::FUNCTIONS,
         logger::FUNCTIONS,
         notifications::FUNCTIONS,
+        parties::FUNCTIONS,
+        sessions::FUNCTIONS,
         storage::FUNCTIONS,
         streams::FUNCTIONS,
         time::FUNCTIONS,

@@ -5,10 +5,12 @@ use std::pin::Pin;
 
 use muster_api::live::Live;
 use muster_api::orders::{Errand, Named, Presence, Reply, StreamKey};
+use muster_api::parties;
 use muster_domain::Result;
 use muster_domain::ids::{SessionId, UserId};
 use muster_domain::ports::chat::Message as Said;
 use muster_domain::ports::notifications::Notification;
+use muster_wire::api::{ListPartiesRequest, PartyList};
 use muster_wire::realtime::Envelope;
 
 /// An answer that is to come.
@@ -43,6 +45,9 @@ pub trait Players {
 
     /// Has all sessions on a stream leave it.
     fn close_stream<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, Result<()>>;
+
+    /// Parties that are not hidden. `node` is what their ids end in.
+    fn parties<'a>(&'a self, node: &'a str, request: ListPartiesRequest) -> Soon<'a, Result<PartyList>>;
 
     /// Has something done with a session, wherever it is; `None` if there is no such session.
     fn order(&self, named: Named, what: Errand) -> Soon<'_, Result<Option<Reply>>>;
@@ -88,6 +93,10 @@ impl Players for Live {
         Box::pin(Live::close_stream(self, stream))
     }
 
+    fn parties<'a>(&'a self, node: &'a str, request: ListPartiesRequest) -> Soon<'a, Result<PartyList>> {
+        Box::pin(parties::find(self, node, request))
+    }
+
     fn order(&self, named: Named, what: Errand) -> Soon<'_, Result<Option<Reply>>> {
         Box::pin(Live::order(self, named, what))
     }
@@ -126,6 +135,10 @@ impl Players for NoPlayers {
 
     fn close_stream<'a>(&'a self, _stream: &'a StreamKey) -> Soon<'a, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn parties<'a>(&'a self, _node: &'a str, _request: ListPartiesRequest) -> Soon<'a, Result<PartyList>> {
+        Box::pin(std::future::ready(Ok(PartyList::default())))
     }
 
     fn order(&self, _named: Named, _what: Errand) -> Soon<'_, Result<Option<Reply>>> {

@@ -10,6 +10,7 @@ mod modules;
 mod notifications;
 mod plane;
 mod scene;
+mod sessions;
 mod streams;
 mod waits;
 mod world;

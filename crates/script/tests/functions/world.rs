@@ -6,13 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_api::game::{Failure, GameFunctions as _, Invocation};
+use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
-use muster_domain::ids::{UserId, Uuid};
+use muster_domain::guessing::{GuessingConfig, SharedGuessing};
+use muster_domain::ids::{UserId, UserIdForm, Uuid};
 use muster_domain::ports::accounts::{Identifier, NewAccount};
 use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, Passwords};
 use muster_domain::ports::store::Store;
+use muster_domain::revocations::Revocations;
+use muster_domain::sessions::SessionRules;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoPlayers, Players};
+use muster_script::host::{NoPlayers, Players, Signing};
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
@@ -74,6 +79,7 @@ pub async fn load_with(
         entropy,
         store,
         players,
+        signing: signing(),
         node: "muster".into(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
@@ -89,11 +95,37 @@ pub fn module(text: &str) -> LuaFunctions {
     load(&[("game.lua", text)], Limits::default()).unwrap()
 }
 
+/// Keeps passwords as they are.
+struct Plain;
+
+impl Passwords for Plain {
+    fn hash<'a>(&'a self, password: &'a str) -> PasswordFuture<'a, Vec<u8>> {
+        Box::pin(std::future::ready(Ok(password.as_bytes().to_vec())))
+    }
+
+    fn check<'a>(&'a self, password: &'a str, hash: Option<&'a [u8]>) -> PasswordFuture<'a, PasswordCheck> {
+        let matches = hash == Some(password.as_bytes());
+        Box::pin(std::future::ready(Ok(PasswordCheck { matches, outdated: false })))
+    }
+}
+
+fn signing() -> Signing {
+    let texts = KeyTexts { server_key: "", http_key: "", session: "session key", refresh: "refresh key" };
+    Signing {
+        passwords: Rc::new(Plain),
+        user_ids: UserIdForm::TimeOrdered,
+        guessing: Arc::new(SharedGuessing::new(GuessingConfig::default())),
+        keys: Arc::new(Keys::new(texts).unwrap()),
+        sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3_600, single_session: false },
+        revocations: Arc::new(Revocations::new(Box::new(|_| {}))),
+    }
+}
+
 /// A player of this number, who may have a device.
 pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
     let user_id = UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0000 + number));
     let account = NewAccount { user_id, username: name.to_owned(), now: Timestamp::from_seconds(NOW_SEC) };
-    let device = Identifier::Device(format!("device of {name}"));
+    let device = Identifier::Device(format!("device-of-{name}"));
     store.login(&device, Some(&account)).await.unwrap();
     user_id
 }
