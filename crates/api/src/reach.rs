@@ -25,13 +25,13 @@ impl Live {
         }
     }
 
-    /// The same for many receivers, most of whom may have no socket: those are asked for together.
-    pub async fn notify_connected(&self, notifications: Vec<Notification>) {
+    /// Those among many notifications whose receivers have a socket: they are asked for together.
+    pub async fn connected(&self, notifications: Vec<Notification>) -> Vec<Notification> {
         let stream = |notification: &Notification| StreamKey::notifications(notification.user_id);
         let streams: Vec<StreamKey> = notifications.iter().map(stream).collect();
         let counts = self.count(&streams).await;
         let connected = notifications.into_iter().zip(counts).filter(|(_, count)| *count > 0);
-        self.notify(connected.map(|(notification, _)| notification).collect());
+        connected.map(|(notification, _)| notification).collect()
     }
 
     /// Sends a notification to everybody who is connected, whoever its receiver is; resolves when all places have sent it.
@@ -40,10 +40,11 @@ impl Live {
         self.ask_every_place(|request| Up::All { request, payload: payload.clone() }).await;
     }
 
-    /// Tells those in a channel what was said there.
-    pub fn say(&self, message: Said) {
+    /// Tells those in a channel what was said there. Answers the channel's stream.
+    pub fn say(&self, message: Said) -> StreamKey {
         let stream = channels::stream(&message.channel);
-        self.say_on(stream, to_wire(message));
+        self.say_on(stream.clone(), to_wire(message));
+        stream
     }
 
     pub(crate) fn say_on(&self, stream: StreamKey, message: api::ChannelMessage) {

@@ -165,11 +165,13 @@ pub(crate) fn admit(login: Login) -> Result<Login> {
     Ok(login)
 }
 
-/// The present name of an account, whoever may sign in to it.
+/// The name in a token that game code makes for a user: what it gives, or the account's. There need be no account where
+/// it gives one.
 ///
-/// Errors: `NotFound`.
-pub async fn account_name(store: &dyn Store, user_id: UserId) -> Result<String> {
-    Ok(store.login_by_id(user_id).await?.ok_or_else(not_found)?.username)
+/// Errors: `PermissionDenied` for a banned user, `NotFound` where there is no name.
+pub async fn token_name(store: &dyn Store, user_id: UserId, given: String) -> Result<String> {
+    let account = store.login_by_id(user_id).await?.map(admit).transpose()?;
+    if given.is_empty() { Ok(account.ok_or_else(not_found)?.username) } else { Ok(given) }
 }
 
 pub(crate) fn not_found() -> Error {

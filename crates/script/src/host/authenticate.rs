@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use muster_domain::account::parse_user_id;
-use muster_domain::auth::{Registration, account_name};
+use muster_domain::auth::{Registration, token_name};
 use muster_domain::ports::accounts::{Identifier, Login};
 use muster_domain::sessions::{Vars, check_vars};
 use muster_domain::{Error, Result};
@@ -81,10 +81,7 @@ async fn token(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     let now = host.clock.now();
     // Before the account is read: a ban that comes between voids the token.
     let moment = revocations.moment(now);
-    let username = match username.is_empty() {
-        true => account_name(&*host.store, user_id).await?,
-        false => username,
-    };
+    let username = token_name(&*host.store, user_id, username).await?;
     let mut issued = sessions.issue(&*host.entropy, moment, now, (user_id, username), vars);
     if let Some(expires_at) = expires_at.filter(|expires_at| *expires_at > 0) {
         if expires_at <= now.seconds() {

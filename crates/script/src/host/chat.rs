@@ -123,7 +123,7 @@ async fn say(
     let speaker = Speaker { store: &**store, clock: &**clock, entropy: &**entropy, user_id, username: &username };
     let message = act(speaker, persist).await?;
     let acknowledged = acknowledgement(&message);
-    host.players.say(message);
+    host.players.say(message).await;
     Ok(acknowledged)
 }
 

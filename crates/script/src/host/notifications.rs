@@ -158,7 +158,7 @@ const fn any(name: &'static str) -> Parameter {
 
 async fn send(host: &Host, new: Vec<NewNotification>) -> Result<Value> {
     let sent = notifications::send(&*host.store, &*host.clock, &*host.entropy, new).await?;
-    host.players.notify(sent);
+    host.players.notify(sent).await;
     Ok(Value::Nil)
 }
 

@@ -16,13 +16,14 @@ use muster_wire::realtime::Envelope;
 /// An answer that is to come.
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// Who is connected, on whichever shard and node, and what can be done with them.
+/// Who is connected, on whichever shard and node, and what can be done with them. What sends something resolves when there is
+/// room for more, so that a loop of game code does not fill the memory.
 pub trait Players {
     /// Which of these show a status, in their order.
     fn are_online<'a>(&'a self, users: &'a [UserId]) -> Soon<'a, Vec<bool>>;
 
     /// Sends each notification to its receiver's sockets.
-    fn notify(&self, notifications: Vec<Notification>);
+    fn notify(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
     /// The same for many receivers, most of whom may have no socket.
     fn notify_connected(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
@@ -31,11 +32,11 @@ pub trait Players {
     fn notify_all(&self, notification: Notification) -> Soon<'_, ()>;
 
     /// Tells those in a channel what was said there.
-    fn say(&self, message: Said);
+    fn say(&self, message: Said) -> Soon<'_, ()>;
 
     /// Sends something to those on a stream: to all of them, or to those among these sessions that are on it. What is not
     /// reliable may be left out for who does not read fast enough.
-    fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool);
+    fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) -> Soon<'_, ()>;
 
     /// How many are on a stream, hidden ones included.
     fn count<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, usize>;
@@ -58,24 +59,37 @@ impl Players for Live {
         Box::pin(Live::are_online(self, users))
     }
 
-    fn notify(&self, notifications: Vec<Notification>) {
-        Live::notify(self, notifications);
+    fn notify(&self, notifications: Vec<Notification>) -> Soon<'_, ()> {
+        Box::pin(async move {
+            let Some(last) = notifications.last().map(|last| StreamKey::notifications(last.user_id)) else { return };
+            Live::notify(self, notifications);
+            pace(self, &last).await;
+        })
     }
 
     fn notify_connected(&self, notifications: Vec<Notification>) -> Soon<'_, ()> {
-        Box::pin(Live::notify_connected(self, notifications))
+        Box::pin(async move {
+            let connected = Live::connected(self, notifications).await;
+            Players::notify(self, connected).await;
+        })
     }
 
     fn notify_all(&self, notification: Notification) -> Soon<'_, ()> {
         Box::pin(Live::notify_all(self, notification))
     }
 
-    fn say(&self, message: Said) {
-        Live::say(self, message);
+    fn say(&self, message: Said) -> Soon<'_, ()> {
+        Box::pin(async move {
+            let stream = Live::say(self, message);
+            pace(self, &stream).await;
+        })
     }
 
-    fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) {
-        Live::send(self, stream, envelope, to, reliable);
+    fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) -> Soon<'_, ()> {
+        Box::pin(async move {
+            Live::send(self, stream.clone(), envelope, to, reliable);
+            pace(self, &stream).await;
+        })
     }
 
     fn count<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, usize> {
@@ -102,6 +116,16 @@ impl Players for Live {
     }
 }
 
+/// Waits until what was sent is on its way, where it has to wait for others: an owner answers behind what it was told before.
+async fn pace(live: &Live, stream: &StreamKey) {
+    if live.look(|plane| plane.is_congested()) {
+        live.count(std::slice::from_ref(stream)).await;
+    }
+    if live.look(|plane| plane.is_busy()) {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Nobody is, for code that runs before anybody can be.
 #[derive(Clone, Copy, Debug)]
 pub struct NoPlayers;
@@ -111,7 +135,9 @@ impl Players for NoPlayers {
         Box::pin(std::future::ready(vec![false; users.len()]))
     }
 
-    fn notify(&self, _notifications: Vec<Notification>) {}
+    fn notify(&self, _notifications: Vec<Notification>) -> Soon<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     fn notify_connected(&self, _notifications: Vec<Notification>) -> Soon<'_, ()> {
         Box::pin(std::future::ready(()))
@@ -121,9 +147,19 @@ impl Players for NoPlayers {
         Box::pin(std::future::ready(()))
     }
 
-    fn say(&self, _message: Said) {}
+    fn say(&self, _message: Said) -> Soon<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
-    fn send(&self, _stream: StreamKey, _envelope: Envelope, _to: Option<Vec<SessionId>>, _reliable: bool) {}
+    fn send(
+        &self,
+        _stream: StreamKey,
+        _envelope: Envelope,
+        _to: Option<Vec<SessionId>>,
+        _reliable: bool,
+    ) -> Soon<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     fn count<'a>(&'a self, _stream: &'a StreamKey) -> Soon<'a, usize> {
         Box::pin(std::future::ready(0))

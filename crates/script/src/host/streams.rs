@@ -159,7 +159,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 check_size(data.len())?;
                 let (to, reliable) = (receivers(arguments.any())?, arguments.flag_or(true));
                 let message = StreamData { stream: Some(to_wire(&stream)), sender: None, data, reliable };
-                host.players.send(stream, Envelope::push(Message::StreamData(message)), to, reliable);
+                host.players.send(stream, Envelope::push(Message::StreamData(message)), to, reliable).await;
                 Ok(Value::Nil)
             })
         }),
@@ -181,7 +181,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                     return Err(Error::invalid("The envelope holds no message."));
                 }
                 let (to, reliable) = (receivers(arguments.any())?, arguments.flag_or(true));
-                host.players.send(stream, envelope, to, reliable);
+                host.players.send(stream, envelope, to, reliable).await;
                 Ok(Value::Nil)
             })
         }),

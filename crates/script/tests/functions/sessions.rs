@@ -113,6 +113,7 @@ fn users_are_banned_pardoned_exported_and_deleted() {
         let scene = scene().await;
         scene.run("users_ban_id", json!([[scene.ann, NOBODY]])).await;
         assert!(scene.refused("authenticate_device", json!(["device-of-ann"])).await.contains("banned"));
+        assert!(scene.refused("authenticate_token_generate", json!([scene.ann, "ann"])).await.contains("banned"));
         assert_ne!(scene.run("account_get_id", json!([scene.ann])).await.0["disable_time"], Value::Null);
         scene.run("users_unban_id", json!([[scene.ann]])).await;
         scene.run("authenticate_device", json!(["device-of-ann"])).await;

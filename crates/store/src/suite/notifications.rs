@@ -1,7 +1,7 @@
 //! Notifications: pages, batches, deletion.
 
 use muster_domain::notifications::codes;
-use muster_domain::ports::notifications::{Notification, NotificationPosition};
+use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationUpdate};
 use muster_domain::ports::store::StoreError;
 use muster_domain::{NotificationId, Timestamp, UserId};
 use uuid::Uuid;
@@ -78,6 +78,47 @@ pub(super) async fn deletes_the_receiver_s_own_only(fixture: &Fixture) {
         .unwrap();
     assert_eq!(list(fixture, ann).await, sent[1..]);
     store.delete_notifications(Some(ann), &[]).await.unwrap();
+}
+
+pub(super) async fn reads_changes_and_deletes_whosever(fixture: &Fixture) {
+    let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
+    let mut sent = [notification(1, ann, bob), notification(2, ann, bob), notification(3, bob, ann)];
+    store.save_notifications(&sent).await.unwrap();
+    let ids = [sent[2].id, sent[0].id, sent[0].id, NotificationId(Uuid::from_u128(404))];
+    let get = async |user_id| {
+        let mut found = store.notifications(user_id, &ids).await.unwrap();
+        found.sort_by_key(|each| each.id);
+        found
+    };
+    assert_eq!(get(None).await, [sent[0].clone(), sent[2].clone()]);
+    assert_eq!(get(Some(bob)).await, sent[2..]);
+
+    let nothing = |id| NotificationUpdate { id, subject: None, content: None, sender_id: None };
+    let update = [
+        NotificationUpdate { subject: Some("changed".into()), ..nothing(sent[0].id) },
+        NotificationUpdate {
+            content: Some(r#"{"new": 1}"#.into()),
+            sender_id: Some(UserId::SYSTEM),
+            ..nothing(sent[2].id)
+        },
+        NotificationUpdate { subject: Some("changed again".into()), ..nothing(sent[0].id) },
+        NotificationUpdate { subject: Some("of none".into()), ..nothing(NotificationId(Uuid::from_u128(404))) },
+    ];
+    store.update_notifications(&update).await.unwrap();
+    sent[0].subject = "changed again".into();
+    (sent[2].content, sent[2].sender_id) = (r#"{"new": 1}"#.into(), UserId::SYSTEM);
+    assert_eq!(get(None).await, [sent[0].clone(), sent[2].clone()]);
+    let wide = [nothing(sent[0].id), NotificationUpdate { subject: Some("x".repeat(256)), ..nothing(sent[0].id) }];
+    assert!(matches!(store.update_notifications(&wide).await, Err(StoreError::Invalid(_))));
+    store.update_notifications(&[]).await.unwrap();
+
+    store.delete_notifications(None, &[sent[2].id, sent[1].id]).await.unwrap();
+    assert_eq!(list(fixture, ann).await, sent[..1]);
+    assert_eq!(list(fixture, bob).await, []);
+    let values = [Id(Uuid::from_u128(1)), Id(Uuid::nil())];
+    let one_of_many = postgres::notifications::GET.replace("ANY ($1)", "ANY (ARRAY[$1]::uuid[])");
+    let plan = fixture.plan(sqlite::notifications::GET, &one_of_many, &values).await;
+    assert!(plan.contains("USING INDEX sqlite_autoindex") || plan.contains("notification_id_key"), "{plan}");
 }
 
 pub(super) async fn knows_who_was_notified_lately(fixture: &Fixture) {
