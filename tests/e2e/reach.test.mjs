@@ -112,6 +112,17 @@ onEveryServer(
       });
     }
 
+    test("streams: what one call sends arrives whole and in order", async () => {
+      const [ann, bob] = await connectPlayers(holder.server, ["json", "protobuf"], 2);
+      // More than the credits of a lane, and less than a socket's queue holds.
+      const [count, stream] = [2_000, { mode: 123, label: `flood-${newId()}` }];
+      await run(ann, "stream_user_join", bob.userId, await sessionOf(bob), stream);
+      await ann.socket.rpc("flood", JSON.stringify({ count, stream }));
+      for (let number = 1; number <= count; number += 1) {
+        assert.equal((await bob.next("streamData")).data, String(number));
+      }
+    });
+
     test("status: a session follows and hears no more", async () => {
       const [ann, bob, carol] = await connectPlayers(holder.server, ["json"], 3);
       const session = await sessionOf(bob);

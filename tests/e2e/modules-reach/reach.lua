@@ -14,3 +14,11 @@ nk.register_rpc(function(context, payload)
     local is_new = nk.stream_user_join(context.user_id, context.session_id, stream, false, false, "seated")
     return nk.json_encode({ is_new = is_new, count = nk.stream_count(stream) })
 end, "sit")
+
+-- More at once than may be under way between shards and nodes.
+nk.register_rpc(function(_, payload)
+    local asked = nk.json_decode(payload)
+    for number = 1, asked.count do
+        nk.stream_send(asked.stream, tostring(number))
+    end
+end, "flood")
