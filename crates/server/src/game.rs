@@ -10,13 +10,14 @@ use muster_api::game::GameFunctions;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoPlayers, Players};
+use muster_script::host::{NoPlayers, Players, Signing};
 use muster_script::process::{CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::{Host, Limits, LuaFunctions, Program, ScriptMetrics};
 
 use self::outgoing::Outgoing;
 use crate::config::Config;
+use crate::settings::live_rules;
 use crate::system::{RandomPool, System};
 
 /// The folder of modules in the data folder.
@@ -26,11 +27,19 @@ const MODULES: &str = "modules";
 #[derive(Clone)]
 pub(crate) struct Game {
     program: Arc<Program>,
-    process: Arc<Process>,
+    means: Means,
     limits: Limits,
-    metrics: Arc<ScriptMetrics>,
+}
+
+/// What machines of all shards work with.
+#[derive(Clone)]
+struct Means {
+    process: Arc<Process>,
+    /// The part of public ids behind the dot.
+    public_node: Arc<str>,
     /// `script.http_strict`.
     http_strict: bool,
+    metrics: Arc<ScriptMetrics>,
 }
 
 impl Game {
@@ -42,48 +51,51 @@ impl Game {
         config: &Config,
         shards: usize,
         store: Rc<dyn Store>,
-        metrics: Arc<ScriptMetrics>,
-        custom: Arc<CustomMetrics>,
+        signing: Signing,
+        (metrics, custom): (Arc<ScriptMetrics>, Arc<CustomMetrics>),
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
         let mut process = Process::new(around(config), metrics.clone(), custom);
         process.folder = Some(folder.clone());
         process.config = told(config);
-        let process = Arc::new(process);
-        let http_strict = config.script.http_strict;
-        let host = host(store, Rc::new(NoPlayers), &process, &metrics, http_strict);
-        let program = Program::load(&folder, &host, &limits)
+        let means = Means {
+            process: Arc::new(process),
+            public_node: live_rules(config).node,
+            http_strict: config.script.http_strict,
+            metrics,
+        };
+        let program = Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers)), &limits)
             .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
         let (modules, functions) = (program.modules_count(), program.functions().len());
         tracing::info!(folder = %folder.display(), modules, functions, "game code is loaded");
-        Ok(Some(Self { program: Arc::new(program), process, limits, metrics, http_strict }))
+        Ok(Some(Self { program: Arc::new(program), means, limits }))
     }
 
     /// The functions as one shard calls them.
-    pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<dyn GameFunctions> {
-        let host = host(store, live, &self.process, &self.metrics, self.http_strict);
-        let around = self.process.around.clone();
-        Rc::new(LuaFunctions::new(self.program, host, around, self.limits, self.metrics))
+    pub(crate) fn functions(self, store: Rc<dyn Store>, signing: Signing, live: Rc<Live>) -> Rc<dyn GameFunctions> {
+        let Self { program, means, limits } = self;
+        let host = means.host(store, signing, live);
+        Rc::new(LuaFunctions::new(program, host, means.process.around.clone(), limits, means.metrics))
     }
 }
 
-fn host(
-    store: Rc<dyn Store>,
-    players: Rc<dyn Players>,
-    process: &Arc<Process>,
-    metrics: &Arc<ScriptMetrics>,
-    http_strict: bool,
-) -> Rc<Host> {
-    Rc::new(Host {
-        clock: Rc::new(System),
-        entropy: Rc::new(RandomPool::default()),
-        store,
-        players,
-        http: Rc::new(Outgoing::new(http_strict, metrics.clone())),
-        process: process.clone(),
-    })
+impl Means {
+    fn host(&self, store: Rc<dyn Store>, signing: Signing, players: Rc<dyn Players>) -> Rc<Host> {
+        Rc::new(Host {
+            clock: Rc::new(System),
+            entropy: Rc::new(RandomPool::default()),
+            store,
+            players,
+            http: Rc::new(Outgoing::new(self.http_strict, self.metrics.clone())),
+            process: self.process.clone(),
+            signing,
+            node: self.public_node.clone(),
+            spawn: |work| drop(tokio::task::spawn_local(work)),
+            walks: Rc::default(),
+        })
+    }
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

@@ -27,6 +27,7 @@ use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
 use muster_gateway::{GatewayConfig, listener, rim, text_page};
 use muster_live::{Routes, ShardIndex};
 use muster_script::ScriptMetrics;
+use muster_script::host::Signing;
 use muster_script::process::CustomMetrics;
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
@@ -115,7 +116,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let custom_metrics = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
-    let shared = Shared {
+    let mut shared = Shared {
         config: config.clone(),
         passwords: start_passwords(config, is_adopted, password_metrics.clone())?,
         keys: Arc::new(keys(config)?),
@@ -123,11 +124,12 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
-        game: Game::load(config, shard_count(config), store.clone(), script_metrics.clone(), custom_metrics.clone())
-            .await
-            .map_err(StartError)?,
+        game: None,
         database,
     };
+    let metrics = (script_metrics.clone(), custom_metrics.clone());
+    let loaded = Game::load(config, shard_count(config), store.clone(), signing(&shared), metrics);
+    shared.game = loaded.await.map_err(StartError)?;
     let read = shared.revocations.refresh(&*store, &System).await;
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
@@ -322,8 +324,9 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
     Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
+            let signing = signing(&shared);
             let game: Rc<dyn GameFunctions> = match shared.game {
-                Some(game) => game.functions(store.clone(), live.clone()),
+                Some(game) => game.functions(store.clone(), signing, live.clone()),
                 None => Rc::new(NoFunctions),
             };
             Ok(Rc::new(App {
@@ -345,6 +348,18 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
             }))
         })
     })
+}
+
+/// What game code signs players in and out with.
+fn signing(shared: &Shared) -> Signing {
+    Signing {
+        passwords: Rc::new(shared.passwords.clone()),
+        user_ids: shared.user_ids,
+        guessing: shared.guessing.clone(),
+        keys: shared.keys.clone(),
+        sessions: session_rules(&shared.config),
+        revocations: shared.revocations.clone(),
+    }
 }
 
 async fn listen(config: &Config) -> Result<TcpListener, StartError> {

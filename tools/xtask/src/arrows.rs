@@ -28,7 +28,7 @@ const RINGS: &[Ring] = &[
     ring("store", &["domain"], &["testenv"]),
     ring("cluster", &["wire", "domain", "live"], &["testenv"]),
     ring("api", &["wire", "domain", "live"], &["store"]),
-    ring("script", &["api", "domain", "wire"], &["store"]),
+    ring("script", &["api", "domain", "wire"], &["live", "store"]),
     ring("gateway", &["api", "live", "domain", "wire"], &["client"]),
     ring("server", &["wire", "domain", "live", "store", "cluster", "api", "script", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),

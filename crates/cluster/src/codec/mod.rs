@@ -13,6 +13,7 @@ mod carry_rooms;
 mod down;
 mod form;
 mod moves;
+mod orders;
 mod parties;
 mod pool;
 mod reply;
@@ -234,6 +235,8 @@ fn content(
         | What::Pool(_)
         | What::Matches(_)
         | What::Claim(_)
+        | What::Order(_)
+        | What::ForAll(_)
         | What::Rebind(_)
         | What::Rebuild(_)
         | What::Tickets(_)

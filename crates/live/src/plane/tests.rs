@@ -2,6 +2,7 @@
 
 mod carry;
 mod nodes;
+mod orders;
 mod parties;
 mod pool;
 mod races;
@@ -71,6 +72,7 @@ struct World {
     closed: Vec<(SessionRef, CloseReason)>,
     replies: Vec<Reply>,
     matches: Vec<Matched>,
+    orders: Vec<(RequestRef, Order)>,
     sessions: u128,
 }
 
@@ -86,6 +88,7 @@ impl World {
             closed: Vec::new(),
             replies: Vec::new(),
             matches: Vec::new(),
+            orders: Vec::new(),
             sessions: 0,
         }
     }
@@ -111,6 +114,7 @@ impl World {
         }
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         self.matches.extend(out.matches);
+        self.orders.extend(out.orders);
         result
     }
 

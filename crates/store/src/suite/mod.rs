@@ -39,6 +39,7 @@ suite! {
         keeps_addresses_in_lower_case_and_replaces_hashes
         updates_what_is_given
         finds_users_each_once
+        walks_through_all_accounts
         links_and_unlinks_down_to_the_last
         refuses_texts_wider_than_their_columns
         bans_and_pardons
@@ -67,6 +68,7 @@ suite! {
         keeps_what_is_sent_until_it_is_deleted
         stores_all_notifications_or_none
         deletes_the_receiver_s_own_only
+        reads_changes_and_deletes_whosever
         knows_who_was_notified_lately
         finds_notifications_along_an_index
     }
