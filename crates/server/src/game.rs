@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::GameFunctions;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
@@ -39,22 +38,22 @@ impl Game {
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits { machines_max: config.runtime.lua_max_count.div_ceil(shards), ..Limits::default() };
-        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers)), &limits)
-            .await
-            .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
-        let (modules, functions) = (program.modules_count(), program.functions().len());
-        tracing::info!(folder = %folder.display(), modules, functions, "game code is loaded");
         let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
         let around = Surroundings {
             node: config.general.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
             env: env.collect(),
         };
+        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers)), &around, &limits)
+            .await
+            .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
+        let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
+        tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
         Ok(Some(Self { program: Arc::new(program), around, limits, metrics }))
     }
 
-    /// The functions as one shard calls them.
-    pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<dyn GameFunctions> {
+    /// The functions and hooks as one shard calls them.
+    pub(crate) fn functions(self, store: Rc<dyn Store>, live: Rc<Live>) -> Rc<LuaFunctions> {
         Rc::new(LuaFunctions::new(self.program, host(store, live), self.around, self.limits, self.metrics))
     }
 }

@@ -109,7 +109,7 @@ impl MessageHandler for Script {
             }
             "ready" => {
                 let reply = name.as_bytes().to_vec();
-                return Outcome::Later(Box::pin(async { Finished { reply, then: None } }));
+                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
             }
             "later" => return self.later(name.to_owned()),
             _ => {}
@@ -131,7 +131,7 @@ impl Script {
             opened.await.unwrap();
             assert_ne!(name, "panic");
             let then = (name == "end").then_some(CloseReason::TokenRevoked);
-            Finished { reply: name.into_bytes(), then }
+            Finished { reply: name.into_bytes(), then, rest: None }
         }))
     }
 }

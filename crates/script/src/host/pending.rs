@@ -9,7 +9,7 @@ pub const PENDING: &[&str] = &[
     "authenticate_google", "authenticate_steam", "authenticate_token_generate", "bcrypt_compare", "bcrypt_hash",
     "channel_id_build", "channel_message_remove", "channel_message_send", "channel_message_update",
     "channel_messages_list", "cron_next", "cron_prev", "event", "file_read", "friend_metadata_update", "friends_add",
-    "friends_block", "friends_delete", "friends_list", "friends_of_friends_list", "get_config", "get_context",
+    "friends_block", "friends_delete", "friends_list", "friends_of_friends_list", "get_config",
     "get_satori", "group_create", "group_delete", "group_update", "group_user_join", "group_user_leave",
     "group_users_add", "group_users_ban", "group_users_demote", "group_users_kick", "group_users_list",
     "group_users_promote", "groups_get_id", "groups_get_random", "groups_list", "http_request", "jwt_generate",
@@ -24,7 +24,7 @@ pub const PENDING: &[&str] = &[
     "notifications_update", "party_list", "purchase_get_by_transaction_id", "purchase_validate_apple",
     "purchase_validate_facebook_instant", "purchase_validate_google", "purchase_validate_huawei",
     "purchase_validate_samsung", "purchases_list", "register_leaderboard_reset", "register_matchmaker_matched",
-    "register_req_after", "register_req_before", "register_rt_after", "register_rt_before", "register_shutdown",
+   
     "register_storage_index", "register_storage_index_filter", "register_tournament_end", "register_tournament_reset",
     "rsa_sha256_hash", "run_once", "secure_random_bytes", "session_disconnect", "session_logout", "sql_exec",
     "sql_query", "status_follow", "status_unfollow", "storage_index_list", "storage_write_retry", "stream_close",

@@ -7,6 +7,8 @@ mod budget;
 pub mod call;
 mod fiber;
 pub mod limits;
+pub(crate) mod messages;
 pub mod program;
+pub(crate) mod registry;
 mod values;
 pub mod vm;

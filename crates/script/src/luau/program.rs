@@ -8,7 +8,9 @@ use std::sync::Arc;
 use mlua::chunk::Compiler;
 
 use super::limits::Limits;
+use super::registry::{Names, Point};
 use super::vm::Vm;
+use crate::functions::Surroundings;
 use crate::host::Host;
 
 const EXTENSION: &str = "lua";
@@ -32,7 +34,7 @@ pub(super) struct Module {
 /// Modules that were compiled and ran once without an error.
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
-    functions: BTreeSet<String>,
+    names: Names,
 }
 
 impl Program {
@@ -40,19 +42,42 @@ impl Program {
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
-    pub async fn load(folder: &Path, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError> {
+    pub async fn load(
+        folder: &Path,
+        host: &Rc<Host>,
+        around: &Surroundings,
+        limits: &Limits,
+    ) -> Result<Self, LoadError> {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
         files.sort();
         let modules = files.iter().map(|file| compile(folder, file)).collect::<Result<_, _>>()?;
-        let mut program = Self { modules, functions: BTreeSet::new() };
-        program.functions = Vm::start(&program, host, limits).await?.functions();
+        let mut program = Self { modules, names: Names::default() };
+        program.names = Vm::start(&program, host, around, limits).await?.names();
+        for Point { when, subject } in program.names.hooks().filter(|point| !point.subject.is_built()) {
+            let (hook, when) = (subject.name(), when.name());
+            tracing::warn!(hook, when, "a hook is registered for what this server does not have yet: nothing calls it");
+        }
         Ok(program)
     }
 
     /// The ids of functions that the modules register, in lower case.
     pub fn functions(&self) -> &BTreeSet<String> {
-        &self.functions
+        &self.names.functions
+    }
+
+    /// How many hooks the modules register.
+    pub fn hooks_count(&self) -> usize {
+        self.names.hooks().count()
+    }
+
+    pub(crate) fn has_hook(&self, point: Point) -> bool {
+        self.names.has_hook(point)
+    }
+
+    /// Whether there is something to do before the server stops.
+    pub(crate) fn has_farewell(&self) -> bool {
+        self.names.has_farewell
     }
 
     /// How many modules there are.

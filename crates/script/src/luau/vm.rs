@@ -1,19 +1,21 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
+use muster_api::game::Invocation;
 use muster_wire::code::Code;
-use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::budget::{Budget, OVER, Step};
 use super::fiber::Fiber;
 use super::limits::Limits;
 use super::program::{LoadError, Module, Program};
-use super::values;
+use super::registry::{Names, Registered};
+use super::{call, registry, values};
+use crate::functions::Surroundings;
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
 use crate::value::Value;
 
@@ -26,7 +28,8 @@ const MOVE_MAX: f64 = 1_000_000.0;
 /// The part of the machine that is written in Lua.
 const PRELUDE: &str = include_str!("prelude.lua");
 
-type Registered = Rc<RefCell<BTreeMap<String, Function>>>;
+/// What the call is told that a machine runs.
+pub(super) type Current = Rc<RefCell<Rc<Invocation>>>;
 
 /// A machine.
 pub struct Vm {
@@ -35,7 +38,9 @@ pub struct Vm {
     pub(super) fiber: Rc<Fiber>,
     /// Runs a function so that its error comes back as the value that it is.
     pub(super) protected: Function,
-    registered: Registered,
+    pub(super) registered: Registered,
+    pub(super) current: Current,
+    pub(super) around: Surroundings,
 }
 
 impl Vm {
@@ -43,8 +48,13 @@ impl Vm {
     ///
     /// # Errors
     /// What a module failed with, with file and line.
-    pub async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
+    pub async fn start(
+        program: &Program,
+        host: &Rc<Host>,
+        around: &Surroundings,
+        limits: &Limits,
+    ) -> std::result::Result<Self, LoadError> {
+        let vm = Self::bare(host, around, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
         vm.budget.begin(limits.load_time);
         let (lua, modules) = (vm.lua.clone(), program.modules.clone());
         let ran = vm.fiber.run(&vm.budget, move || run_modules(&lua, &modules)).await;
@@ -52,16 +62,12 @@ impl Vm {
         Ok(vm)
     }
 
-    /// The ids of the functions that its modules registered.
-    pub fn functions(&self) -> BTreeSet<String> {
-        self.registered.borrow().keys().cloned().collect()
+    /// What its modules registered.
+    pub(super) fn names(&self) -> Names {
+        self.registered.borrow().names()
     }
 
-    pub(super) fn function(&self, id: &str) -> Option<Function> {
-        self.registered.borrow().get(id).cloned()
-    }
-
-    fn bare(host: &Rc<Host>, limits: &Limits) -> Result<Self> {
+    fn bare(host: &Rc<Host>, around: &Surroundings, limits: &Limits) -> Result<Self> {
         let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.set_memory_limit(limits.machine_bytes)?;
@@ -70,9 +76,10 @@ impl Vm {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
         let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
-        let registered = Registered::default();
+        let (registered, current) = (Registered::default(), Current::default());
         let fiber = Rc::new(Fiber::default());
-        let nk = host_module(&lua, host, &fiber, &bind, &registered)?;
+        let parts = Parts { host, around, fiber: &fiber, registered: &registered, current: &current };
+        let nk = host_module(&lua, &bind, &parts)?;
         lua.sandbox(true)?;
         let budget = Rc::new(Budget::new());
         let (asked, its) = (budget.clone(), fiber.clone());
@@ -86,7 +93,7 @@ impl Vm {
         });
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         lua.set_named_registry_value("base", globals)?;
-        Ok(Self { lua, budget, fiber, protected, registered })
+        Ok(Self { lua, budget, fiber, protected, registered, current, around: around.clone() })
     }
 }
 
@@ -140,16 +147,19 @@ fn require(lua: &Lua, chunks: BTreeMap<String, Function>) -> Result<Function> {
     })
 }
 
-fn host_module(
-    lua: &Lua,
-    host: &Rc<Host>,
-    fiber: &Rc<Fiber>,
-    bind: &Function,
-    registered: &Registered,
-) -> Result<Table> {
+/// What the host's module is made of.
+struct Parts<'a> {
+    host: &'a Rc<Host>,
+    around: &'a Surroundings,
+    fiber: &'a Rc<Fiber>,
+    registered: &'a Registered,
+    current: &'a Current,
+}
+
+fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
     let nk = lua.create_table()?;
     for function in functions() {
-        let run = host_function(lua, host.clone(), fiber.clone(), function)?;
+        let run = host_function(lua, parts.host.clone(), parts.fiber.clone(), function)?;
         nk.raw_set(function.name, bind.call::<Function>(run)?)?;
     }
     for name in PENDING {
@@ -166,9 +176,19 @@ fn host_module(
         })?;
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
-    nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone())?)?)?;
+    registry::bind_all(lua, &nk, bind, parts.registered)?;
+    nk.raw_set("get_context", bind.call::<Function>(get_context(lua, parts)?)?)?;
     nk.set_readonly(true);
     Ok(nk)
+}
+
+/// The context of the call under way, or of loading.
+fn get_context(lua: &Lua, parts: &Parts<'_>) -> Result<Function> {
+    let (current, around) = (parts.current.clone(), parts.around.clone());
+    lua.create_function(move |lua, _: MultiValue| {
+        let invocation = current.borrow().clone();
+        Ok((true, call::context(lua, &invocation, &around)?))
+    })
 }
 
 /// Answers `true` and the results, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
@@ -198,24 +218,6 @@ fn host_function(lua: &Lua, host: Rc<Host>, fiber: Rc<Fiber>, function: &'static
 
 fn refusal(told: LuaValue) -> MultiValue {
     MultiValue::from_vec(vec![LuaValue::Boolean(false), told])
-}
-
-fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {
-    lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
-        let refused = |told: &str| Ok((false, LuaValue::String(lua.create_string(told)?)));
-        let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
-            return refused("register_rpc expects a function and an id");
-        };
-        let id = id.to_string_lossy().to_ascii_lowercase();
-        if id.is_empty() {
-            return refused("register_rpc expects an id that is not empty");
-        }
-        if id.starts_with(FUNCTION_PREFIX) {
-            return refused("register_rpc: ids that begin with muster. are built in");
-        }
-        registered.borrow_mut().insert(id, function);
-        Ok((true, LuaValue::Nil))
-    })
 }
 
 /// An error's first line: what game code raised, without our side of the stack.

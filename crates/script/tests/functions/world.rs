@@ -5,7 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::{Failure, GameFunctions as _, Invocation};
+use muster_api::game::{Failure, GameFunctions as _, Invocation, Mode};
 use muster_domain::Timestamp;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::store::Store;
@@ -58,9 +58,9 @@ pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> 
     }
     let (clock, entropy) = (Rc::new(Noon), Rc::new(Counting::default()));
     let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers) });
-    let program = block_on(Program::load(folder.path(), &host, &limits))?;
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
     let around = Surroundings { node: "muster".into(), version: "1.2.3".into(), env };
+    let program = block_on(Program::load(folder.path(), &host, &around, &limits))?;
     Ok(LuaFunctions::new(Arc::new(program), host, around, limits, Arc::new(ScriptMetrics::default())))
 }
 
@@ -74,7 +74,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub async fn call(functions: &LuaFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
-    let invocation = Invocation { payload: payload.to_owned(), ..Invocation::default() };
+    let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
 }
