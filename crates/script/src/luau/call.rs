@@ -125,7 +125,7 @@ pub(crate) fn text(value: LuaValue) -> std::result::Result<Option<String>, Failu
         LuaValue::Nil => Ok(None),
         LuaValue::String(text) => Ok(Some(text.to_string_lossy())),
         other => {
-            let message = format!("The function returned a {}; it may return a string or nothing.", other.type_name());
+            let message = format!("The function returned a {}; it may return a string or nothing.", kind(&other));
             Err(Failure::new(Code::Internal, message))
         }
     }
@@ -137,8 +137,13 @@ pub(crate) fn message(value: LuaValue) -> std::result::Result<Option<Vec<u8>>, F
     match value {
         LuaValue::Nil => Ok(None),
         LuaValue::Table(table) => messages::write(&table).map(Some).map_err(unfit),
-        other => Err(unfit(format!("a {} instead of a table", other.type_name()))),
+        other => Err(unfit(format!("a {} instead of a table", kind(&other)))),
     }
+}
+
+/// What Lua calls its kind.
+fn kind(value: &LuaValue) -> &'static str {
+    if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
 
 /// The result of what is called for its effect.

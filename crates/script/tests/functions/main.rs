@@ -4,7 +4,14 @@
 
 mod budgets;
 mod errors;
+#[path = "../../../wire/tests/wire/generated.rs"]
+mod generated;
+mod hooks;
 mod host;
+mod messages;
 mod modules;
+#[path = "../../../wire/tests/wire/random.rs"]
+#[allow(dead_code, reason = "the tests of the wire use more of it")]
+mod random;
 mod waits;
 mod world;
