@@ -19,7 +19,7 @@ pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> R
         .read_refresh(&request.token, context.now)
         .map_err(|_| Error::new(ErrorKind::Unauthenticated, "The refresh token is invalid or has expired."))?;
     let issued = app.sessions.refresh(&*app.store, &app.revocations, claims, request.vars, context.now).await?;
-    Ok(app.keys.sign(issued, false))
+    Ok(context.sign(issued, false))
 }
 
 /// Ends the sessions of the tokens given, or with neither all of the caller's.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::GameFunctions;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
@@ -68,16 +67,16 @@ impl Game {
         let program = Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers)), &limits)
             .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
-        let (modules, functions) = (program.modules_count(), program.functions().len());
-        tracing::info!(folder = %folder.display(), modules, functions, "game code is loaded");
+        let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
+        tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
         Ok(Some(Self { program: Arc::new(program), means, limits }))
     }
 
-    /// The functions as one shard calls them.
-    pub(crate) fn functions(self, store: Rc<dyn Store>, signing: Signing, live: Rc<Live>) -> Rc<dyn GameFunctions> {
+    /// The functions and hooks as one shard calls them.
+    pub(crate) fn functions(self, store: Rc<dyn Store>, signing: Signing, live: Rc<Live>) -> Rc<LuaFunctions> {
         let Self { program, means, limits } = self;
         let host = means.host(store, signing, live);
-        Rc::new(LuaFunctions::new(program, host, means.process.around.clone(), limits, means.metrics))
+        Rc::new(LuaFunctions::new(program, host, limits, means.metrics))
     }
 }
 

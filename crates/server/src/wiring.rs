@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join_all, select_all};
 use muster_api::App;
 use muster_api::game::{GameFunctions, NoFunctions};
-use muster_api::hooks::NoHooks;
+use muster_api::hooks::{Hooks, NoHooks};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
@@ -47,6 +47,8 @@ use crate::settings::{gateway_config, guessing, live_rules, request_limits, sess
 use crate::system::{RandomPool, System};
 use crate::telemetry::Telemetry;
 
+/// How long connections have to end if game code took all of the time that there was.
+const STOP_MIN: Duration = Duration::from_secs(1);
 /// How often a node that drains looks whether its sessions have gone.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
 /// How much longer than their grace it waits for them.
@@ -232,11 +234,21 @@ impl Running {
         cluster.drain().await;
     }
 
-    /// Stops: no new connections, sockets closed with their reason, requests under way finished, all within
+    /// Game code that has something to do before the server stops does it, on one shard, while players are still there.
+    async fn say_farewell(&self) {
+        let Some(shard) = self.shards.first() else { return };
+        let within = self.drain;
+        // One that has ended does nothing more.
+        let _ = shard.ask(|done| Command::Farewell { within, done }).await;
+    }
+
+    /// Stops: no new connections, game code told, sockets closed with their reason, requests under way finished, all within
     /// `shutdown_drain_sec`. Answers how many connections had to be cut.
     pub async fn stop(mut self) -> usize {
         self.tasks.shutdown().await;
-        let within = self.drain;
+        let begun = Instant::now();
+        self.say_farewell().await;
+        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
         let stops = self.shards.iter().map(|shard| shard.ask(|done| Command::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {
@@ -325,9 +337,12 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
             let signing = signing(&shared);
-            let game: Rc<dyn GameFunctions> = match shared.game {
-                Some(game) => game.functions(store.clone(), signing, live.clone()),
-                None => Rc::new(NoFunctions),
+            let (game, hooks): (Rc<dyn GameFunctions>, Rc<dyn Hooks>) = match shared.game {
+                Some(game) => {
+                    let functions = game.functions(store.clone(), signing, live.clone());
+                    (functions.clone(), functions)
+                }
+                None => (Rc::new(NoFunctions), Rc::new(NoHooks)),
             };
             Ok(Rc::new(App {
                 store,
@@ -336,7 +351,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
                 clock: Rc::new(System),
                 entropy: Rc::new(RandomPool::default()),
                 user_ids: shared.user_ids,
-                hooks: Rc::new(NoHooks),
+                hooks,
                 keys: shared.keys,
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,

@@ -23,8 +23,8 @@ local function bind(run)
     end
 end
 
-local function protected(call, context, payload)
-    return pcall(call, context, payload)
+local function protected(call, context, ...)
+    return pcall(call, context, ...)
 end
 
 return bind, protected

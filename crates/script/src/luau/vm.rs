@@ -1,19 +1,18 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
 use muster_wire::code::Code;
-use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::budget::{Budget, OVER, Step};
 use super::fiber::Fiber;
 use super::limits::Limits;
 use super::program::{LoadError, Module, Program};
-use super::{once, values};
+use super::registry::{Names, Registered};
+use super::{once, registry, values};
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
 use crate::value::Value;
 
@@ -26,8 +25,6 @@ const MOVE_MAX: f64 = 1_000_000.0;
 /// The part of the machine that is written in Lua.
 const PRELUDE: &str = include_str!("prelude.lua");
 
-type Registered = Rc<RefCell<BTreeMap<String, Function>>>;
-
 /// A machine.
 pub struct Vm {
     pub(super) lua: Lua,
@@ -35,7 +32,8 @@ pub struct Vm {
     pub(super) fiber: Rc<Fiber>,
     /// Runs a function so that its error comes back as the value that it is.
     pub(super) protected: Function,
-    registered: Registered,
+    pub(super) registered: Registered,
+    pub(super) host: Rc<Host>,
 }
 
 impl Vm {
@@ -52,13 +50,9 @@ impl Vm {
         Ok(vm)
     }
 
-    /// The ids of the functions that its modules registered.
-    pub fn functions(&self) -> BTreeSet<String> {
-        self.registered.borrow().keys().cloned().collect()
-    }
-
-    pub(super) fn function(&self, id: &str) -> Option<Function> {
-        self.registered.borrow().get(id).cloned()
+    /// What its modules registered.
+    pub(super) fn names(&self) -> Names {
+        self.registered.borrow().names()
     }
 
     fn bare(host: &Rc<Host>, limits: &Limits) -> Result<Self> {
@@ -72,7 +66,8 @@ impl Vm {
         let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
         let registered = Registered::default();
         let fiber = Rc::new(Fiber::default());
-        let nk = host_module(&lua, host, &fiber, &bind, &registered)?;
+        let parts = Parts { host, fiber: &fiber, registered: &registered };
+        let nk = host_module(&lua, &bind, &parts)?;
         lua.sandbox(true)?;
         let budget = Rc::new(Budget::new());
         let (asked, its) = (budget.clone(), fiber.clone());
@@ -86,7 +81,7 @@ impl Vm {
         });
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         lua.set_named_registry_value("base", globals)?;
-        Ok(Self { lua, budget, fiber, protected, registered })
+        Ok(Self { lua, budget, fiber, protected, registered, host: host.clone() })
     }
 }
 
@@ -140,16 +135,17 @@ fn require(lua: &Lua, chunks: BTreeMap<String, Function>) -> Result<Function> {
     })
 }
 
-fn host_module(
-    lua: &Lua,
-    host: &Rc<Host>,
-    fiber: &Rc<Fiber>,
-    bind: &Function,
-    registered: &Registered,
-) -> Result<Table> {
+/// What the host's module is made of.
+struct Parts<'a> {
+    host: &'a Rc<Host>,
+    fiber: &'a Rc<Fiber>,
+    registered: &'a Registered,
+}
+
+fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
     let nk = lua.create_table()?;
     for function in functions() {
-        let run = host_function(lua, host.clone(), fiber.clone(), function)?;
+        let run = host_function(lua, parts.host.clone(), parts.fiber.clone(), function)?;
         nk.raw_set(function.name, bind.call::<Function>(run)?)?;
     }
     for name in PENDING {
@@ -166,9 +162,9 @@ fn host_module(
         })?;
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
-    nk.raw_set("run_once", bind.call::<Function>(once::run_once(lua, host.clone())?)?)?;
-    nk.raw_set("get_context", bind.call::<Function>(once::get_context(lua, host.clone())?)?)?;
-    nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone())?)?)?;
+    registry::bind_all(lua, &nk, bind, parts.registered)?;
+    nk.raw_set("run_once", bind.call::<Function>(once::run_once(lua, parts.host.clone())?)?)?;
+    nk.raw_set("get_context", bind.call::<Function>(once::get_context(lua, parts.host.clone())?)?)?;
     nk.set_readonly(true);
     Ok(nk)
 }
@@ -200,24 +196,6 @@ fn host_function(lua: &Lua, host: Rc<Host>, fiber: Rc<Fiber>, function: &'static
 
 fn refusal(told: LuaValue) -> MultiValue {
     MultiValue::from_vec(vec![LuaValue::Boolean(false), told])
-}
-
-fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {
-    lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
-        let refused = |told: &str| Ok((false, LuaValue::String(lua.create_string(told)?)));
-        let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
-            return refused("register_rpc expects a function and an id");
-        };
-        let id = id.to_string_lossy().to_ascii_lowercase();
-        if id.is_empty() {
-            return refused("register_rpc expects an id that is not empty");
-        }
-        if id.starts_with(FUNCTION_PREFIX) {
-            return refused("register_rpc: ids that begin with muster. are built in");
-        }
-        registered.borrow_mut().insert(id, function);
-        Ok((true, LuaValue::Nil))
-    })
 }
 
 /// An error's first line: what game code raised, without our side of the stack.

@@ -5,11 +5,18 @@
 mod budgets;
 mod chat;
 mod errors;
+#[path = "../../../wire/tests/wire/generated.rs"]
+mod generated;
+mod hooks;
 mod host;
+mod messages;
 mod modules;
 mod notifications;
 mod plane;
 mod process;
+#[path = "../../../wire/tests/wire/random.rs"]
+#[allow(dead_code, reason = "the tests of the wire use more of it")]
+mod random;
 mod scene;
 mod sessions;
 mod streams;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::{Failure, GameFunctions as _, Invocation};
+use muster_api::game::{Failure, GameFunctions as _, Invocation, Mode};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -111,7 +111,7 @@ pub fn load_in(folder: &Path, host: Host, limits: Limits) -> Result<LuaFunctions
 async fn load_over(folder: &Path, host: Host, limits: Limits) -> Result<LuaFunctions, LoadError> {
     let host = Rc::new(host);
     let program = Program::load(folder, &host, &limits).await?;
-    Ok(LuaFunctions::new(Arc::new(program), host, around(), limits, Arc::new(ScriptMetrics::default())))
+    Ok(LuaFunctions::new(Arc::new(program), host, limits, Arc::new(ScriptMetrics::default())))
 }
 
 /// Loads one module whose functions are named like Lua's: `function name(context, payload)`, each registered.
@@ -161,7 +161,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub async fn call(functions: &LuaFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
-    let invocation = Invocation { payload: payload.to_owned(), ..Invocation::default() };
+    let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
 }
