@@ -55,7 +55,7 @@ fn sign_in<'a>(context: &'a Context<'_>) -> SignIn<'a> {
         entropy: &*app.entropy,
         user_ids: app.user_ids,
         guessing: &app.guessing,
-        address: context.address,
+        address: context.origin.address,
         now: context.now,
     }
 }
@@ -65,5 +65,5 @@ async fn start_session(context: &Context<'_>, login: Login, vars: Vars, moment: 
     let who = (login.user_id, login.username);
     let issued = app.sessions.issue(&*app.entropy, moment, context.now, who, vars);
     app.sessions.keep_single(&*app.store, &app.revocations, &*app.clock, &issued, moment).await?;
-    Ok(app.keys.sign(issued, login.created))
+    Ok(context.sign(issued, login.created))
 }

@@ -1,7 +1,6 @@
 //! What handlers work with: the parts of the app as one shard holds them, and the request's caller.
 
 use std::cell::OnceCell;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,11 +11,12 @@ use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::passwords::Passwords;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
-use muster_domain::sessions::{Claims, SessionRules};
+use muster_domain::sessions::{Claims, Issued, SessionRules};
 use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
 use muster_live::StreamKey;
+use muster_wire::api::Session;
 
-use crate::game::GameFunctions;
+use crate::game::{GameFunctions, Invocation, Mode, Origin};
 use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
@@ -105,17 +105,34 @@ pub struct Context<'a> {
     pub app: &'a App,
     /// Who asks.
     pub caller: Caller,
-    /// The client's address, behind trusted proxies its own.
-    pub address: Option<IpAddr>,
+    /// Where the request came from.
+    pub origin: Origin<'a>,
     /// When the request arrived.
     pub now: Timestamp,
     trace_id: OnceCell<Uuid>,
+    signed_in: OnceCell<Claims>,
 }
 
 impl<'a> Context<'a> {
     /// A request that has been authorised.
-    pub fn new(app: &'a App, caller: Caller, address: Option<IpAddr>, now: Timestamp) -> Self {
-        Self { app, caller, address, now, trace_id: OnceCell::new() }
+    pub fn new(app: &'a App, caller: Caller, origin: Origin<'a>, now: Timestamp) -> Self {
+        Self { app, caller, origin, now, trace_id: OnceCell::new(), signed_in: OnceCell::new() }
+    }
+
+    /// Signs a session that this request began or continued. From here on game code is told that its player asks.
+    pub fn sign(&self, issued: Issued, created: bool) -> Session {
+        // A request signs one session.
+        let _ = self.signed_in.set(issued.claims.clone());
+        self.app.keys.sign(issued, created)
+    }
+
+    /// A call of game code on behalf of whoever asks.
+    pub fn invocation(&self, mode: Mode) -> Invocation {
+        let user = match &self.caller {
+            Caller::Player(claims) => Some(claims),
+            _ => self.signed_in.get(),
+        };
+        Invocation { trace_id: Some(self.trace_id()), ..self.origin.invocation(mode, user.cloned()) }
     }
 
     /// The player who asks.

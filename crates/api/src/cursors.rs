@@ -58,14 +58,14 @@ pub fn read_ledger(cursor: &str, filter: &[&str]) -> Result<Option<LedgerPositio
 }
 
 /// The cursor of a place in a channel's history; `filter` is the channel.
-pub(crate) fn write_history(place: HistoryPlace, filter: &[&str]) -> String {
+pub fn write_history(place: HistoryPlace, filter: &[&str]) -> String {
     let HistoryPlace { position: MessagePosition { create_time, id }, forward, follows } = place;
     let cursor = CursorWriter::new(CursorKind::ChannelMessages).number(create_time.0).text(&id.to_string());
     cursor.number(forward.into()).number(follows.into()).finish(filter)
 }
 
 /// See [`read`].
-pub(crate) fn read_history(cursor: &str, filter: &[&str]) -> Result<Option<HistoryPlace>> {
+pub fn read_history(cursor: &str, filter: &[&str]) -> Result<Option<HistoryPlace>> {
     read(cursor, CursorKind::ChannelMessages, filter, |reader| {
         let create_time = moment(reader)?;
         let id: MessageId = reader.text()?.parse().map_err(|_| CursorError)?;
@@ -75,13 +75,13 @@ pub(crate) fn read_history(cursor: &str, filter: &[&str]) -> Result<Option<Histo
 }
 
 /// The cursor of a place among a player's notifications; `filter` is the player.
-pub(crate) fn write_notifications(position: NotificationPosition, filter: &[&str]) -> String {
+pub fn write_notifications(position: NotificationPosition, filter: &[&str]) -> String {
     let cursor = CursorWriter::new(CursorKind::Notifications).number(position.create_time.0);
     cursor.text(&position.id.to_string()).finish(filter)
 }
 
 /// See [`read`].
-pub(crate) fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option<NotificationPosition>> {
+pub fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option<NotificationPosition>> {
     read(cursor, CursorKind::Notifications, filter, |reader| {
         let create_time = moment(reader)?;
         let id: NotificationId = reader.text()?.parse().map_err(|_| CursorError)?;
@@ -90,13 +90,13 @@ pub(crate) fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option
 }
 
 /// The cursor of a place in a listing of parties; `filter` is what was asked for.
-pub(crate) fn write_parties(place: &Place, filter: &[&str]) -> String {
+pub fn write_parties(place: &Place, filter: &[&str]) -> String {
     let cursor = CursorWriter::new(CursorKind::Parties).number(place.score.to_bits().cast_signed());
     cursor.number(place.created_at.0).text(&place.party.0.to_string()).finish(filter)
 }
 
 /// See [`read`].
-pub(crate) fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<Place>> {
+pub fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<Place>> {
     read(cursor, CursorKind::Parties, filter, |reader| {
         let score = f64::from_bits(reader.number()?.cast_unsigned());
         let created_at = Timestamp(reader.number()?);

@@ -4,13 +4,13 @@ use muster_domain::Result;
 use muster_wire::operations::{Operation, typed};
 
 use crate::context::{App, Context};
-use crate::pipeline::{Call, Codec, run, unbuilt};
+use crate::pipeline::{Answered, Call, Codec, run, unbuilt};
 use crate::{account, authenticate, chat, link, matches, matchmaker, notifications, parties, session, storage, users};
 
 /// Runs the operation of a call; answers its encoded response.
 ///
 /// Errors: see [`run`]; `Unimplemented` for what is not built.
-pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>> {
+pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Answered {
     use typed as t;
     match call.operation {
         Operation::Healthcheck => run::<t::Healthcheck, C>(app, call, healthcheck).await,

@@ -1,25 +1,146 @@
-//! Functions of game code, which clients call by their ids. Declared here, implemented by the script ring.
+//! Functions of game code, which clients call by their ids, and what game code is told of whoever asks. Declared here,
+//! implemented by the script ring.
 
+use std::fmt::Debug;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 
+use muster_domain::ids::Uuid;
 use muster_domain::sessions::Claims;
 use muster_wire::code::Code;
+use muster_wire::operations::query_parameters;
 
-/// A call of a function.
+/// The parameter with the key of servers of the studio.
+const HTTP_KEY: &str = "http_key";
+
+/// What game code is called for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Its modules are loaded.
+    #[default]
+    RunOnce,
+    /// A function of its own.
+    Rpc,
+    /// A hook before an operation or message.
+    Before,
+    /// A hook after one.
+    After,
+    /// The server stops.
+    Shutdown,
+}
+
+impl Mode {
+    /// As the context of every language says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RunOnce => "run_once",
+            Self::Rpc => "rpc",
+            Self::Before => "before",
+            Self::After => "after",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// Where a client is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Client {
+    /// Its address, behind trusted proxies its own.
+    pub address: Option<IpAddr>,
+    /// The port behind that address, where nobody stands between.
+    pub port: Option<u16>,
+    /// The language that it asked for when its socket opened.
+    pub lang: Option<String>,
+}
+
+/// Names and values, each name with all of its values.
+pub type Multimap = Vec<(String, Vec<String>)>;
+
+/// A call of game code: on whose behalf, and what came with the request.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
-    /// What the caller passes.
+    /// What for.
+    pub mode: Mode,
+    /// What the caller of a function passes.
     pub payload: String,
     /// The player; none for a server of the studio.
     pub user: Option<Claims>,
     /// The public id of the player's session, over a socket.
     pub session_id: Option<String>,
+    /// Where it is called from.
+    pub client: Client,
+    /// The parameters of the request, over HTTP, without the key.
+    pub query: Multimap,
+    /// The headers of the request, over HTTP, by their names in title case.
+    pub headers: Multimap,
+    /// What logs call the request.
+    pub trace_id: Option<Uuid>,
+}
+
+/// The headers of a request.
+pub trait Headers: Debug {
+    /// Shows each, by its name in lower case; some several times.
+    fn each(&self, see: &mut dyn FnMut(&str, &str));
+}
+
+impl Headers for [(&str, &str)] {
+    fn each(&self, see: &mut dyn FnMut(&str, &str)) {
+        self.iter().for_each(|(name, value)| see(name, value));
+    }
+}
+
+impl<const N: usize> Headers for [(&str, &str); N] {
+    fn each(&self, see: &mut dyn FnMut(&str, &str)) {
+        self.as_slice().each(see);
+    }
+}
+
+/// What came with a request over HTTP besides its message.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
     /// The client's address, behind trusted proxies its own.
     pub address: Option<IpAddr>,
-    /// The parameters of the request, over HTTP, without the key.
-    pub query: Vec<(String, Vec<String>)>,
+    /// The port behind that address, where nobody stands between.
+    pub port: Option<u16>,
+    /// What follows the question mark; empty if nothing does.
+    pub query: &'a str,
+    /// The headers.
+    pub headers: &'a dyn Headers,
+}
+
+impl Origin<'_> {
+    /// A call of game code that came from here.
+    pub fn invocation(&self, mode: Mode, user: Option<Claims>) -> Invocation {
+        let mut headers = Multimap::new();
+        self.headers.each(&mut |name, value| add(&mut headers, title_case(name), value.to_owned()));
+        let mut query = Multimap::new();
+        for (name, value) in query_parameters(self.query) {
+            // The key is a secret.
+            if name != HTTP_KEY {
+                add(&mut query, name, value);
+            }
+        }
+        let client = Client { address: self.address, port: self.port, lang: None };
+        Invocation { mode, user, client, query, headers, ..Invocation::default() }
+    }
+}
+
+fn add(values: &mut Multimap, name: String, value: String) {
+    match values.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, values)) => values.push(value),
+        None => values.push((name, vec![value])),
+    }
+}
+
+/// `user-agent` as `User-Agent`: how game code of the original knows headers.
+fn title_case(name: &str) -> String {
+    let mut is_first = true;
+    let title = |letter: char| {
+        let upper = std::mem::replace(&mut is_first, letter == '-');
+        if upper { letter.to_ascii_uppercase() } else { letter }
+    };
+    name.chars().map(title).collect()
 }
 
 /// What a function failed with: what its author raised, or what the server says of it.
@@ -42,6 +163,9 @@ impl Failure {
 /// The result of a call; `None` when the function returned nothing.
 pub type FunctionFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + 'a>>;
 
+/// What game code does before its server stops.
+pub type FarewellFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
+
 /// Functions of game code.
 pub trait GameFunctions {
     /// Whether there is a function of this id, which is in lower case.
@@ -49,6 +173,9 @@ pub trait GameFunctions {
 
     /// Calls one.
     fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a>;
+
+    /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.
+    fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_>;
 }
 
 /// No game code.
@@ -62,5 +189,9 @@ impl GameFunctions for NoFunctions {
 
     fn call<'a>(&'a self, _id: &'a str, _invocation: Invocation) -> FunctionFuture<'a> {
         Box::pin(std::future::ready(Err(Failure::new(Code::NotFound, "The game has no function of this id."))))
+    }
+
+    fn farewell(&self, _grace_sec: u64) -> FarewellFuture<'_> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -1,42 +1,135 @@
-//! What game code may put before and after an operation. Declared here, implemented by the script ring.
+//! What game code may put before and after an operation or a message of a socket. Declared here, implemented by the
+//! script ring.
 
 use std::future::Future;
 use std::pin::Pin;
 
-use muster_domain::Result;
-use muster_wire::operations::Operation;
+use muster_wire::Code;
+use muster_wire::json::{self, JsonMessage, Mode, WriteOptions};
+use muster_wire::operations::{OPERATION_COUNT, OPERATIONS, Operation};
+use muster_wire::realtime_variants::{VARIANTS, Variant};
 
-use crate::context::Context;
+use crate::game::{Failure, Invocation};
+
+/// What hooks stand before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An operation over HTTP.
+    Operation(Operation),
+    /// A message of a socket.
+    Message(&'static Variant),
+}
+
+/// How many subjects there are.
+pub const SUBJECT_COUNT: usize = OPERATION_COUNT + VARIANTS.len();
+
+impl Subject {
+    /// All operations that take hooks.
+    pub fn operations() -> impl Iterator<Item = Self> {
+        OPERATIONS.iter().map(|row| row.operation).filter(|operation| operation.hookable()).map(Self::Operation)
+    }
+
+    /// All messages that take hooks.
+    pub fn messages() -> impl Iterator<Item = Self> {
+        VARIANTS.iter().filter(|variant| variant.hookable).map(Self::Message)
+    }
+
+    /// What game code calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Operation(operation) => operation.name(),
+            Self::Message(variant) => variant.title,
+        }
+    }
+
+    /// Its position among all subjects.
+    pub fn index(self) -> usize {
+        match self {
+            Self::Operation(operation) => operation as usize,
+            Self::Message(variant) => OPERATION_COUNT + variant.index(),
+        }
+    }
+
+    /// Whether there is anything that its hooks would be called for.
+    pub fn is_built(self) -> bool {
+        match self {
+            Self::Operation(operation) => operation.row().implemented,
+            Self::Message(_) => true,
+        }
+    }
+}
+
+/// A message as hooks are handed it: each language has it written in its own form.
+pub trait Payload {
+    /// Its JSON.
+    fn json(&self, form: WriteOptions) -> Vec<u8>;
+}
+
+impl<M: JsonMessage> Payload for M {
+    fn json(&self, form: WriteOptions) -> Vec<u8> {
+        json::to_json_with(self, form)
+    }
+}
 
 /// What every hook returns.
-pub type HookFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+pub type HookFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
-/// Hooks of game code. Messages pass as their JSON text, which every script engine reads; nothing is encoded for an
-/// operation that has no hook.
+/// Hooks of game code. Nothing is made for a subject that has no hook.
 pub trait Hooks {
-    /// Whether anything runs before `operation`.
-    fn has_before(&self, operation: Operation) -> bool;
+    /// Whether anything runs before it.
+    fn has_before(&self, subject: Subject) -> bool;
 
-    /// Whether anything runs after `operation`.
-    fn has_after(&self, operation: Operation) -> bool;
+    /// Whether anything runs after it.
+    fn has_after(&self, subject: Subject) -> bool;
 
-    /// Runs before an operation; answers the request to go on with. `None` switches the operation off: the client
-    /// gets «not found».
+    /// Runs before it; answers the JSON of the message to go on with. `None` switches the subject off. What has no message
+    /// goes on whatever is answered.
     fn before<'a>(
         &'a self,
-        context: &'a Context<'_>,
-        operation: Operation,
-        request: Vec<u8>,
+        subject: Subject,
+        invocation: Invocation,
+        input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>>;
 
-    /// Runs after an operation succeeded. What it answers changes nothing any more.
+    /// Runs after it succeeded. What it answers changes nothing any more.
     fn after<'a>(
         &'a self,
-        context: &'a Context<'_>,
-        operation: Operation,
-        request: Vec<u8>,
-        response: Vec<u8>,
+        subject: Subject,
+        invocation: Invocation,
+        output: Option<&'a dyn Payload>,
+        input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()>;
+}
+
+/// Reads what a hook answered. Unknown names and other types are refused, so that a slip of the pen is found at once.
+///
+/// # Errors
+/// Code 13 without the reason, which is for the log.
+pub(crate) fn read<M: JsonMessage>(subject: Subject, answer: &[u8]) -> Result<M, Failure> {
+    json::from_json(answer, Mode::GameCode).map_err(|error| {
+        let hook = subject.name();
+        let (member, problem) = (error.path(), error.problem());
+        tracing::error!(hook, member, %problem, "what the hook before it answered is no such message");
+        unfit()
+    })
+}
+
+/// What the client is told of it.
+pub(crate) fn unfit() -> Failure {
+    Failure::new(Code::Internal, "The game's hook answered with something that is no such message.")
+}
+
+/// Notes what a hook before something failed with, if its author did not mean to tell that to the client.
+pub(crate) fn note_refusal(subject: Subject, failure: &Failure) {
+    if failure.code == Code::Internal {
+        tracing::warn!(hook = subject.name(), told = failure.message, "a hook failed before it");
+    }
+}
+
+/// Notes what a hook after something failed with. Its client hears nothing of it.
+pub(crate) fn note_failure(subject: Subject, failure: &Failure) {
+    let (hook, code) = (subject.name(), failure.code.number());
+    tracing::warn!(hook, code, told = failure.message, "a hook failed after it");
 }
 
 /// No game code: two calls that answer `false`.
@@ -44,30 +137,34 @@ pub trait Hooks {
 pub struct NoHooks;
 
 impl Hooks for NoHooks {
-    fn has_before(&self, _operation: Operation) -> bool {
+    fn has_before(&self, _subject: Subject) -> bool {
         false
     }
 
-    fn has_after(&self, _operation: Operation) -> bool {
+    fn has_after(&self, _subject: Subject) -> bool {
         false
     }
 
     fn before<'a>(
         &'a self,
-        _context: &'a Context<'_>,
-        _operation: Operation,
-        request: Vec<u8>,
+        subject: Subject,
+        _invocation: Invocation,
+        _input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
-        Box::pin(std::future::ready(Ok(Some(request))))
+        Box::pin(std::future::ready(Err(none(subject))))
     }
 
     fn after<'a>(
         &'a self,
-        _context: &'a Context<'_>,
-        _operation: Operation,
-        _request: Vec<u8>,
-        _response: Vec<u8>,
+        subject: Subject,
+        _invocation: Invocation,
+        _output: Option<&'a dyn Payload>,
+        _input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()> {
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(std::future::ready(Err(none(subject))))
     }
+}
+
+fn none(subject: Subject) -> Failure {
+    Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }

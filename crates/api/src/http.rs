@@ -10,8 +10,9 @@ use muster_wire::operations::{Match, Operation, RouteError, TypedOperation, deco
 
 use crate::context::App;
 use crate::dispatch::dispatch;
+use crate::game::{Headers, Origin};
 use crate::metrics::Measured;
-use crate::pipeline::{Call, Codec};
+use crate::pipeline::{Call, Codec, Refusal};
 use crate::rpc;
 
 /// The content type of all answers but unwrapped results of game functions.
@@ -30,6 +31,16 @@ pub struct HttpRequest<'a> {
     pub authorization: Option<&'a str>,
     /// The client's address, behind trusted proxies its own.
     pub address: Option<IpAddr>,
+    /// The port behind that address, where nobody stands between.
+    pub port: Option<u16>,
+    /// All headers.
+    pub headers: &'a dyn Headers,
+}
+
+impl<'a> HttpRequest<'a> {
+    pub(crate) fn origin(&self) -> Origin<'a> {
+        Origin { address: self.address, port: self.port, query: self.query, headers: self.headers }
+    }
 }
 
 /// An answer.
@@ -50,14 +61,15 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
     let response = if operation == Operation::RpcFunc {
         rpc::call(app, &request, now).await
     } else {
-        let (authorization, address) = (request.authorization, request.address);
-        let call = Call { operation, authorization, address, now, codec: HttpCodec(request) };
+        let (authorization, origin) = (request.authorization, request.origin());
+        let call = Call { operation, authorization, origin, now, codec: HttpCodec(request) };
         match dispatch(app, &call).await {
             Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
-            Err(error) => {
+            Err(Refusal::BuiltIn(error)) => {
                 report(operation, &error);
                 HttpResponse::error(code(error.kind), &error.message)
             }
+            Err(Refusal::Runtime(failure)) => HttpResponse::error(failure.code, &failure.message),
         }
     };
     let measured = Measured {

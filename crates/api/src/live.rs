@@ -20,6 +20,8 @@ use muster_live::{
 };
 use tokio::sync::oneshot;
 
+use crate::orders::Errands;
+
 /// What the plane needs of its shard.
 pub trait Rim {
     /// The shard's monotonic clock.
@@ -56,9 +58,17 @@ type Runner = Box<dyn Fn(HandlerOrder)>;
 type Mover = Box<dyn Fn(RequestRef, Claim)>;
 
 /// Who waits for an answer, and on whose behalf if the answer says what a session finds.
-struct Waiting {
+pub(crate) struct Waiting {
     session: Option<SessionKey>,
-    answer: oneshot::Sender<Reply>,
+    asker: Asker,
+}
+
+/// Who asked.
+pub(crate) enum Asker {
+    /// A handler of this shard.
+    Handler(oneshot::Sender<Reply>),
+    /// Somebody elsewhere, who had this shard ask for a session of it.
+    Elsewhere(Rc<Errands>),
 }
 
 /// What is answered when a question gets none: its shard has ended.
@@ -118,7 +128,7 @@ impl Live {
         let result = step(&mut plane, self.rim.now(), &mut output);
         let (next_due, is_busy, is_congested) = (plane.next_due(), plane.is_busy(), plane.is_congested());
         drop(plane);
-        self.carry_out(&mut output);
+        let done = self.carry_out(&mut output);
         let matches = std::mem::take(&mut output.matches);
         if !output.handed_over.is_empty() {
             self.rim.handed_over(std::mem::take(&mut output.handed_over));
@@ -131,6 +141,7 @@ impl Live {
         }
         let (claims, ended_tickets) = (std::mem::take(&mut output.claims), std::mem::take(&mut output.ended_tickets));
         let handlers = std::mem::take(&mut output.handlers);
+        let orders = std::mem::take(&mut output.orders);
         self.output.replace(output);
         self.rim.settle(next_due, is_busy, is_congested);
         // Telling is steps of its own.
@@ -152,6 +163,8 @@ impl Live {
         for order in handlers {
             self.run(order);
         }
+        orders.into_iter().for_each(|(request, order)| self.obey(request, order));
+        done.into_iter().for_each(|(request, reply)| self.answer(request, reply));
         std::mem::forget(unfinished);
         result
     }
@@ -221,14 +234,19 @@ impl Live {
         self.look(Plane::stats)
     }
 
-    fn carry_out(&self, output: &mut Output) {
+    /// Answers what is to be answered elsewhere.
+    fn carry_out(&self, output: &mut Output) -> Vec<(RequestRef, Reply)> {
+        let mut done = Vec::new();
         for (request, reply) in output.replies.drain(..) {
             let Some(waiting) = self.waiting.borrow_mut().remove(&request) else { continue };
             if let Some(session) = waiting.session {
                 self.rim.hold(session);
             }
-            // Whoever asked may have gone.
-            let _ = waiting.answer.send(reply);
+            match waiting.asker {
+                // Whoever asked may have gone.
+                Asker::Handler(answer) => drop(answer.send(reply)),
+                Asker::Elsewhere(errands) => done.extend(errands.note(reply)),
+            }
         }
         for (session, frame, delivery) in output.deliveries.drain(..) {
             self.rim.deliver(session, frame, delivery);
@@ -239,6 +257,7 @@ impl Live {
         for (shard, message) in output.sends.drain(..) {
             self.rim.send(shard, message);
         }
+        done
     }
 
     /// Asks something; `None` only when the server is stopping.
@@ -266,12 +285,25 @@ impl Live {
         step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
     ) -> oneshot::Receiver<Reply> {
         let (answer, receiver) = oneshot::channel();
+        self.begin_as(Waiting { session, asker: Asker::Handler(answer) }, step);
+        receiver
+    }
+
+    /// Asks something whose answer is one of these errands' ends.
+    pub(crate) fn begin_errand(
+        &self,
+        errands: &Rc<Errands>,
+        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
+    ) {
+        self.begin_as(Waiting { session: None, asker: Asker::Elsewhere(errands.clone()) }, step);
+    }
+
+    fn begin_as(&self, waiting: Waiting, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) {
         self.step(|plane, now, output| {
             let request = plane.request();
-            self.waiting.borrow_mut().insert(request.id, Waiting { session, answer });
+            self.waiting.borrow_mut().insert(request.id, waiting);
             step(plane, now, request, output);
         });
-        receiver
     }
 
     /// Brings a session to a stream.

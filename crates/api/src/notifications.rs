@@ -22,7 +22,7 @@ pub async fn list(context: &Context<'_>, request: api::ListNotificationsRequest)
 
 /// Deletes notifications of the caller's; others stay.
 pub async fn delete(context: &Context<'_>, request: api::DeleteNotificationsRequest) -> Result<()> {
-    notifications::delete(&*context.app.store, context.user()?, &request.ids).await
+    notifications::delete(&*context.app.store, Some(context.user()?), &request.ids).await
 }
 
 /// A notification in the protocol's form, in which the server is nobody.

@@ -11,6 +11,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors::{read_parties, write_parties};
+use crate::live::Live;
 use crate::realtime::parties::{party_id, party_stream};
 
 /// Parties in one listing when the request does not say.
@@ -20,6 +21,14 @@ const PAGE_MAX: i32 = 100;
 
 /// Parties that are not hidden, the best match first, among equals the oldest.
 pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Result<api::PartyList> {
+    find(&context.app.live, &context.app.live_rules.node, request).await
+}
+
+/// The same for whoever asks. `node` is what public ids end in.
+///
+/// # Errors
+/// `InvalidArgument` for a limit, a query or a cursor that does not fit.
+pub async fn find(live: &Live, node: &str, request: api::ListPartiesRequest) -> Result<api::PartyList> {
     let limit = page_limit(request.limit, PAGE_DEFAULT, PAGE_MAX)? as usize;
     let source = request.query.unwrap_or_default();
     let query = Arc::new(Query::parse(&source)?);
@@ -28,14 +37,13 @@ pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Re
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
     // One more tells whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
-    let replies = context.app.live.ask_every_place(|request| Up::Parties { request, asked: asked.clone() }).await;
+    let replies = live.ask_every_place(|request| Up::Parties { request, asked: asked.clone() }).await;
     let pages = replies.into_iter().filter_map(|reply| match reply {
         Reply::Parties(page) => Some(page),
         _ => None,
     });
     let Page { parties, until } = Page::merge(pages.collect(), limit);
     let cursor = until.map(|place| write_parties(&place, &filter)).unwrap_or_default();
-    let node = &context.app.live_rules.node;
     let parties = parties.into_iter().map(|listed| api::Party {
         party_id: party_id(&party_stream(listed.place.party.0), node),
         open: listed.open,

@@ -1,14 +1,13 @@
 //! The one path of every operation: authorise, before hook, run, after hook. Transports put themselves around it;
 //! they measure and encode, see [`crate::http`].
 
-use std::net::IpAddr;
-
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
-use muster_wire::json::{self, JsonMessage, Mode};
 use muster_wire::operations::{Operation, TypedOperation};
 
 use crate::authorise::authorise;
 use crate::context::{App, Caller, Context};
+use crate::game::{Failure, Mode, Origin};
+use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
 
 /// Reads requests and writes answers of one transport.
 pub trait Codec {
@@ -28,12 +27,36 @@ pub struct Call<'a, C> {
     pub operation: Operation,
     /// The `authorization` header or metadata.
     pub authorization: Option<&'a str>,
-    /// The client's address, behind trusted proxies its own.
-    pub address: Option<IpAddr>,
+    /// Where it came from.
+    pub origin: Origin<'a>,
     /// When it arrived.
     pub now: Timestamp,
     /// How to read and answer it.
     pub codec: C,
+}
+
+/// Why a request was refused, which decides what its caller is told.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The server refused.
+    BuiltIn(Error),
+    /// Game code failed, or refused in its own words.
+    Runtime(Failure),
+}
+
+/// What becomes of a request; an encoded response unless it says otherwise.
+pub type Answered<T = Vec<u8>> = std::result::Result<T, Refusal>;
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::BuiltIn(error)
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::Runtime(failure)
+    }
 }
 
 /// Runs an operation; answers its encoded response.
@@ -43,44 +66,61 @@ pub async fn run<T: TypedOperation, C: Codec>(
     app: &App,
     call: &Call<'_, C>,
     handler: impl AsyncFnOnce(&Context<'_>, T::Request) -> Result<T::Response>,
-) -> Result<Vec<u8>> {
+) -> Answered {
+    let subject = Subject::Operation(T::OPERATION);
     let context = context(app, call)?;
     let mut request = call.codec.request::<T>()?;
-    if app.hooks.has_before(T::OPERATION) {
-        request = before::<T>(&context, request).await?;
+    if app.hooks.has_before(subject) {
+        request = before::<T>(&context, subject, request).await?;
     }
     // The handler consumes the request, so an after hook's copy is made first.
-    let kept = app.hooks.has_after(T::OPERATION).then(|| json::to_json(&request));
+    let kept = app.hooks.has_after(subject).then(|| request.clone());
     let response = handler(&context, request).await?;
     if let Some(request) = kept {
-        // The operation has happened: what a hook says of it changes nothing any more.
-        let _ = app.hooks.after(&context, T::OPERATION, request, json::to_json(&response)).await;
+        after::<T>(&context, subject, &response, &request).await;
     }
     Ok(call.codec.response::<T>(&response))
 }
 
 /// Answers an operation that is not built yet, to callers who may ask for it.
-pub fn unbuilt<C>(app: &App, call: &Call<'_, C>) -> Result<Vec<u8>> {
+pub fn unbuilt<C>(app: &App, call: &Call<'_, C>) -> Answered {
     context(app, call)?;
     let name = call.operation.name();
-    Err(Error::new(ErrorKind::Unimplemented, format!("{name} is not available on this server yet.")))
+    Err(Error::new(ErrorKind::Unimplemented, format!("{name} is not available on this server yet.")).into())
 }
 
-fn context<'a, C>(app: &'a App, call: &Call<'_, C>) -> Result<Context<'a>> {
+fn context<'a, C>(app: &'a App, call: &Call<'a, C>) -> Result<Context<'a>> {
     let audience = call.operation.row().audience;
     let caller: Caller = authorise(app, audience, call.authorization, None, call.now)?;
-    Ok(Context::new(app, caller, call.address, call.now))
+    Ok(Context::new(app, caller, call.origin, call.now))
 }
 
-async fn before<T: TypedOperation>(context: &Context<'_>, request: T::Request) -> Result<T::Request> {
-    let changed = context.app.hooks.before(context, T::OPERATION, json::to_json(&request)).await?;
-    let Some(changed) = changed else {
-        return Err(Error::new(ErrorKind::NotFound, format!("{} is switched off.", T::OPERATION.name())));
-    };
-    from_hook(&changed)
+async fn before<T: TypedOperation>(
+    context: &Context<'_>,
+    subject: Subject,
+    request: T::Request,
+) -> Answered<T::Request> {
+    let has_request = T::OPERATION.row().has_request();
+    let input = has_request.then_some(&request as &dyn Payload);
+    let answered = context.app.hooks.before(subject, context.invocation(Mode::Before), input).await;
+    match answered.inspect_err(|failure| note_refusal(subject, failure))? {
+        _ if !has_request => Ok(request),
+        Some(answer) => Ok(hooks::read(subject, &answer)?),
+        None => Err(Error::new(ErrorKind::NotFound, format!("{} is switched off.", subject.name())).into()),
+    }
 }
 
-fn from_hook<M: JsonMessage>(text: &[u8]) -> Result<M> {
-    json::from_json(text, Mode::Tolerant)
-        .map_err(|_| Error::new(ErrorKind::Internal, "A hook answered with something that is no request."))
+/// The operation has happened: what a hook says of it changes nothing any more.
+async fn after<T: TypedOperation>(
+    context: &Context<'_>,
+    subject: Subject,
+    response: &T::Response,
+    request: &T::Request,
+) {
+    let row = T::OPERATION.row();
+    let output = row.has_response().then_some(response as &dyn Payload);
+    let input = row.has_request().then_some(request as &dyn Payload);
+    if let Err(failure) = context.app.hooks.after(subject, context.invocation(Mode::After), output, input).await {
+        note_failure(subject, &failure);
+    }
 }

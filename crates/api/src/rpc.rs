@@ -3,38 +3,23 @@
 use muster_domain::{Error, ErrorKind, Timestamp};
 use muster_wire::api::Rpc;
 use muster_wire::code::{Code, RpcFailure, rpc_error_body};
-use muster_wire::operations::{Audience, decode_http, query_parameters};
+use muster_wire::operations::{Audience, decode_http};
 use serde::Serialize;
 
 use crate::authorise::authorise;
 use crate::context::{App, Caller};
 use crate::functions::{self, Asker};
-use crate::game::{Failure, Invocation};
+use crate::game::{Invocation, Mode};
 use crate::http::{HttpRequest, HttpResponse, JSON, code};
+use crate::pipeline::Refusal;
 
 /// The parameter with which payload and result are bodies as they are.
 const UNWRAP: &str = "unwrap";
-/// The parameter with the key of servers of the studio.
-const HTTP_KEY: &str = "http_key";
 
 /// A result that is not unwrapped.
 #[derive(Serialize)]
 struct Wrapped<'a> {
     payload: &'a str,
-}
-
-/// Why a call failed, which decides the error's form.
-enum Refusal {
-    /// The server refused.
-    BuiltIn(Error),
-    /// The game's function failed.
-    Runtime(Failure),
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::BuiltIn(error)
-    }
 }
 
 /// Answers a call.
@@ -55,18 +40,6 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
             refused(code(error.kind), &error.message, RpcFailure::BuiltIn)
         }
     }
-}
-
-/// What game code sees of a query: everything but the key, which is a secret.
-fn query(query: &str) -> Vec<(String, Vec<String>)> {
-    let mut parameters: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, value) in query_parameters(query).into_iter().filter(|(name, _)| name != HTTP_KEY) {
-        match parameters.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(value),
-            None => parameters.push((name, vec![value])),
-        }
-    }
-    parameters
 }
 
 /// Authorised first, then the function is found by its lower-case id.
@@ -100,9 +73,9 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
             Caller::Player(claims) => Some(claims),
             Caller::Server | Caller::Anyone | Caller::Client => None,
         };
-        let query = query(request.query);
-        let invocation = Invocation { payload, user, session_id: None, address: request.address, query };
-        app.game.call(&id, invocation).await.map_err(Refusal::Runtime)?.unwrap_or_default()
+        let trace_id = Some(app.random_uuid());
+        let invocation = Invocation { payload, trace_id, ..request.origin().invocation(Mode::Rpc, user) };
+        app.game.call(&id, invocation).await?.unwrap_or_default()
     };
     if is_unwrapped { Ok(result) } else { Ok(functions::write(&Wrapped { payload: &result })?) }
 }

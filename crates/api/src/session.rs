@@ -1,10 +1,11 @@
 //! Continuing and ending sessions. Rules are `domain::sessions`'s.
 
-use muster_domain::sessions::check_vars;
-use muster_domain::{Error, ErrorKind, Result};
+use muster_domain::sessions::{Claims, check_vars};
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_wire::api::{Session, SessionLogoutRequest, SessionRefreshRequest};
 
 use crate::context::Context;
+use crate::keys::Keys;
 
 /// Trades a refresh token for a new pair of the same sign-in.
 pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> Result<Session> {
@@ -18,20 +19,29 @@ pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> R
         .read_refresh(&request.token, context.now)
         .map_err(|_| Error::new(ErrorKind::Unauthenticated, "The refresh token is invalid or has expired."))?;
     let issued = app.sessions.refresh(&*app.store, &app.revocations, claims, request.vars, context.now).await?;
-    Ok(app.keys.sign(issued, false))
+    Ok(context.sign(issued, false))
 }
 
 /// Ends the sessions of the tokens given, or with neither all of the caller's.
 pub async fn logout(context: &Context<'_>, request: SessionLogoutRequest) -> Result<()> {
     let app = context.app;
+    let tokens = tokens(&app.keys, context.now, &request.token, &request.refresh_token)?;
+    app.sessions.logout(&*app.store, &app.revocations, &*app.clock, context.user()?, &tokens).await
+}
+
+/// What tokens say that are to be void; an empty one is none.
+///
+/// # Errors
+/// `InvalidArgument` for one that is not valid.
+pub fn tokens(keys: &Keys, now: Timestamp, token: &str, refresh_token: &str) -> Result<Vec<Claims>> {
     let mut tokens = Vec::with_capacity(2);
-    if !request.token.is_empty() {
-        let claims = app.keys.read_session(&request.token, context.now);
+    if !token.is_empty() {
+        let claims = keys.read_session(token, now);
         tokens.push(claims.map_err(|_| Error::invalid("The session token is invalid or has expired."))?);
     }
-    if !request.refresh_token.is_empty() {
-        let claims = app.keys.read_refresh(&request.refresh_token, context.now);
+    if !refresh_token.is_empty() {
+        let claims = keys.read_refresh(refresh_token, now);
         tokens.push(claims.map_err(|_| Error::invalid("The refresh token is invalid or has expired."))?);
     }
-    app.sessions.logout(&*app.store, &app.revocations, &*app.clock, context.user()?, &tokens).await
+    Ok(tokens)
 }

@@ -3,13 +3,14 @@
 use crate::auth::not_found;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identifiers::check_username;
-use crate::ids::{UserId, parse_hyphenated};
+use crate::ids::{UserId, Uuid, parse_hyphenated};
 use crate::json;
 use crate::limits::{
-    AVATAR_URL_CHARS_MAX, DISPLAY_NAME_CHARS_MAX, LANG_TAG_CHARS_MAX, LOCATION_CHARS_MAX, TIMEZONE_CHARS_MAX,
+    AVATAR_URL_CHARS_MAX, DISPLAY_NAME_CHARS_MAX, LANG_TAG_CHARS_MAX, LOCATION_CHARS_MAX, RANDOM_USERS_MAX,
+    RANDOM_USERS_PLACES, TIMEZONE_CHARS_MAX,
 };
 use crate::ports::accounts::{Account, AccountExport, AccountUpdate, User, UserQuery};
-use crate::ports::clock::Clock;
+use crate::ports::clock::{Clock, Entropy};
 use crate::ports::revocations::{Revocation, RevocationReason};
 use crate::ports::store::{Conflict, Store, StoreError};
 use crate::revocations::Revocations;
@@ -82,6 +83,45 @@ pub async fn users(
     }
     let ids = ids.iter().map(|id| parse_user_id(id)).collect::<Result<_>>()?;
     Ok(store.users(&UserQuery { ids, usernames, facebook_ids }).await?)
+}
+
+/// Public parts of accounts drawn at random, each once: all of them where there are no more.
+///
+/// Errors: `InvalidArgument` for a count out of 0 to 1,000.
+pub async fn random(store: &dyn Store, entropy: &dyn Entropy, count: i32) -> Result<Vec<User>> {
+    if !(0..=RANDOM_USERS_MAX).contains(&count) {
+        return Err(Error::invalid(format!("The number of random users must be between 0 and {RANDOM_USERS_MAX}.")));
+    }
+    let count = count.unsigned_abs();
+    let (first, last) = (store.user_ids(UserId::SYSTEM, 1).await?, store.last_user_id().await?);
+    let (Some(first), Some(last)) = (first.first(), last) else { return Ok(Vec::new()) };
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let (first, span) = (first.0.as_u128(), last.0.as_u128().saturating_sub(first.0.as_u128()));
+    let draw = || {
+        let mut bytes = [0; 16];
+        entropy.fill(&mut bytes);
+        u128::from_be_bytes(bytes)
+    };
+    // Neighbours were made one after the other, where ids are in order: a few from each of several places.
+    let places = count.min(RANDOM_USERS_PLACES);
+    let mut ids = Vec::new();
+    for _ in 0..places {
+        let start = first.saturating_add(draw() % span.saturating_add(1));
+        let behind = UserId(Uuid::from_u128(start.saturating_sub(1)));
+        ids.extend(store.user_ids(behind, count.div_ceil(places)).await?);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    if ids.len() < count as usize {
+        ids.extend(store.user_ids(UserId::SYSTEM, count).await?);
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    ids.sort_by_cached_key(|_| draw());
+    ids.truncate(count as usize);
+    Ok(store.users(&UserQuery { ids, ..UserQuery::default() }).await?)
 }
 
 /// Reads a user id that a client sent.

@@ -165,6 +165,15 @@ pub(crate) fn admit(login: Login) -> Result<Login> {
     Ok(login)
 }
 
+/// The name in a token that game code makes for a user: what it gives, or the account's. There need be no account where
+/// it gives one.
+///
+/// Errors: `PermissionDenied` for a banned user, `NotFound` where there is no name.
+pub async fn token_name(store: &dyn Store, user_id: UserId, given: String) -> Result<String> {
+    let account = store.login_by_id(user_id).await?.map(admit).transpose()?;
+    if given.is_empty() { Ok(account.ok_or_else(not_found)?.username) } else { Ok(given) }
+}
+
 pub(crate) fn not_found() -> Error {
     Error::new(ErrorKind::NotFound, "There is no such account.")
 }

@@ -8,7 +8,7 @@ mod history;
 mod requests;
 
 pub use channel::{Channel, ChannelKind, ChannelParts};
-pub use history::{HistoryPage, HistoryPlace, HistoryRequest, list};
+pub use history::{HistoryPage, HistoryPlace, HistoryRequest, list, list_for_server};
 pub use requests::{DirectRequests, RequestCounters, RequestLimits};
 
 use crate::account::parse_user_id;
@@ -69,6 +69,18 @@ pub async fn check_join(store: &dyn Store, caller: UserId, kind: ChannelKind, ta
             check_access(store, caller, &channel).await?;
             Ok(channel)
         }
+    }
+}
+
+/// The channel that game code names, on behalf of a user or of nobody. Nobody may have any room and any group's channel.
+///
+/// Errors: as [`check_join`]; `InvalidArgument` for a conversation of nobody.
+pub async fn find(store: &dyn Store, on_behalf: Option<UserId>, kind: ChannelKind, target: &str) -> Result<Channel> {
+    match (on_behalf, kind) {
+        (Some(user_id), kind) => check_join(store, user_id, kind, target).await,
+        (None, ChannelKind::Room) => Channel::room(target),
+        (None, ChannelKind::Group) => Channel::group(target),
+        (None, ChannelKind::Direct) => Err(Error::invalid("A direct channel needs two users; this is one.")),
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod account;
 pub mod auth;
 pub mod chat;
+pub mod cron;
 pub mod error;
 pub mod guessing;
 pub mod identifiers;
@@ -20,6 +21,7 @@ pub mod ports;
 pub mod query;
 pub mod revocations;
 pub mod sessions;
+pub mod sql;
 pub mod storage;
 pub mod time;
 pub mod wallet;

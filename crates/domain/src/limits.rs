@@ -53,6 +53,11 @@ pub const AVATAR_URL_CHARS_MAX: usize = 512;
 /// Most characters of a language tag.
 pub const LANG_TAG_CHARS_MAX: usize = 18;
 
+/// Most users that game code draws at random at once.
+pub const RANDOM_USERS_MAX: i32 = 1_000;
+/// From how many places among all ids they are drawn.
+pub const RANDOM_USERS_PLACES: u32 = 10;
+
 /// Most bytes that session variables may take inside a token, written as JSON. Tokens travel in a header and in the
 /// address of a socket: with larger ones no request would fit the head that the server reads.
 pub const SESSION_VARS_BYTES_MAX: usize = 4_096;
@@ -114,6 +119,10 @@ pub const NOTIFICATIONS_SENT_MAX: usize = 1_000;
 pub const NOTIFICATION_PAGE_MAX: i32 = 100;
 /// Notifications on a page when the caller names no number.
 pub const NOTIFICATION_PAGE_DEFAULT: i32 = 1;
+/// Most notifications on a page that game code asks for.
+pub const NOTIFICATION_SERVER_PAGE_MAX: i32 = 1_000;
+/// Notifications on a page when game code names no number.
+pub const NOTIFICATION_SERVER_PAGE_DEFAULT: i32 = 100;
 
 /// Most bytes of the name of a wallet's entry.
 pub const WALLET_NAME_BYTES_MAX: usize = 128;

@@ -7,6 +7,7 @@ pub mod config;
 pub mod http;
 pub mod listener;
 pub mod metrics;
+pub mod outgoing;
 pub mod rim;
 pub mod shard;
 pub mod text_page;

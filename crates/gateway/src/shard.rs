@@ -72,6 +72,13 @@ pub enum Command {
     EndMatches(u32),
     /// What was kept of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
+    /// Let game code say farewell, as one shard of a server does; `done` is told when it has, or its time is over.
+    Farewell {
+        /// How long it has.
+        within: Duration,
+        /// Told at the end.
+        done: oneshot::Sender<()>,
+    },
     /// Close everything, then end; `done` is told how many connections outlived the time.
     Stop {
         /// How long connections have to end by themselves.
@@ -413,6 +420,9 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     }
                 }),
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
+                Command::Farewell { within, done } => {
+                    tokio::task::spawn_local(say_farewell(shard.app.clone(), within, done));
+                }
                 Command::Stop { within, done } => {
                     let shard = shard.clone();
                     stopping = Some(Box::pin(async move {
@@ -449,6 +459,19 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             return;
         }
     }
+}
+
+async fn say_farewell(app: Rc<App>, within: Duration, done: oneshot::Sender<()>) {
+    match tokio::time::timeout(within, app.game.farewell(within.as_secs())).await {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => {
+            let code = failure.code.number();
+            tracing::warn!(code, told = failure.message, "what game code does when the server stops failed");
+        }
+        Err(_) => tracing::warn!("what game code does when the server stops took too long: it was ended"),
+    }
+    // Whoever waited may have gone.
+    let _ = done.send(());
 }
 
 /// A gauge of open sockets around a session's life.

@@ -62,6 +62,19 @@ fn messages_wait_for_the_one_before_and_control_frames_do_not() {
 }
 
 #[test]
+fn what_is_done_after_an_answer_holds_up_the_next_message_and_not_the_answer() {
+    in_runtime(|| {
+        let mut rig = Rig::new();
+        rig.send_texts(["rest 1", "now 2"]);
+        assert_eq!(rig.run(), None);
+        assert_eq!(texts(&rig.received()), ["1"]);
+        rig.release("1");
+        assert_eq!(rig.run(), None);
+        assert_eq!(texts(&rig.received()), ["1", "2"]);
+    });
+}
+
+#[test]
 fn a_socket_is_not_read_while_too_much_waits_and_nothing_is_lost() {
     in_runtime(|| {
         let mut rig = Rig::new();

@@ -29,6 +29,8 @@ pub enum CloseReason {
     Banned,
     /// The user opened another socket, and may have one (`session.single_socket`).
     SingleSocket,
+    /// Game code closed it.
+    GameCode,
     /// The server is stopping.
     ServerStopping,
     /// A defect of the server, caught at this session.
@@ -37,7 +39,7 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// All reasons, in the order of [`CloseReason::index`].
-    pub const ALL: [CloseReason; 15] = [
+    pub const ALL: [CloseReason; 16] = [
         Self::ClientClosed,
         Self::ConnectionLost,
         Self::PongTimeout,
@@ -51,6 +53,7 @@ impl CloseReason {
         Self::TokenRevoked,
         Self::Banned,
         Self::SingleSocket,
+        Self::GameCode,
         Self::ServerStopping,
         Self::Panic,
     ];
@@ -76,6 +79,7 @@ impl CloseReason {
             Self::TokenRevoked => "token_revoked",
             Self::Banned => "banned",
             Self::SingleSocket => "single_socket",
+            Self::GameCode => "game_code",
             Self::ServerStopping => "server_stopping",
             Self::Panic => "panic",
         }
@@ -84,7 +88,7 @@ impl CloseReason {
     /// The status code of the close frame (RFC 6455, 7.4.1).
     pub fn code(self) -> u16 {
         match self {
-            Self::ClientClosed | Self::ConnectionLost => 1000,
+            Self::ClientClosed | Self::ConnectionLost | Self::GameCode => 1000,
             Self::ProtocolError => 1002,
             Self::WrongFrameType | Self::UnexpectedMessage => 1003,
             Self::InvalidPayload => 1007,
@@ -115,6 +119,7 @@ impl CloseReason {
             Self::TokenRevoked => "session token revoked",
             Self::Banned => "the user was banned",
             Self::SingleSocket => "the user opened another socket",
+            Self::GameCode => "server-side session disconnect",
             Self::ServerStopping => "server is stopping",
             Self::Panic => "internal error",
         }

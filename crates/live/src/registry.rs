@@ -1,6 +1,7 @@
 //! The sessions of one shard, found by key and by the user they belong to.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use muster_domain::ids::{SessionId, Subject, TokenId, UserId};
 use muster_domain::ports::revocations::Revocation;
@@ -35,6 +36,7 @@ pub struct Registry<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
     by_subject: HashMap<Subject, Vec<SessionKey>>,
+    by_id: HashMap<SessionId, SessionKey, foldhash::fast::RandomState>,
 }
 
 impl SessionKey {
@@ -73,7 +75,7 @@ impl SessionKey {
 
 impl<T> Default for Registry<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), by_subject: HashMap::new() }
+        Self { slots: Vec::new(), free: Vec::new(), by_subject: HashMap::new(), by_id: HashMap::default() }
     }
 }
 
@@ -87,8 +89,9 @@ impl<T> Registry<T> {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        slot.session = Some((info, handle));
         let key = SessionKey { index, generation: slot.generation };
+        self.by_id.insert(info.session_id, key);
+        slot.session = Some((info, handle));
         self.by_subject.entry(subject).or_default().push(key);
         key
     }
@@ -99,6 +102,11 @@ impl<T> Registry<T> {
         let (info, handle) = slot.session.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(key.index);
+        if let Entry::Occupied(known) = self.by_id.entry(info.session_id)
+            && *known.get() == key
+        {
+            known.remove();
+        }
         let subject = Subject::from(info.user_id);
         if let Some(keys) = self.by_subject.get_mut(&subject) {
             keys.retain(|other| *other != key);
@@ -119,6 +127,11 @@ impl<T> Registry<T> {
     pub fn get_mut(&mut self, key: SessionKey) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         slot.session.as_mut().map(|(_, handle)| handle)
+    }
+
+    /// The session of a public id. One that comes from a former socket's shard has the id that it had there.
+    pub fn of_id(&self, id: SessionId) -> Option<SessionKey> {
+        self.by_id.get(&id).copied()
     }
 
     /// Who a session is.

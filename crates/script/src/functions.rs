@@ -1,19 +1,23 @@
-//! Functions of game code, as the operations ask for them: a pool of machines for each shard.
+//! Functions and hooks of game code, as the operations ask for them: a pool of machines for each shard.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{Failure, FunctionFuture, GameFunctions, Invocation};
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Mode};
+use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
 use crate::host::Host;
-use crate::luau::call::Breach;
+use crate::luau::call::{self, Breach, Callee, Given, Meaning};
 use crate::luau::limits::Limits;
+use crate::luau::messages::FORM;
 use crate::luau::program::Program;
+use crate::luau::registry::{Point, When};
 use crate::luau::vm::Vm;
+use crate::matches::LuaMatches;
 use crate::metrics::ScriptMetrics;
 
 /// What every call is told of the server.
@@ -27,42 +31,55 @@ pub struct Surroundings {
     pub env: Arc<[(String, String)]>,
 }
 
-/// The functions of one shard's Lua code.
+/// The functions and hooks of one shard's Lua code.
 pub struct LuaFunctions {
     program: Arc<Program>,
     host: Rc<Host>,
-    around: Surroundings,
     limits: Limits,
     permits: Semaphore,
     idle: RefCell<Vec<Vm>>,
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
+    /// Kept for the plane, which must not keep what keeps it.
+    _matches: Option<Rc<LuaMatches>>,
 }
 
 impl LuaFunctions {
     /// Machines are started when calls need them.
-    pub fn new(
-        program: Arc<Program>,
-        host: Rc<Host>,
-        around: Surroundings,
-        limits: Limits,
-        metrics: Arc<ScriptMetrics>,
-    ) -> Self {
+    pub fn new(program: Arc<Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
         let permits = Semaphore::new(limits.machines_max);
-        Self { program, host, around, limits, permits, idle: RefCell::default(), waiting: Cell::new(0), metrics }
+        Self { program, host, limits, permits, idle: RefCell::default(), waiting: Cell::new(0), metrics, _matches: None }
     }
 
-    async fn run(&self, id: &str, invocation: Invocation) -> Result<Option<String>, Failure> {
+    /// Keeps the matches of the same shard.
+    #[must_use]
+    pub fn with_matches(mut self, matches: Rc<LuaMatches>) -> Self {
+        self._matches = Some(matches);
+        self
+    }
+
+    async fn run<T>(
+        &self,
+        callee: Callee<'_>,
+        arguments: (Invocation, Given),
+        meaning: Meaning<T>,
+    ) -> Result<T, Failure> {
         self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(id, invocation).await;
+        let result = self.run_uncounted(callee, arguments, meaning).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(id, code = failure.code.number(), told = failure.message, "a game function failed");
+            let (id, code) = (callee.name(), failure.code.number());
+            tracing::debug!(id, code, told = failure.message, "a game function failed");
         }
         result
     }
 
-    async fn run_uncounted(&self, id: &str, invocation: Invocation) -> Result<Option<String>, Failure> {
+    async fn run_uncounted<T>(
+        &self,
+        callee: Callee<'_>,
+        arguments: (Invocation, Given),
+        meaning: Meaning<T>,
+    ) -> Result<T, Failure> {
         if self.waiting.get() >= self.limits.waiting_max {
             self.metrics.refused.fetch_add(1, Ordering::Relaxed);
             let message = "Too many calls of game functions are waiting. Try again.";
@@ -74,8 +91,8 @@ impl LuaFunctions {
         let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
         let held = Held { vm: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = vm.call(id, invocation, &self.around, &self.limits).await;
-        self.count(id, end.breach);
+        let end = vm.call(callee, arguments, meaning, &self.limits).await;
+        self.count(callee, end.breach);
         end.result
     }
 
@@ -92,14 +109,14 @@ impl LuaFunctions {
     }
 
     /// Names who went over a limit.
-    fn count(&self, id: &str, breach: Option<Breach>) {
+    fn count(&self, callee: Callee<'_>, breach: Option<Breach>) {
         let (counter, limit) = match breach {
             Some(Breach::Time) => (&self.metrics.over_time, "time"),
             Some(Breach::Memory) => (&self.metrics.over_memory, "memory"),
             None => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(id, limit, "a game function went over its limit");
+        tracing::warn!(id = callee.name(), limit, "a game function went over its limit");
     }
 }
 
@@ -108,8 +125,55 @@ impl GameFunctions for LuaFunctions {
         self.program.functions().contains(id)
     }
 
-    fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
-        Box::pin(self.run(id, invocation))
+    fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
+        let given = Given::Text(std::mem::take(&mut invocation.payload));
+        Box::pin(self.run(Callee::Function(id), (invocation, given), call::text))
+    }
+
+    fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
+        if !self.program.has_farewell() {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
+        Box::pin(self.run(Callee::Farewell, (invocation, Given::Number(grace_sec as f64)), call::nothing))
+    }
+}
+
+impl Hooks for LuaFunctions {
+    fn has_before(&self, subject: Subject) -> bool {
+        self.program.has_hook(Point { when: When::Before, subject })
+    }
+
+    fn has_after(&self, subject: Subject) -> bool {
+        self.program.has_hook(Point { when: When::After, subject })
+    }
+
+    fn before<'a>(
+        &'a self,
+        subject: Subject,
+        invocation: Invocation,
+        input: Option<&'a dyn Payload>,
+    ) -> HookFuture<'a, Option<Vec<u8>>> {
+        let hook = Callee::Hook(Point { when: When::Before, subject });
+        let Some(input) = input else {
+            // Whatever it answers, there is nothing to go on with instead.
+            let given = Given::Messages(Vec::new());
+            return Box::pin(async move { self.run(hook, (invocation, given), call::nothing).await.map(|()| None) });
+        };
+        let given = Given::Messages(vec![Some(input.json(FORM))]);
+        Box::pin(self.run(hook, (invocation, given), call::message))
+    }
+
+    fn after<'a>(
+        &'a self,
+        subject: Subject,
+        invocation: Invocation,
+        output: Option<&'a dyn Payload>,
+        input: Option<&'a dyn Payload>,
+    ) -> HookFuture<'a, ()> {
+        let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(FORM))).into());
+        let hook = Callee::Hook(Point { when: When::After, subject });
+        Box::pin(self.run(hook, (invocation, given), call::nothing))
     }
 }
 

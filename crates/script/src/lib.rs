@@ -8,6 +8,7 @@ pub mod host;
 mod luau;
 pub mod matches;
 pub mod metrics;
+pub mod process;
 pub mod value;
 
 pub use functions::LuaFunctions;

@@ -10,7 +10,6 @@ use std::time::Instant;
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
-use crate::functions::Surroundings;
 use crate::host::Host;
 use crate::luau::limits::{Limits, SLICE};
 use crate::luau::matches::MatchVm;
@@ -24,9 +23,6 @@ type Returns = Box<dyn Fn(MatchId, Return)>;
 pub struct LuaMatches {
     program: Arc<Program>,
     host: Rc<Host>,
-    around: Surroundings,
-    /// The part of public ids behind the dot.
-    node: Arc<str>,
     limits: Limits,
     metrics: Arc<ScriptMetrics>,
     returns: Returns,
@@ -47,14 +43,12 @@ impl LuaMatches {
     pub fn new(
         program: Arc<Program>,
         host: Rc<Host>,
-        around: Surroundings,
-        node: Arc<str>,
         limits: Limits,
         metrics: Arc<ScriptMetrics>,
         returns: impl Fn(MatchId, Return) + 'static,
     ) -> Self {
         let (machines, homes) = Default::default();
-        Self { program, host, around, node, limits, metrics, returns: Box::new(returns), machines, homes }
+        Self { program, host, limits, metrics, returns: Box::new(returns), machines, homes }
     }
 
     /// Does what the plane says, on the runtime's local tasks.
@@ -92,8 +86,7 @@ impl LuaMatches {
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
-                let (host, around, node) = (&self.host, self.around.clone(), self.node.clone());
-                let vm = MatchVm::new(&self.program, host, around, node, self.limits);
+                let vm = MatchVm::new(&self.program, &self.host, self.limits);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
                 let (orders, is_at_work, matches) = Default::default();
                 machines.push(Rc::new(Machine { vm, orders, is_at_work, matches }));

@@ -27,4 +27,18 @@ pub struct ScriptMetrics {
     pub matches: AtomicI64,
     /// Machines for matches there are now.
     pub match_machines: AtomicI64,
+    /// Work that was refused because too much waited for the threads in the background.
+    pub background_refused: AtomicU64,
+    /// Entries of the local cache now.
+    pub cache_entries: AtomicI64,
+    /// Bytes that they take.
+    pub cache_bytes: AtomicI64,
+    /// Entries that gave way before their time.
+    pub cache_evicted: AtomicU64,
+    /// Requests to other servers.
+    pub http_requests: AtomicU64,
+    /// Those that ended without a response.
+    pub http_failed: AtomicU64,
+    /// Entries for which there was no room.
+    pub cache_refused: AtomicU64,
 }

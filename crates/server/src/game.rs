@@ -1,17 +1,22 @@
 //! Game code: where it is, and what each shard is given of it.
 
+mod outgoing;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::{FunctionFuture, GameFunctions, Invocation};
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{Matches, NoMatches, NoPlayers, Players};
+use muster_script::host::{Matches, NoMatches, NoPlayers, Players, Signing};
+use muster_script::process::{CustomMetrics, Process};
+use muster_script::value::Value;
 use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
 
+use self::outgoing::Outgoing;
 use crate::config::Config;
+use crate::settings::live_rules;
 use crate::system::{RandomPool, System};
 
 /// The folder of modules in the data folder.
@@ -21,8 +26,18 @@ const MODULES: &str = "modules";
 #[derive(Clone)]
 pub(crate) struct Game {
     program: Arc<Program>,
-    around: Surroundings,
+    means: Means,
     limits: Limits,
+}
+
+/// What machines of all shards work with.
+#[derive(Clone)]
+struct Means {
+    process: Arc<Process>,
+    /// The part of public ids behind the dot.
+    public_node: Arc<str>,
+    /// `script.http_strict`.
+    http_strict: bool,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -35,7 +50,8 @@ impl Game {
         config: &Config,
         shards: usize,
         store: Rc<dyn Store>,
-        metrics: Arc<ScriptMetrics>,
+        signing: Signing,
+        (metrics, custom): (Arc<ScriptMetrics>, Arc<CustomMetrics>),
     ) -> Result<Option<Self>, String> {
         let Some(folder) = folder(config) else { return Ok(None) };
         let limits = Limits {
@@ -43,68 +59,95 @@ impl Game {
             deferred_max: config.matches.deferred_queue_size,
             ..Limits::default()
         };
-        let program = Program::load(&folder, &host(store, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
+        let mut process = Process::new(around(config), metrics.clone(), custom);
+        process.folder = Some(folder.clone());
+        process.config = told(config);
+        let means = Means {
+            process: Arc::new(process),
+            public_node: live_rules(config).node,
+            http_strict: config.script.http_strict,
+            metrics,
+        };
+        let program = Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
             .await
             .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
-        let (modules, functions) = (program.modules_count(), program.functions().len());
-        tracing::info!(folder = %folder.display(), modules, functions, "game code is loaded");
-        let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-        let around = Surroundings {
-            node: config.general.name.as_str().into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            env: env.collect(),
-        };
-        Ok(Some(Self { program: Arc::new(program), around, limits, metrics }))
+        let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
+        tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
+        Ok(Some(Self { program: Arc::new(program), means, limits }))
     }
 
-    /// The game code of one shard, which runs the matches that the shard owns.
-    pub(crate) fn of_shard(self, store: Rc<dyn Store>, live: &Rc<Live>) -> Rc<dyn GameFunctions> {
-        let Self { program, around, limits, metrics } = self;
-        let host = host(store, live.clone(), live.clone());
-        let node = live.look(|plane| plane.node().clone());
+    /// The functions and hooks as one shard calls them; it runs the matches that are made there.
+    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<LuaFunctions> {
+        let Self { program, means, limits } = self;
+        let host = means.host(store, signing, live.clone(), live.clone());
         let plane = Rc::downgrade(live);
         let returns = move |id, returned| {
             if let Some(live) = plane.upgrade() {
                 live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
             }
         };
-        let (of_matches, counted) = (program.clone(), metrics.clone());
-        let matches = LuaMatches::new(of_matches, host.clone(), around.clone(), node, limits, counted, returns);
-        let matches = Rc::new(matches);
-        // The plane must not keep what keeps the plane.
+        let counted = means.metrics.clone();
+        let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, counted, returns));
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
-        let functions = LuaFunctions::new(program, host, around, limits, metrics);
-        Rc::new(ShardGame { functions, _matches: matches })
+        Rc::new(LuaFunctions::new(program, host, limits, means.metrics).with_matches(matches))
     }
 }
 
-/// What a shard keeps of game code.
-struct ShardGame {
-    functions: LuaFunctions,
-    /// Kept for the plane.
-    _matches: Rc<LuaMatches>,
-}
-
-impl GameFunctions for ShardGame {
-    fn has(&self, id: &str) -> bool {
-        self.functions.has(id)
+impl Means {
+    fn host(&self, store: Rc<dyn Store>, signing: Signing, players: Rc<dyn Players>, matches: Rc<dyn Matches>) -> Rc<Host> {
+        Rc::new(Host {
+            clock: Rc::new(System),
+            entropy: Rc::new(RandomPool::default()),
+            store,
+            players,
+            matches,
+            http: Rc::new(Outgoing::new(self.http_strict, self.metrics.clone())),
+            process: self.process.clone(),
+            signing,
+            node: self.public_node.clone(),
+            spawn: |work| drop(tokio::task::spawn_local(work)),
+            walks: Rc::default(),
+        })
     }
-
-    fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
-        self.functions.call(id, invocation)
-    }
-}
-
-fn host(store: Rc<dyn Store>, players: Rc<dyn Players>, matches: Rc<dyn Matches>) -> Rc<Host> {
-    Rc::new(Host { clock: Rc::new(System), entropy: Rc::new(RandomPool::default()), store, players, matches })
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {
     let named = config.runtime.path.clone();
     named.or_else(|| Some(config.general.data_dir.join(MODULES)).filter(|folder| folder.is_dir()))
+}
+
+fn around(config: &Config) -> Surroundings {
+    let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    Surroundings {
+        node: config.general.name.as_str().into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        env: env.collect(),
+    }
+}
+
+/// What game code is told of the configuration, under the original's names. Keys are not among it.
+fn told(config: &Config) -> Value {
+    let (session, socket) = (&config.session, &config.socket);
+    let env = config.runtime.env.iter().map(|(name, value)| format!("{name}={}", value.expose()));
+    let address = socket.address.map(|address| address.to_string()).unwrap_or_default();
+    Value::from_json(serde_json::json!({
+        "name": config.general.name,
+        "shutdown_grace_sec": config.general.shutdown_grace_sec,
+        "logger": { "level": config.logger.level.word() },
+        "session": {
+            "token_expiry_sec": session.token_expiry_sec,
+            "refresh_token_expiry_sec": session.refresh_token_expiry_sec,
+            "single_socket": session.single_socket,
+            "single_match": session.single_match,
+            "single_party": session.single_party,
+            "single_session": session.single_session,
+        },
+        "socket": { "port": socket.port, "address": address, "protocol": socket.protocol.word() },
+        "runtime": { "env": env.collect::<Vec<_>>() },
+    }))
 }

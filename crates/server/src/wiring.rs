@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join_all, select_all};
 use muster_api::App;
 use muster_api::game::{GameFunctions, NoFunctions};
-use muster_api::hooks::NoHooks;
+use muster_api::hooks::{Hooks, NoHooks};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
@@ -27,6 +27,8 @@ use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
 use muster_gateway::{GatewayConfig, listener, rim, text_page};
 use muster_live::{Routes, ShardIndex};
 use muster_script::ScriptMetrics;
+use muster_script::host::Signing;
+use muster_script::process::CustomMetrics;
 use muster_store::StoreMetrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -45,6 +47,8 @@ use crate::settings::{gateway_config, guessing, live_rules, request_limits, sess
 use crate::system::{RandomPool, System};
 use crate::telemetry::Telemetry;
 
+/// How long connections have to end if game code took all of the time that there was.
+const STOP_MIN: Duration = Duration::from_secs(1);
 /// How often a node that drains looks whether its sessions have gone.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
 /// How much longer than their grace it waits for them.
@@ -114,9 +118,10 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     // The original must be able to take its database back, so that going back locks nobody out.
     let is_adopted = store.ping().await.map_err(StartError::because("cannot use the database"))?.adopted;
     let script_metrics = Arc::new(ScriptMetrics::default());
+    let custom_metrics = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
-    let shared = Shared {
+    let mut shared = Shared {
         config: config.clone(),
         passwords: start_passwords(config, is_adopted, password_metrics.clone())?,
         keys: Arc::new(keys(config)?),
@@ -124,11 +129,12 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
-        game: Game::load(config, shard_count(config), store.clone(), script_metrics.clone())
-            .await
-            .map_err(StartError)?,
+        game: None,
         database,
     };
+    let metrics = (script_metrics.clone(), custom_metrics.clone());
+    let loaded = Game::load(config, shard_count(config), store.clone(), signing(&shared), metrics);
+    shared.game = loaded.await.map_err(StartError)?;
     let read = shared.revocations.refresh(&*store, &System).await;
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
@@ -165,6 +171,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         store: store_metrics,
         passwords: password_metrics,
         script: script_metrics.clone(),
+        custom: custom_metrics,
+        custom_prefix: config.metrics.custom_prefix.clone(),
         guessing: shared.guessing.clone(),
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
@@ -262,11 +270,21 @@ impl Running {
         cluster.drain().await;
     }
 
-    /// Stops: no new connections, sockets closed with their reason, requests under way finished, all within
+    /// Game code that has something to do before the server stops does it, on one shard, while players are still there.
+    async fn say_farewell(&self) {
+        let Some(shard) = self.shards.first() else { return };
+        let within = self.drain;
+        // One that has ended does nothing more.
+        let _ = shard.ask(|done| Command::Farewell { within, done }).await;
+    }
+
+    /// Stops: no new connections, game code told, sockets closed with their reason, requests under way finished, all within
     /// `shutdown_drain_sec`. Answers how many connections had to be cut.
     pub async fn stop(mut self) -> usize {
         self.tasks.shutdown().await;
-        let within = self.drain;
+        let begun = Instant::now();
+        self.say_farewell().await;
+        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
         let stops = self.shards.iter().map(|shard| shard.ask(|done| Command::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {
@@ -354,9 +372,13 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
     Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
-            let game: Rc<dyn GameFunctions> = match shared.game {
-                Some(game) => game.of_shard(store.clone(), &live),
-                None => Rc::new(NoFunctions),
+            let signing = signing(&shared);
+            let (game, hooks): (Rc<dyn GameFunctions>, Rc<dyn Hooks>) = match shared.game {
+                Some(game) => {
+                    let functions = game.of_shard(store.clone(), signing, &live);
+                    (functions.clone(), functions)
+                }
+                None => (Rc::new(NoFunctions), Rc::new(NoHooks)),
             };
             Ok(Rc::new(App {
                 store,
@@ -365,7 +387,7 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
                 clock: Rc::new(System),
                 entropy: Rc::new(RandomPool::default()),
                 user_ids: shared.user_ids,
-                hooks: Rc::new(NoHooks),
+                hooks,
                 keys: shared.keys,
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,
@@ -377,6 +399,18 @@ fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
             }))
         })
     })
+}
+
+/// What game code signs players in and out with.
+fn signing(shared: &Shared) -> Signing {
+    Signing {
+        passwords: Rc::new(shared.passwords.clone()),
+        user_ids: shared.user_ids,
+        guessing: shared.guessing.clone(),
+        keys: shared.keys.clone(),
+        sessions: session_rules(&shared.config),
+        revocations: shared.revocations.clone(),
+    }
 }
 
 async fn listen(config: &Config) -> Result<TcpListener, StartError> {

@@ -17,12 +17,20 @@ mod time;
 
 use std::sync::Arc;
 
-use muster_domain::ports::store::Store;
+use muster_domain::ports::store::{Store, StoreError};
+use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX};
 
 pub use address::Address;
 pub use metrics::StoreMetrics;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
+
+/// What both databases say when a statement of game code finds too much.
+fn too_many_rows() -> StoreError {
+    let message =
+        format!("The statement finds more than {SQL_ROWS_MAX} rows or {SQL_ROWS_BYTES_MAX} bytes: use LIMIT.");
+    StoreError::Invalid(message)
+}
 
 /// Brings the database at `address` up to date, making it if there is none; a sentence for the operator.
 /// Call it once, on a tokio runtime, before stores are opened.

@@ -3,7 +3,7 @@
 use muster_domain::ports::accounts::{AccountUpdate, Identifier, Unlink};
 use muster_domain::ports::chat::Message;
 use muster_domain::ports::multi_update::MultiUpdate;
-use muster_domain::ports::notifications::Notification;
+use muster_domain::ports::notifications::{Notification, NotificationUpdate};
 use muster_domain::ports::storage::{ObjectId, ObjectWrite};
 use muster_domain::ports::store::StoreError;
 
@@ -114,6 +114,11 @@ pub(crate) fn message(message: &Message) -> Result<(), StoreError> {
 /// A notification to be stored.
 pub(crate) fn notification(notification: &Notification) -> Result<(), StoreError> {
     text("subject", &notification.subject, TEXT_LEN_MAX)
+}
+
+/// A change of a notification.
+pub(crate) fn notification_update(update: &NotificationUpdate) -> Result<(), StoreError> {
+    update.subject.as_deref().map_or(Ok(()), |subject| text("subject", subject, TEXT_LEN_MAX))
 }
 
 #[cfg(test)]

@@ -58,6 +58,14 @@ counters! {
     checkpoint_stall_us,
     /// SQLite: pages in the log after the last commit (gauge).
     wal_pages,
+    /// SQLite: statements of game code run.
+    game_statements,
+    /// SQLite: time that they took, microseconds.
+    game_statement_us,
+    /// SQLite: statements of game code that took too long and were interrupted.
+    game_statements_interrupted,
+    /// SQLite: statements of game code refused because too many waited.
+    game_queue_full,
     /// PostgreSQL: connections open (gauge).
     connections_open,
     /// PostgreSQL: connections with at least one request in flight (gauge).

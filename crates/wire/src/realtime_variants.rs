@@ -20,6 +20,8 @@ pub struct Variant {
     pub number: u8,
     /// The member name in JSON, also the metric label.
     pub name: &'static str,
+    /// The message's name in the schema, which game code uses.
+    pub title: &'static str,
     /// Who may send it.
     pub direction: Direction,
     /// Whether game code may hook in before and after it.
@@ -35,6 +37,7 @@ macro_rules! variants {
         pub static VARIANTS: [Variant; [$($number),*].len()] = [$(Variant {
             number: $number,
             name: $name,
+            title: stringify!($arm),
             direction: Direction::$direction,
             hookable: matches!(Hook::$hook, Hook::Yes),
         }),*];
@@ -59,6 +62,12 @@ enum Hook {
 }
 
 impl Variant {
+    /// Its position in [`VARIANTS`].
+    #[must_use]
+    pub fn index(&self) -> usize {
+        usize::from(self.number - FIRST_NUMBER)
+    }
+
     /// Whether a client may send it.
     #[must_use]
     pub fn accepted_from_client(&self) -> bool {

@@ -1,24 +1,22 @@
 //! Chat channels: who is there, what is said, and telling it to the others.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use muster_domain::chat::{self, Channel, ChannelKind, Speaker};
 use muster_domain::ports::chat::Message as ChatMessage;
-use muster_live::plane::{Audience, JoinOptions, Joined, Publish};
-use muster_live::{Delivery, StreamKey};
+use muster_live::StreamKey;
+use muster_live::plane::{JoinOptions, Joined};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{
     Channel as Found, ChannelJoin, ChannelLeave, ChannelMessageAck, ChannelMessageRemove, ChannelMessageSend,
     ChannelMessageUpdate, Envelope, UserPresence, channel_join,
 };
 
-use super::events::{self, Push};
-use super::{Answer, Handled, SocketSession, notifications, refuse_domain, refuse_input, refuse_join};
+use super::{Answer, Handled, SocketSession, events, refuse_domain, refuse_input, refuse_join};
 use crate::chat::{ChannelNames, names, to_wire};
 
 /// The stream of a channel.
-fn stream(channel: &Channel) -> StreamKey {
+pub(crate) fn stream(channel: &Channel) -> StreamKey {
     let parts = channel.parts();
     StreamKey::new(parts.mode, parts.subject, parts.subcontext, parts.label)
 }
@@ -81,7 +79,7 @@ async fn announce_direct(
     }
     let sender = (user, session.claims.username.as_str());
     let sent = app.direct_requests.send(&*app.store, &*app.clock, &*app.entropy, sender, partner).await?;
-    notifications::push(app, sent);
+    app.live.notify(sent);
     Ok(())
 }
 
@@ -95,7 +93,6 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &ChannelL
 /// A channel that the session is in, and whether what it says there is kept.
 struct Spoken {
     channel: Channel,
-    stream: StreamKey,
     persistent: bool,
 }
 
@@ -103,7 +100,7 @@ fn spoken(session: &SocketSession, channel_id: &str) -> Result<Spoken, muster_do
     let channel = Channel::parse(channel_id)?;
     let stream = stream(&channel);
     match session.app.live.look(|plane| plane.persistence_on(session.key, &stream)) {
-        Some(persistent) => Ok(Spoken { channel, stream, persistent }),
+        Some(persistent) => Ok(Spoken { channel, persistent }),
         None => Err(muster_domain::Error::invalid("Join the channel before sending messages to it.")),
     }
 }
@@ -154,10 +151,8 @@ fn say(
             Ok(message) => {
                 let wire = to_wire(message);
                 let acknowledged = acknowledgement(&wire);
-                let payload = Arc::new(Push::new(Message::ChannelMessage(wire)));
                 // What was kept is told, even if its author has left meanwhile.
-                let (audience, delivery) = (Audience::All, Delivery::Reliable);
-                app.live.publish(Publish { stream: spoken.stream, payload, audience, delivery, sender: None });
+                app.live.say_on(stream(&spoken.channel), wire);
                 Answer::Reply(Envelope::reply(cid, Message::ChannelMessageAck(acknowledged)))
             }
             Err(error) => refuse_domain(cid, &error),

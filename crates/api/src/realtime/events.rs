@@ -23,6 +23,11 @@ impl Push {
     pub fn new(message: Message) -> Self {
         Self(Envelope::push(message))
     }
+
+    /// A payload of a whole envelope.
+    pub fn of(envelope: Envelope) -> Self {
+        Self(envelope)
+    }
 }
 
 impl Payload for Push {

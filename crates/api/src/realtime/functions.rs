@@ -10,7 +10,7 @@ use muster_wire::realtime::{self, Envelope};
 
 use super::{Answer, Handled, SocketSession, refuse, refuse_input};
 use crate::functions::{self, Asker};
-use crate::game::Invocation;
+use crate::game::{Invocation, Mode};
 use crate::http::code;
 
 /// Where the error's context says which code the same refusal has over HTTP.
@@ -43,12 +43,7 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
 /// Whatever the game's function fails with is one realtime code; the socket stays open.
 fn call_game(session: Rc<SocketSession>, cid: String, id: String, payload: String) -> Handled {
     Handled::later(async move {
-        let invocation = Invocation {
-            payload,
-            user: Some(session.claims.clone()),
-            session_id: Some(session.session_id.to_string()),
-            ..Invocation::default()
-        };
+        let invocation = Invocation { payload, ..session.invocation(Mode::Rpc) };
         match session.app.game.call(&id, invocation).await {
             Ok(_) if cid.is_empty() => Answer::Silence,
             Ok(payload) => {

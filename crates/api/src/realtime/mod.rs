@@ -4,12 +4,14 @@ pub mod channels;
 pub mod events;
 pub mod framer;
 mod functions;
+mod hooks;
 pub mod matches;
 pub mod matchmaker;
 pub mod notifications;
 pub mod parties;
 pub mod status;
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -25,7 +27,9 @@ use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Pong, UserPresence};
 
+use self::hooks::Hooked;
 use crate::context::App;
+use crate::game::Client;
 use crate::metrics::add;
 
 /// One player's session on a socket. Its transport hands it whole messages, in order, one at a time.
@@ -35,6 +39,8 @@ pub struct SocketSession {
     claims: Claims,
     session_id: SessionId,
     key: SessionKey,
+    /// Where its latest socket came from.
+    client: RefCell<Client>,
 }
 
 /// What becomes of a message.
@@ -52,12 +58,13 @@ pub enum Outcome {
 pub type Operation = Pin<Box<dyn Future<Output = Finished>>>;
 
 /// The end of an [`Operation`].
-#[derive(Debug, PartialEq, Eq)]
 pub struct Finished {
     /// The reply's payload, not framed; empty for none. It leaves behind whatever was pushed to the socket before.
     pub reply: Vec<u8>,
     /// Closes the socket after the reply.
     pub then: Option<CloseReason>,
+    /// What is still to do when the reply has left. The socket's next message is not handled before that.
+    pub rest: Option<Operation>,
 }
 
 /// What a handler answers.
@@ -102,7 +109,7 @@ struct Received {
 
 impl SocketSession {
     /// A socket opened with a valid token.
-    pub fn register(app: Rc<App>, format: Format, claims: Claims) -> Rc<Self> {
+    pub fn register(app: Rc<App>, format: Format, claims: Claims, client: Client) -> Rc<Self> {
         let session_id = SessionId(app.random_uuid());
         let info = SessionInfo {
             session_id,
@@ -112,12 +119,24 @@ impl SocketSession {
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
-        Rc::new(Self { app, format, claims, session_id, key })
+        Rc::new(Self { app, format, claims, session_id, key, client: RefCell::new(client) })
     }
 
     /// A session that was elsewhere before, as `key` of this shard's plane.
-    pub fn adopt(app: Rc<App>, format: Format, claims: Claims, session_id: SessionId, key: SessionKey) -> Rc<Self> {
-        Rc::new(Self { app, format, claims, session_id, key })
+    pub fn adopt(
+        app: Rc<App>,
+        format: Format,
+        claims: Claims,
+        session_id: SessionId,
+        key: SessionKey,
+        client: Client,
+    ) -> Rc<Self> {
+        Rc::new(Self { app, format, claims, session_id, key, client: RefCell::new(client) })
+    }
+
+    /// It goes on over another socket.
+    pub fn reached_from(&self, client: Client) {
+        self.client.replace(client);
     }
 
     /// From here on the session receives: its user's notifications, and of its user's status. With `appears` it shows an
@@ -205,8 +224,10 @@ impl SocketSession {
             envelope::append(&error, self.format, reply);
             return Outcome::Close(CloseReason::UnexpectedMessage);
         };
-        // Numbers start with 2 and have no gaps.
-        let received = Received { variant: usize::from(message.variant().number) - 2, bytes: payload.len() };
+        let received = Received { variant: message.variant().index(), bytes: payload.len() };
+        if let Some(hooked) = Hooked::of(self, &message) {
+            return Outcome::Later(hooked.handle(self.clone(), envelope.cid, message, received));
+        }
         match handle(self, envelope.cid, message) {
             Handled::Now(answer) => self.settle(received, answer, reply).map_or(Outcome::Done, Outcome::Close),
             Handled::Later(handler) => Outcome::Later(self.clone().finish(received, handler)),
@@ -217,7 +238,7 @@ impl SocketSession {
         Box::pin(async move {
             let mut reply = Vec::new();
             let then = self.settle(received, handler.await, &mut reply);
-            Finished { reply, then }
+            Finished { reply, then, rest: None }
         })
     }
 

@@ -15,12 +15,9 @@ use crate::context::App;
 use crate::notifications::to_wire;
 use crate::users::time;
 
-/// Sends each notification to all sockets of its receiver.
-pub(crate) fn push(app: &App, notifications: Vec<Notification>) {
-    for notification in notifications {
-        let receiver = notification.user_id;
-        app.live.push_to_user(receiver, payload(to_wire(notification)));
-    }
+/// What a receiver's sockets are sent.
+pub(crate) fn told(notification: Notification) -> SharedPayload {
+    payload(to_wire(notification))
 }
 
 /// What a socket is sent before it closes because the user opened another.

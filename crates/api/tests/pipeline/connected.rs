@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use muster_api::game::Client;
 use muster_api::{Outcome, SocketSession};
 use muster_live::CloseReason;
 use muster_wire::envelope::Format;
@@ -12,7 +13,8 @@ use crate::world::{Player, World};
 /// Registers a session of a player.
 pub fn register(world: &World, player: &Player, format: Format) -> Rc<SocketSession> {
     let claims = muster_api::authorise::session_token(&world.app, &player.token, world.app.clock.now()).unwrap();
-    SocketSession::register(world.app.clone(), format, claims)
+    let client = Client { address: world.address.get(), port: Some(7), lang: Some("en".to_owned()) };
+    SocketSession::register(world.app.clone(), format, claims, client)
 }
 
 /// Sends a text; answers the reply and why the socket closes, if it does.

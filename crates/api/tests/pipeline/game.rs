@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use muster_api::game::{Failure, FunctionFuture, GameFunctions, Invocation};
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation};
 use muster_wire::code::Code;
 use muster_wire::envelope::Format;
 use serde_json::json;
@@ -29,6 +29,10 @@ impl GameFunctions for Played {
             _ => Err(Failure::new(Code::FailedPrecondition, "no chips")),
         };
         Box::pin(std::future::ready(result))
+    }
+
+    fn farewell(&self, _grace_sec: u64) -> FarewellFuture<'_> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

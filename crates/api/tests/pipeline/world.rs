@@ -306,7 +306,8 @@ impl World {
             Ok(matched) => matched,
             Err(error) => return HttpResponse::not_routed(error),
         };
-        let request = HttpRequest { matched, query, body, authorization, address: self.address.get() };
+        let (address, port, headers) = (self.address.get(), Some(7), &[("x-device", "a"), ("x-device", "b")]);
+        let request = HttpRequest { matched, query, body, authorization, address, port, headers };
         self.run(muster_api::http::call(&self.app, request))
     }
 

@@ -106,7 +106,8 @@ form_of_enum!(Encoding, Encoding, else Json, Json, Protobuf);
 form_of_enum!(
     CloseReason, CloseReason, else ServerStopping,
     ClientClosed, ConnectionLost, PongTimeout, SlowReader, QueueOverflow, ProtocolError, InvalidPayload, MessageTooBig,
-    WrongFrameType, UnexpectedMessage, TokenRevoked, Banned, SingleSocket, ServerStopping, Panic,
+    WrongFrameType, UnexpectedMessage, TokenRevoked, Banned, SingleSocket, GameCode, ServerStopping,
+    Panic,
 );
 form_of_enum!(
     ErrorKind, ErrorKind, else Internal,

@@ -14,6 +14,7 @@ mod down;
 mod form;
 mod matches;
 mod moves;
+mod orders;
 mod parties;
 mod pool;
 mod reply;
@@ -237,6 +238,8 @@ fn content(
         | What::Match(_)
         | What::FindMatches(_)
         | What::Claim(_)
+        | What::Order(_)
+        | What::ForAll(_)
         | What::Rebind(_)
         | What::Rebuild(_)
         | What::Tickets(_)

@@ -42,6 +42,8 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
         Up::Pool { request: _, ask } => What::Pool(Box::new(ask.to_wire())),
         Up::Claim { request: _, claim } => What::Claim(claim.to_wire()),
         Up::Rebind { request: _, rebind } => What::Rebind(Box::new(rebind.to_wire())),
+        Up::Order { request: _, order } => What::Order(Box::new(order.to_wire())),
+        Up::All { request: _, payload } => What::ForAll(node::ForAll { payload: Some(writer.payload(&**payload)) }),
         Up::Matches { request: _, limit, sizes } => {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
             What::Matches(node::Matches { limit, size_min, size_max })
@@ -109,6 +111,8 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
         What::Pool(ask) => Up::Pool { request, ask: Form::from_wire(*ask)? },
         What::Claim(claim) => Up::Claim { request: asked()?, claim: Form::from_wire(claim)? },
         What::Rebind(rebind) => Up::Rebind { request: asked()?, rebind: Box::new(Form::from_wire(*rebind)?) },
+        What::Order(order) => Up::Order { request: asked()?, order: Box::new(Form::from_wire(*order)?) },
+        What::ForAll(all) => Up::All { request: asked()?, payload: blobs.payload(all.payload)? },
         What::Matches(matches) => Up::Matches {
             request: asked()?,
             limit: size(matches.limit),

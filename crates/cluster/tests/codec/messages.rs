@@ -11,8 +11,9 @@ use muster_domain::sessions::Claims;
 use muster_live::close::CloseReason;
 use muster_live::place::PARTITIONS;
 use muster_live::plane::{
-    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, Down, Frames, Join, JoinRefusal, Joined, LaneKind,
-    Listener, LocalAudience, Message, Moved, PoolReply, Publish, Rebind, Reply, RequestRef, Standing, Up,
+    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, Down, Errand, Frames, Join, JoinRefusal, Joined,
+    LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply, RequestRef, Standing,
+    Up, Whom,
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
@@ -47,6 +48,15 @@ fn every_up(random: &mut Random) -> Vec<(String, Up)> {
     ups.extend(named("Join with ", random, |condition| {
         let (stream, presence) = (join.stream.clone(), join.presence.clone());
         Up::Join(Box::new(Join { stream, presence, condition, ..join }))
+    }));
+    let (request, whom): (RequestRef, Whom) = (any(random), any(random));
+    ups.extend(named("Order to ", random, |what| Up::Order {
+        request,
+        order: Box::new(Order { whom: whom.clone(), what }),
+    }));
+    ups.extend(named("Order for ", random, |whom| Up::Order {
+        request,
+        order: Box::new(Order { whom, what: Errand::Close(CloseReason::GameCode) }),
     }));
     let publish: Publish = any(random);
     ups.extend(named("Publish to ", random, |audience| Up::Publish(Publish { audience, ..publish.clone() })));
@@ -131,6 +141,8 @@ every!(Up, random,
     },
     Up::Claim { .. } => Up::Claim { request: any(random), claim: any(random) },
     Up::Rebind { .. } => Up::Rebind { request: any(random), rebind: Box::new(any(random)) },
+    Up::Order { .. } => Up::Order { request: any(random), order: Box::new(any(random)) },
+    Up::All { .. } => Up::All { request: any(random), payload: any(random) },
     Up::Rebuild { .. } => Up::Rebuild {
         partition: any(random),
         epoch: any(random),
@@ -151,6 +163,25 @@ fn partitions(random: &mut Random) -> Vec<(Partition, Epoch)> {
     (0..random.below(4)).map(|_| (any(random), any(random))).collect()
 }
 
+every!(Whom, random,
+    Whom::Id { .. } => Whom::Id { session: any(random), user: any(random) },
+    Whom::Keys(_) => Whom::Keys(any(random)),
+);
+every!(Errand, random,
+    Errand::Join { .. } => Errand::Join {
+        stream: any(random),
+        hidden: any(random),
+        persistence: any(random),
+        status: any(random),
+        replaces: any(random),
+    },
+    Errand::Leave(_) => Errand::Leave(any(random)),
+    Errand::Look(_) => Errand::Look(any(random)),
+    Errand::Follow(_) => Errand::Follow(any(random)),
+    Errand::Unfollow(_) => Errand::Unfollow(any(random)),
+    Errand::Close(_) => Errand::Close(any(random)),
+);
+fields!(Order, random => Order { whom: any(random), what: any(random) });
 every!(Condition, random,
     Condition::Any => Condition::Any,
     Condition::Occupied => Condition::Occupied,

@@ -49,12 +49,19 @@ pub struct HistoryPage {
 /// Errors: `InvalidArgument` for a limit out of 1 to 100, for a place of a listing in the other direction, and for a
 /// channel that the caller may not read.
 pub async fn list(store: &dyn Store, caller: UserId, request: HistoryRequest) -> Result<HistoryPage> {
+    check_access(store, caller, &request.channel).await?;
+    list_for_server(store, request).await
+}
+
+/// The same for game code, which may read any channel.
+///
+/// Errors: `InvalidArgument` for a limit out of 1 to 100, and for a place of a listing in the other direction.
+pub async fn list_for_server(store: &dyn Store, request: HistoryRequest) -> Result<HistoryPage> {
     let limit = page_limit(request.limit, MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX)?;
     let HistoryRequest { channel, forward, place, .. } = request;
     if place.is_some_and(|place| place.forward != forward) {
         return Err(Error::invalid("The cursor is of a listing in the other direction."));
     }
-    check_access(store, caller, &channel).await?;
     let follows = place.is_none_or(|place| place.follows);
     let behind = place.map(|place| place.position);
     let query = MessageQuery { channel, backwards: forward != follows, behind, limit };

@@ -187,6 +187,12 @@ pub trait AccountStore {
     /// Public parts of accounts, each once, in no promised order.
     fn users<'a>(&'a self, query: &'a UserQuery) -> PortFuture<'a, Vec<User>>;
 
+    /// The ids of up to `limit` accounts behind one, in the order of ids. The system user's is the lowest, so never among them.
+    fn user_ids(&self, behind: UserId, limit: u32) -> PortFuture<'_, Vec<UserId>>;
+
+    /// The highest id of an account, if there is any.
+    fn last_user_id(&self) -> PortFuture<'_, Option<UserId>>;
+
     /// Changes the given fields. `Ok(false)`: no such account.
     ///
     /// Errors: `Conflict(Username)`, `Invalid` for a value too long for its column.

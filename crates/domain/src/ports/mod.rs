@@ -10,6 +10,7 @@ pub mod multi_update;
 pub mod notifications;
 pub mod passwords;
 pub mod revocations;
+pub mod sql;
 pub mod storage;
 pub mod store;
 pub mod terms;

@@ -39,6 +39,19 @@ impl NotificationPosition {
     pub const START: Self = Self { create_time: Timestamp::EPOCH, id: NotificationId(uuid::Uuid::nil()) };
 }
 
+/// What of a notification changes; `None` leaves a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationUpdate {
+    /// Which.
+    pub id: NotificationId,
+    /// At most 255 characters.
+    pub subject: Option<String>,
+    /// A JSON object as text.
+    pub content: Option<String>,
+    /// On whose behalf.
+    pub sender_id: Option<UserId>,
+}
+
 /// Persistence of notifications.
 pub trait NotificationStore {
     /// Stores all or none.
@@ -57,6 +70,18 @@ pub trait NotificationStore {
     /// Whether a player has a notification of this sender and code that was sent later than `since`.
     fn is_notified(&self, user_id: UserId, sender_id: UserId, code: i16, since: Timestamp) -> PortFuture<'_, bool>;
 
-    /// Removes those of the notifications that are the player's; others stay, silently.
-    fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()>;
+    /// Removes those of the notifications that are the player's, or anybody's without one; others stay, silently.
+    fn delete_notifications<'a>(&'a self, user_id: Option<UserId>, ids: &'a [NotificationId]) -> PortFuture<'a, ()>;
+
+    /// Those of these notifications that there are and that are the player's, or anybody's without one; in no order.
+    fn notifications<'a>(
+        &'a self,
+        user_id: Option<UserId>,
+        ids: &'a [NotificationId],
+    ) -> PortFuture<'a, Vec<Notification>>;
+
+    /// Changes notifications, all or none. Those that there are not are left out, silently.
+    ///
+    /// Errors: `Invalid` for a subject too long for its column.
+    fn update_notifications<'a>(&'a self, updates: &'a [NotificationUpdate]) -> PortFuture<'a, ()>;
 }

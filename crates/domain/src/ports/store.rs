@@ -7,6 +7,7 @@ use super::effects::EffectStore;
 use super::multi_update::MultiUpdateStore;
 use super::notifications::NotificationStore;
 use super::revocations::RevocationStore;
+use super::sql::SqlStore;
 use super::storage::StorageStore;
 use super::wallet::{UnfitBalance, WalletStore};
 
@@ -87,6 +88,7 @@ pub trait Store:
     + WalletStore
     + MultiUpdateStore
     + EffectStore
+    + SqlStore
 {
     /// A cheap round trip that fails when the database cannot serve reads and writes.
     fn ping(&self) -> PortFuture<'_, DatabaseStatus>;

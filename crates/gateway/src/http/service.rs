@@ -19,6 +19,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use muster_api::game::Headers;
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
 use muster_wire::code::{self, Code};
 use muster_wire::operations;
@@ -124,7 +125,7 @@ impl Exchange {
             Ok(body) => body,
             Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
         };
-        let address = self.client_address(&parts.headers);
+        let address = self.client(&parts.headers);
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD);
         let operation = run_operation(self.shard.clone(), parts, body, address);
         if is_safe {
@@ -151,8 +152,10 @@ impl Exchange {
         respond(HttpResponse { status: Code::InvalidArgument.http_status(), content_type: api::JSON, body })
     }
 
-    fn client_address(&self, headers: &HeaderMap) -> IpAddr {
-        address::client_address(self.peer, headers, self.shard.config.proxy_count)
+    /// The client's address, and its port if it is the peer itself.
+    fn client(&self, headers: &HeaderMap) -> (IpAddr, Option<u16>) {
+        let address = address::client_address(self.peer, headers, self.shard.config.proxy_count);
+        (address, (address == self.peer.ip()).then_some(self.peer.port()))
     }
 
     /// Answers a socket's handshake and leaves the connection to be taken over.
@@ -170,8 +173,8 @@ impl Exchange {
         };
         let authorization = text_header(request.headers(), AUTHORIZATION);
         let query = request.uri().query().unwrap_or_default();
-        let address = self.client_address(request.headers());
-        let opening = match session::authorise(&self.shard.app, authorization, query, address) {
+        let client = self.client(request.headers());
+        let opening = match session::authorise(&self.shard.app, authorization, query, client) {
             Ok(opening) => opening,
             Err((status, text)) => return self.refuse_socket(status, text),
         };
@@ -212,7 +215,12 @@ impl Exchange {
     }
 }
 
-async fn run_operation(shard: Rc<Shard>, parts: Parts, body: Bytes, address: IpAddr) -> Response<Body> {
+async fn run_operation(
+    shard: Rc<Shard>,
+    parts: Parts,
+    body: Bytes,
+    (address, port): (IpAddr, Option<u16>),
+) -> Response<Body> {
     let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
         Ok(matched) => matched,
         Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
@@ -223,8 +231,24 @@ async fn run_operation(shard: Rc<Shard>, parts: Parts, body: Bytes, address: IpA
         body: &body,
         authorization: text_header(&parts.headers, AUTHORIZATION),
         address: Some(address),
+        port,
+        headers: &RequestHeaders(&parts.headers),
     };
     respond(api::call(&shard.app, request).await)
+}
+
+/// Headers as game code sees them. Values that are no text are left out.
+#[derive(Debug)]
+struct RequestHeaders<'a>(&'a HeaderMap);
+
+impl Headers for RequestHeaders<'_> {
+    fn each(&self, see: &mut dyn FnMut(&str, &str)) {
+        for (name, value) in self.0 {
+            if let Ok(value) = value.to_str() {
+                see(name.as_str(), value);
+            }
+        }
+    }
 }
 
 /// Where players sign in.

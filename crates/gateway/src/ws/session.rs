@@ -9,6 +9,7 @@ use futures_util::FutureExt as _;
 use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
+use muster_api::game::Client;
 use muster_api::realtime::{Operation, Outcome, SocketSession};
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
@@ -25,13 +26,16 @@ use super::stream::Transport;
 use super::work::{MessageHandler, Work};
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
+/// The language of whoever names none.
+const LANG: &str = "en";
+
 /// What a handshake asked for and may have.
 pub struct Opening {
     pub(super) claims: Claims,
     pub(super) format: Format,
     /// Whether the user appears online.
     appears: bool,
-    pub(super) address: IpAddr,
+    pub(super) client: Client,
     /// Whether and which session outlives its socket.
     pub(super) resume: Option<Request>,
 }
@@ -44,7 +48,7 @@ pub fn authorise(
     app: &App,
     authorization: Option<&str>,
     query: &str,
-    address: IpAddr,
+    (address, port): (IpAddr, Option<u16>),
 ) -> Result<Opening, (StatusCode, &'static str)> {
     let format = match parameter(query, "format") {
         None => Format::Json,
@@ -69,7 +73,9 @@ pub fn authorise(
             Some(request.map_err(|text| (StatusCode::BAD_REQUEST, text))?)
         }
     };
-    Ok(Opening { claims, format, appears, address, resume })
+    let lang = parameter(query, "lang").unwrap_or_else(|| LANG.to_owned());
+    let client = Client { address: Some(address), port, lang: Some(lang) };
+    Ok(Opening { claims, format, appears, client, resume })
 }
 
 /// A query parameter's first value, decoded.
@@ -119,8 +125,15 @@ fn start_plain<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: R
 
 /// Runs to its end what the last message caused. Nobody waits for the reply any more.
 pub(super) async fn finish(operation: Operation, shard: &Shard) {
-    if AssertUnwindSafe(operation).catch_unwind().await.is_err() {
-        shard.metrics.panicked();
+    let mut next = Some(operation);
+    while let Some(operation) = next {
+        next = match AssertUnwindSafe(operation).catch_unwind().await {
+            Ok(finished) => finished.rest,
+            Err(_) => {
+                shard.metrics.panicked();
+                None
+            }
+        };
     }
 }
 
@@ -129,21 +142,22 @@ pub(super) struct Registered {
     shard: Rc<Shard>,
     session: Rc<SocketSession>,
     handle: Rc<SocketHandle>,
-    address: IpAddr,
+    address: Option<IpAddr>,
     appears: bool,
 }
 
 impl Registered {
     pub(super) fn open(shard: Rc<Shard>, opening: Opening, handle: Rc<SocketHandle>) -> Self {
-        let Opening { claims, format, appears, address, .. } = opening;
-        let session = SocketSession::register(shard.app.clone(), format, claims);
+        let Opening { claims, format, appears, client, .. } = opening;
+        let address = client.address;
+        let session = SocketSession::register(shard.app.clone(), format, claims, client);
         shard.rim.attach(session.key(), handle.clone());
         Self { shard, session, handle, address, appears }
     }
 
     /// From here on the session receives.
     pub(super) fn begin(&self) {
-        let Self { shard, session, handle, address, appears } = self;
+        let Self { shard, session, handle, appears, .. } = self;
         session.begin(*appears);
         // Asked again now that it is registered, so that a revocation meanwhile is not missed between the two.
         if let Some(reason) = shard.app.revocations.reason_of(session.claims()) {
@@ -153,7 +167,13 @@ impl Registered {
         }
         let (session_id, user_id) = (session.session_id(), session.claims().user_id);
         let format = session.format().name();
-        tracing::debug!(%session_id, %user_id, %address, format, "socket opened");
+        tracing::debug!(%session_id, %user_id, address = self.address.map(tracing::field::display), format, "socket opened");
+    }
+
+    /// It goes on over another socket.
+    pub(super) fn reached_from(&mut self, client: Client) {
+        self.address = client.address;
+        self.session.reached_from(client);
     }
 
     /// A session that was on another node before. It is on everything that it was on.
@@ -161,7 +181,7 @@ impl Registered {
         shard: Rc<Shard>,
         session: Rc<SocketSession>,
         handle: Rc<SocketHandle>,
-        address: IpAddr,
+        address: Option<IpAddr>,
     ) -> Self {
         Self { shard, session, handle, address, appears: false }
     }
@@ -191,10 +211,10 @@ impl Registered {
     /// Ends the session, and says why.
     pub(super) fn close(self, reason: CloseReason) {
         let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
-        let (address, reason) = (self.address, reason.name());
+        let (address, reason) = (self.address.map(tracing::field::display), reason.name());
         let Discarded { replaced, dropped } = self.handle.discarded();
         drop(self);
-        tracing::info!(%session_id, %user_id, %address, reason, replaced, dropped, "socket closed");
+        tracing::info!(%session_id, %user_id, address, reason, replaced, dropped, "socket closed");
     }
 }
 

@@ -151,19 +151,22 @@ impl<H: MessageHandler> Work<H> {
     }
 
     fn poll_operation(&mut self, answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
-        let Some(operation) = &mut self.operation else { return Ok(()) };
-        let polled = answers.handle.handling(|| operation.poll_unpin(context));
-        if matches!(polled, Some(Poll::Pending)) {
+        while let Some(operation) = &mut self.operation {
+            let polled = answers.handle.handling(|| operation.poll_unpin(context));
+            if matches!(polled, Some(Poll::Pending)) {
+                answers.handle.release_own(answers.output);
+                return Ok(());
+            }
+            // It is not polled again, whatever it did.
+            self.operation = None;
+            let Some(Poll::Ready(Finished { reply, then, rest })) = polled else { return Err(CloseReason::Panic) };
+            if !reply.is_empty() {
+                frame::write_frame(self.handler.opcode(), &reply, answers.output);
+            }
             answers.handle.release_own(answers.output);
-            return Ok(());
+            self.operation = rest;
+            then.map_or(Ok(()), Err)?;
         }
-        // It is not polled again, whatever it did.
-        self.operation = None;
-        let Some(Poll::Ready(Finished { reply, then })) = polled else { return Err(CloseReason::Panic) };
-        if !reply.is_empty() {
-            frame::write_frame(self.handler.opcode(), &reply, answers.output);
-        }
-        answers.handle.release_own(answers.output);
-        then.map_or(Ok(()), Err)
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use muster_api::realtime::{Finished, Outcome};
+use muster_api::realtime::{Finished, Operation, Outcome};
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::ws::connection::Connection;
 use muster_gateway::ws::frame::Opcode;
@@ -109,9 +109,14 @@ impl MessageHandler for Script {
             }
             "ready" => {
                 let reply = name.as_bytes().to_vec();
-                return Outcome::Later(Box::pin(async { Finished { reply, then: None } }));
+                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
             }
-            "later" => return self.later(name.to_owned()),
+            "later" => return Outcome::Later(self.later(name.to_owned())),
+            // Has something to do that waits when its answer has left.
+            "rest" => {
+                let (reply, rest) = (name.as_bytes().to_vec(), Some(self.later(name.to_owned())));
+                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest } }));
+            }
             _ => {}
         }
         reply.extend_from_slice(name.as_bytes());
@@ -124,15 +129,15 @@ impl MessageHandler for Script {
 }
 
 impl Script {
-    fn later(&self, name: String) -> Outcome {
+    fn later(&self, name: String) -> Operation {
         let (gate, opened) = oneshot::channel();
         self.gates.borrow_mut().insert(name.clone(), gate);
-        Outcome::Later(Box::pin(async move {
+        Box::pin(async move {
             opened.await.unwrap();
             assert_ne!(name, "panic");
             let then = (name == "end").then_some(CloseReason::TokenRevoked);
-            Finished { reply: name.into_bytes(), then }
-        }))
+            Finished { reply: name.into_bytes(), then, rest: None }
+        })
     }
 }
 

@@ -179,7 +179,7 @@ impl Local {
 
     /// Whether a broadcast is in progress.
     pub(super) fn is_busy(&self) -> bool {
-        !self.busy.is_empty()
+        !self.busy.is_empty() || !self.for_all.is_empty()
     }
 
     /// Streams that sessions of this shard hear.

@@ -13,6 +13,7 @@ use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
 use super::moves::{Moving, Rebound};
 use super::options::PlaneConfig;
+use super::orders::ForAll;
 use super::output::Output;
 use super::roster::Rosters;
 use super::tickets::Held;
@@ -110,6 +111,8 @@ pub(super) struct Local {
     pub listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
     pub busy: VecDeque<StreamKey>,
+    /// What goes to all sessions, one thing after the other.
+    pub for_all: VecDeque<ForAll>,
     pub rosters: Rosters,
     /// Sessions that have come to a match or a party, which may have to leave others for it.
     pub arrivals: Vec<(SessionKey, StreamKey)>,
@@ -139,6 +142,7 @@ impl Local {
             listeners: Map::default(),
             rosters: Rosters::default(),
             busy: VecDeque::new(),
+            for_all: VecDeque::new(),
             arrivals: Vec::new(),
             strays: Vec::new(),
             stray_tickets: Vec::new(),

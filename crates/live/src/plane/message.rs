@@ -10,6 +10,7 @@ use muster_domain::ids::SessionId;
 
 use super::carry::Carried;
 use super::moves::{Claim, ClaimRefusal, Moved, Rebind};
+use super::orders::Order;
 use super::pool::{POOL, PoolAsk, PoolReply};
 use super::tickets::TicketStanding;
 use crate::close::CloseReason;
@@ -206,6 +207,20 @@ pub enum Up {
         /// Which, and where.
         rebind: Box<Rebind>,
     },
+    /// Something is to be done with sessions of a place. To that place.
+    Order {
+        /// Who is told the outcome.
+        request: RequestRef,
+        /// With whom, and what.
+        order: Box<Order>,
+    },
+    /// Something for all sessions of a place. To that place.
+    All {
+        /// Who is told that they have it.
+        request: RequestRef,
+        /// What.
+        payload: SharedPayload,
+    },
     /// The relayed matches of this owner.
     Matches {
         /// Who asks.
@@ -233,6 +248,8 @@ impl Up {
             | Self::List { request, .. }
             | Self::Claim { request, .. }
             | Self::Rebind { request, .. }
+            | Self::Order { request, .. }
+            | Self::All { request, .. }
             | Self::Matches { request, .. } => Some(*request),
             Self::Leave { .. }
             | Self::Unlisten { .. }
@@ -272,6 +289,8 @@ impl Up {
             | Self::FindMatches { .. }
             | Self::Count { .. }
             | Self::Claim { .. }
+            | Self::Order { .. }
+            | Self::All { .. }
             | Self::Rebuild { .. }
             | Self::Tickets { .. }
             | Self::Fence { .. }

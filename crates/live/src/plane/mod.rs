@@ -13,6 +13,7 @@ mod matches;
 mod message;
 mod moves;
 mod options;
+mod orders;
 mod output;
 mod owner;
 mod parties;
@@ -43,6 +44,7 @@ pub use message::{
 pub use moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
+pub use orders::{Errand, Order, Whom};
 pub use output::{HandlerOrder, Output};
 use owner::{Owning, Streams};
 use pool::Pool;
@@ -371,6 +373,7 @@ impl Plane {
     /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
     pub fn run_slice(&mut self, out: &mut Output) -> bool {
         let more = self.local.run_slice(out);
+        let more = self.local.run_for_all(out) || more;
         self.run_pass(out) || more
     }
 
@@ -491,6 +494,8 @@ impl Plane {
             Up::Passed { partitions } => self.passed(now, from, &partitions, out),
             Up::Heard { partitions } => self.heard(from, &partitions, out),
             Up::Claim { request, claim } => out.claims.push((request, claim)),
+            Up::Order { request, order } => out.orders.push((request, *order)),
+            Up::All { request, payload } => self.local.tell_all(request, &payload),
             Up::Rebind { request, rebind } => owning.rebind(request, *rebind),
             // Of a change that is over.
             Up::Rebuild { .. } | Up::Tickets { .. } | Up::Fence { .. } | Up::Carried { .. } => {}

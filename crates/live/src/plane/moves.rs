@@ -135,6 +135,11 @@ impl Moving {
         Some(Box::new(Self { stage, untold, arrivals, off, pool_asked: false, is_lost: false }))
     }
 
+    /// Whether it is here, as far as others may see.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(self.stage, Stage::Here)
+    }
+
     /// Whether it is awaited.
     pub(super) fn is_coming(&self) -> bool {
         matches!(self.stage, Stage::Coming { .. })

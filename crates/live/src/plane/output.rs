@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::message::{Message, Reply, RequestRef};
 use super::moves::Claim;
+use super::orders::Order;
 use super::pool::Matched;
 use super::recovery::Recoverable;
 use super::tickets::EndedTicket;
@@ -45,6 +46,8 @@ pub struct Output {
     pub claims: Vec<(RequestRef, Claim)>,
     /// What is to be done with handlers of matches, in order.
     pub handlers: Vec<HandlerOrder>,
+    /// What is to be done with sessions of this shard, and whom to tell what becomes of that.
+    pub orders: Vec<(RequestRef, Order)>,
     /// What is to be kept for whoever owns it after a crash. Nobody waits for it.
     pub recoverable: Vec<Recoverable>,
     /// Partitions of dead owners that this place owns from an epoch on: what was kept of them is to be given to
@@ -64,6 +67,7 @@ impl Output {
             && self.handed_over.is_empty()
             && self.claims.is_empty()
             && self.handlers.is_empty()
+            && self.orders.is_empty()
             && self.recoverable.is_empty()
             && self.recovering.is_empty()
     }

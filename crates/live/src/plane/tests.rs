@@ -3,6 +3,7 @@
 mod carry;
 mod matches;
 mod nodes;
+mod orders;
 mod parties;
 mod pool;
 mod races;
@@ -82,6 +83,7 @@ struct World {
     matches: Vec<Matched>,
     calls: Vec<crate::matches::Call>,
     dropped: Vec<crate::matches::MatchId>,
+    orders: Vec<(RequestRef, Order)>,
     sessions: u128,
 }
 
@@ -99,6 +101,7 @@ impl World {
             matches: Vec::new(),
             calls: Vec::new(),
             dropped: Vec::new(),
+            orders: Vec::new(),
             sessions: 0,
         }
     }
@@ -130,6 +133,7 @@ impl World {
                 HandlerOrder::Drop(id) => self.dropped.push(id),
             }
         }
+        self.orders.extend(out.orders);
         result
     }
 

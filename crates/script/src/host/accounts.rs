@@ -5,7 +5,7 @@ use muster_domain::ports::accounts::{Account, AccountUpdate, User};
 use muster_domain::{Result, Timestamp};
 
 use super::records::{object, of_json, of_time, record, some_text, texts};
-use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, table, text};
+use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -64,6 +64,46 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Changes what is given of an account.",
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(update(host, arguments))),
+    },
+    HostFunction {
+        name: "account_delete_id",
+        parameters: &[text("user_id"), optional("recorded", Kind::Flag)],
+        result: "nothing",
+        doc: "Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (user_id, recorded) = (parse_user_id(&arguments.text()?)?, arguments.flag_or(false));
+                host.ending().delete(&*host.store, user_id, recorded).await?;
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "account_export_id",
+        parameters: &[text("user_id")],
+        result: "a JSON text",
+        doc: "Exports all that is stored of a player.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                Ok(Value::text(account::export(&*host.store, parse_user_id(&arguments.text()?)?).await?))
+            })
+        }),
+    },
+    HostFunction {
+        name: "users_get_random",
+        parameters: &[Parameter { name: "count", kind: Kind::Number, is_optional: false }],
+        result: "users",
+        doc: "Reads the public part of accounts drawn at random, at most 1,000.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let count = arguments.integer().unwrap_or_default();
+                let users = account::random(&*host.store, &*host.entropy, count).await?;
+                Ok(of_users(&host, users).await)
+            })
+        }),
     },
     HostFunction {
         name: "users_get_id",

@@ -2,30 +2,55 @@
 //! tests that call everything read these entries.
 
 mod accounts;
+mod authenticate;
+mod chat;
+mod ciphers;
+mod cron;
 mod crypto;
+mod custom_metrics;
 mod encoding;
+mod files;
+mod http;
+mod link;
+mod localcache;
 mod logger;
 mod matches;
+mod notifications;
+mod parties;
 mod pending;
+mod players;
 mod records;
+mod secrets;
+mod sessions;
+mod signatures;
+mod sql;
 mod storage;
+mod streams;
 mod time;
 mod wallets;
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use muster_api::live::Live;
-use muster_domain::ids::UserId;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
 pub use matches::{Matches, NoMatches};
+pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+pub use notifications::WALKS_MAX;
 pub use pending::PENDING;
+pub use players::{NoPlayers, Players, Soon};
+pub use sessions::{Signing, USERS_BANNED_MAX};
+pub use streams::{
+    STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
+};
 
+use crate::process::Process;
 use crate::value::Value;
 
 /// What host functions work with.
@@ -40,34 +65,24 @@ pub struct Host {
     pub players: Rc<dyn Players>,
     /// Matches of all nodes.
     pub matches: Rc<dyn Matches>,
+    /// The way to other servers.
+    pub http: Rc<dyn HttpClient>,
+    /// What all machines of the process share.
+    pub process: Arc<Process>,
+    /// What signing players in and out needs.
+    pub signing: Signing,
+    /// The part of public ids behind the dot.
+    pub node: Arc<str>,
+    /// Runs what goes on after a call has answered.
+    pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
+    /// Notifications to everybody that are being written, see [`WALKS_MAX`].
+    pub walks: Rc<Cell<usize>>,
 }
 
 impl Host {
     /// When what a call writes is written.
     fn stamp(&self) -> WriteStamp {
         WriteStamp::at(self.clock.now())
-    }
-}
-
-/// Who is connected.
-pub trait Players {
-    /// Which of these show a status, in their order.
-    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>>;
-}
-
-impl Players for Live {
-    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>> {
-        Box::pin(Live::are_online(self, users))
-    }
-}
-
-/// Nobody is, for code that runs before anybody can be.
-#[derive(Clone, Copy, Debug)]
-pub struct NoPlayers;
-
-impl Players for NoPlayers {
-    fn are_online<'a>(&'a self, users: &'a [UserId]) -> Pin<Box<dyn Future<Output = Vec<bool>> + 'a>> {
-        Box::pin(std::future::ready(vec![false; users.len()]))
     }
 }
 
@@ -212,6 +227,14 @@ impl Arguments {
         }
     }
 
+    /// The next one, a moment in seconds since 1970 that may be missing.
+    pub fn seconds(&mut self) -> Option<i64> {
+        match self.any() {
+            Value::Number(number) => Some(number as i64),
+            _ => None,
+        }
+    }
+
     /// The next one, a truth value that may be missing.
     pub fn flag_or_none(&mut self) -> Option<bool> {
         match self.any() {
@@ -246,11 +269,27 @@ const fn optional(name: &'static str, kind: Kind) -> Parameter {
 pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
     let features = [
         accounts::FUNCTIONS,
+        authenticate::FUNCTIONS,
+        chat::FUNCTIONS,
+        ciphers::FUNCTIONS,
+        cron::FUNCTIONS,
         crypto::FUNCTIONS,
+        custom_metrics::FUNCTIONS,
         encoding::FUNCTIONS,
+        files::FUNCTIONS,
+        http::FUNCTIONS,
+        link::FUNCTIONS,
+        localcache::FUNCTIONS,
         logger::FUNCTIONS,
         matches::FUNCTIONS,
+        notifications::FUNCTIONS,
+        parties::FUNCTIONS,
+        secrets::FUNCTIONS,
+        sessions::FUNCTIONS,
+        signatures::FUNCTIONS,
+        sql::FUNCTIONS,
         storage::FUNCTIONS,
+        streams::FUNCTIONS,
         time::FUNCTIONS,
         wallets::FUNCTIONS,
     ];

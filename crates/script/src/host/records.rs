@@ -51,6 +51,15 @@ impl Record {
         }
     }
 
+    /// A truth value.
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
+        match self.take(name) {
+            Value::Nil => Ok(None),
+            Value::Flag(flag) => Ok(Some(flag)),
+            other => Err(unfit(name, "boolean", &other)),
+        }
+    }
+
     /// A table, as JSON.
     pub(super) fn object(&mut self, name: &str) -> Result<Option<String>> {
         object(self.take(name), name)

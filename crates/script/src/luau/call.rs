@@ -1,22 +1,75 @@
-//! A call of a function: its context, and what its result or error means.
+//! A call of game code: its context, and what its result or error means.
 
-use mlua::{Lua, MultiValue, Result, Table, Value as LuaValue};
-use muster_api::game::{Failure, Invocation};
+use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Value as LuaValue};
+use muster_api::game::{Failure, Invocation, Multimap};
 use muster_wire::code::Code;
 
 use super::budget::OVER;
 use super::limits::Limits;
-use super::values;
+use super::once::{context_of, keep_context};
+use super::registry::Point;
 use super::vm::{Vm, plain};
+use super::{messages, values};
 use crate::functions::Surroundings;
 use crate::value::Value;
 
 /// What Luau says when a machine's memory is used up.
 const NO_MEMORY: &str = "not enough memory";
 
+/// What is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Callee<'a> {
+    /// A function by its id, in lower case.
+    Function(&'a str),
+    Hook(Point),
+    /// What is to be done before the server stops.
+    Farewell,
+}
+
+impl Callee<'_> {
+    /// Its name in logs.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Function(id) => id.to_owned(),
+            Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
+            Self::Farewell => "shutdown".to_owned(),
+        }
+    }
+
+    fn of(self, vm: &Vm) -> Option<Function> {
+        let registered = vm.registered.borrow();
+        match self {
+            Self::Function(id) => registered.function(id),
+            Self::Hook(point) => registered.hook(point),
+            Self::Farewell => registered.farewell(),
+        }
+    }
+}
+
+/// What a callee is given besides its context.
+pub(crate) enum Given {
+    Text(String),
+    Number(f64),
+    /// JSON of messages, or nothing where there is none.
+    Messages(Vec<Option<Vec<u8>>>),
+}
+
+impl Given {
+    fn into_lua(self, lua: &Lua) -> Result<MultiValue> {
+        match self {
+            Self::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
+            Self::Number(number) => number.into_lua_multi(lua),
+            Self::Messages(messages) => {
+                let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
+                messages.into_iter().map(read).collect()
+            }
+        }
+    }
+}
+
 /// The end of a call.
-pub(crate) struct End {
-    pub(crate) result: std::result::Result<Option<String>, Failure>,
+pub(crate) struct End<T> {
+    pub(crate) result: std::result::Result<T, Failure>,
     /// The limit that it went over.
     pub(crate) breach: Option<Breach>,
 }
@@ -27,17 +80,28 @@ pub(crate) enum Breach {
     Memory,
 }
 
+/// What a result means.
+pub(crate) type Meaning<T> = fn(LuaValue) -> std::result::Result<T, Failure>;
+
 impl Vm {
-    /// Calls a registered function.
-    pub(crate) async fn call(&self, id: &str, invocation: Invocation, around: &Surroundings, limits: &Limits) -> End {
-        let Some(function) = self.function(id) else {
+    /// Calls what is registered.
+    pub(crate) async fn call<T>(
+        &self,
+        callee: Callee<'_>,
+        (invocation, given): (Invocation, Given),
+        meaning: Meaning<T>,
+        limits: &Limits,
+    ) -> End<T> {
+        let Some(function) = callee.of(self) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
-        let (lua, protected) = (self.lua.clone(), self.protected.clone());
-        let around = around.clone();
+        let (lua, protected, host) = (self.lua.clone(), self.protected.clone(), self.host.clone());
         let call = move || -> Result<MultiValue> {
-            let payload = lua.create_string(&invocation.payload)?;
-            protected.call((function, context(&lua, &invocation, &around)?, payload))
+            let context = context(&lua, &invocation, &host.process.around)?;
+            let mut arguments = given.into_lua(&lua)?;
+            arguments.push_front(LuaValue::Table(context));
+            arguments.push_front(LuaValue::Function(function));
+            protected.call(arguments)
         };
         self.budget.begin(limits.call_time);
         let results = self.fiber.run(&self.budget, call).await;
@@ -45,38 +109,57 @@ impl Vm {
             return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         ended(match results {
-            Ok(Ok(results)) => outcome(results),
+            Ok(Ok(results)) => outcome(results).and_then(meaning),
             Ok(Err(error)) => Err(Failure::new(Code::Internal, plain(&error))),
             Err(error) => Err(Failure::new(Code::Internal, error.message)),
         })
     }
 }
 
+/// The result of a function: a text or nothing.
+pub(crate) fn text(value: LuaValue) -> std::result::Result<Option<String>, Failure> {
+    match value {
+        LuaValue::Nil => Ok(None),
+        LuaValue::String(text) => Ok(Some(text.to_string_lossy())),
+        other => {
+            let message = format!("The function returned a {}; it may return a string or nothing.", kind(&other));
+            Err(Failure::new(Code::Internal, message))
+        }
+    }
+}
+
+/// The result of a hook before something: a message or nothing.
+pub(crate) fn message(value: LuaValue) -> std::result::Result<Option<Vec<u8>>, Failure> {
+    let unfit = |told: String| Failure::new(Code::Internal, format!("The hook returned no message: {told}."));
+    match value {
+        LuaValue::Nil => Ok(None),
+        LuaValue::Table(table) => messages::write(&table).map(Some).map_err(unfit),
+        other => Err(unfit(format!("a {} instead of a table", kind(&other)))),
+    }
+}
+
+/// What Lua calls its kind.
+fn kind(value: &LuaValue) -> &'static str {
+    if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
+}
+
+/// The result of what is called for its effect.
+pub(crate) fn nothing(_: LuaValue) -> std::result::Result<(), Failure> {
+    Ok(())
+}
+
 /// Luau raises want of memory as a text of its own, which nothing else tells apart.
-fn ended(result: std::result::Result<Option<String>, Failure>) -> End {
+fn ended<T>(result: std::result::Result<T, Failure>) -> End<T> {
     let is_memory = |failure: &Failure| failure.message.ends_with(NO_MEMORY);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
     End { result, breach }
 }
 
-/// What every context table holds.
-pub(super) fn surroundings(lua: &Lua, around: &Surroundings, mode: &str) -> Result<Table> {
-    let context = lua.create_table_with_capacity(0, 16)?;
-    context.raw_set("execution_mode", mode)?;
-    context.raw_set("node", &*around.node)?;
-    context.raw_set("version", &*around.version)?;
-    context.raw_set("env", lua.create_table_from(around.env.iter().map(|(name, value)| (&**name, &**value)))?)?;
-    Ok(context)
-}
-
 /// The context table, with the original's names.
 fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<Table> {
-    let context = surroundings(lua, around, "rpc")?;
-    let query = lua.create_table()?;
-    for (name, values) in &invocation.query {
-        query.raw_set(name.as_str(), lua.create_sequence_from(values.iter().map(String::as_str))?)?;
-    }
-    context.raw_set("query_params", query)?;
+    let context = context_of(lua, invocation.mode.name(), around)?;
+    context.raw_set("headers", multimap(lua, &invocation.headers)?)?;
+    context.raw_set("query_params", multimap(lua, &invocation.query)?)?;
     if let Some(claims) = &invocation.user {
         context.raw_set("user_id", claims.user_id.to_string())?;
         context.raw_set("username", claims.username.as_str())?;
@@ -84,29 +167,39 @@ fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<
         let vars = claims.vars.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         context.raw_set("vars", lua.create_table_from(vars)?)?;
     }
-    if let Some(session_id) = &invocation.session_id {
-        context.raw_set("session_id", session_id.as_str())?;
+    let client = &invocation.client;
+    let texts = [
+        ("session_id", invocation.session_id.clone()),
+        ("client_ip", client.address.map(|address| address.to_string())),
+        // A text, as in the original.
+        ("client_port", client.port.map(|port| port.to_string())),
+        ("lang", client.lang.clone()),
+        ("trace_id", invocation.trace_id.map(|id| id.to_string())),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            context.raw_set(name, text)?;
+        }
     }
-    if let Some(address) = invocation.address {
-        context.raw_set("client_ip", address.to_string())?;
-    }
+    keep_context(lua, &context)?;
     Ok(context)
 }
 
-/// What a call that ended says: `true` and results, or `false` and what was raised.
-fn outcome(results: MultiValue) -> std::result::Result<Option<String>, Failure> {
+/// Each name with the list of its values.
+fn multimap(lua: &Lua, values: &Multimap) -> Result<Table> {
+    let table = lua.create_table_with_capacity(0, values.len())?;
+    for (name, values) in values {
+        table.raw_set(name.as_str(), lua.create_sequence_from(values.iter().map(String::as_str))?)?;
+    }
+    Ok(table)
+}
+
+/// What a call that ended says: `true` and a result, or `false` and what was raised.
+fn outcome(results: MultiValue) -> std::result::Result<LuaValue, Failure> {
     let mut results = results.into_iter();
     let is_done = matches!(results.next(), Some(LuaValue::Boolean(true)));
     let value = results.next().unwrap_or(LuaValue::Nil);
-    match (is_done, value) {
-        (true, LuaValue::Nil) => Ok(None),
-        (true, LuaValue::String(text)) => Ok(Some(text.to_string_lossy())),
-        (true, other) => {
-            let message = format!("The function returned a {}; it may return a string or nothing.", other.type_name());
-            Err(Failure::new(Code::Internal, message))
-        }
-        (false, value) => Err(raised(value)),
-    }
+    if is_done { Ok(value) } else { Err(raised(value)) }
 }
 
 /// An error as game code raised it: a text, or a table of message and code.

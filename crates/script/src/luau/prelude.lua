@@ -23,4 +23,8 @@ local function bind(run)
     end
 end
 
-return bind, pcall
+local function protected(call, context, ...)
+    return pcall(call, context, ...)
+end
+
+return bind, protected

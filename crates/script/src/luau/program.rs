@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mlua::chunk::Compiler;
 
 use super::limits::Limits;
+use super::registry::{Names, Point};
 use super::vm::Vm;
 use crate::host::Host;
 
@@ -38,7 +39,7 @@ pub(super) struct Module {
 /// Modules that were compiled and ran once without an error.
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
-    functions: BTreeSet<String>,
+    names: Names,
 }
 
 impl Program {
@@ -51,14 +52,32 @@ impl Program {
         collect(folder, &mut files)?;
         files.sort();
         let modules = files.iter().map(|file| compile(folder, file)).collect::<Result<_, _>>()?;
-        let mut program = Self { modules, functions: BTreeSet::new() };
-        program.functions = Vm::start(&program, host, limits).await?.functions();
+        let mut program = Self { modules, names: Names::default() };
+        program.names = Vm::start(&program, host, limits).await?.names();
+        for Point { when, subject } in program.names.hooks().filter(|point| !point.subject.is_built()) {
+            let (hook, when) = (subject.name(), when.name());
+            tracing::warn!(hook, when, "a hook is registered for what this server does not have yet: nothing calls it");
+        }
         Ok(program)
     }
 
     /// The ids of functions that the modules register, in lower case.
     pub fn functions(&self) -> &BTreeSet<String> {
-        &self.functions
+        &self.names.functions
+    }
+
+    /// How many hooks the modules register.
+    pub fn hooks_count(&self) -> usize {
+        self.names.hooks().count()
+    }
+
+    pub(crate) fn has_hook(&self, point: Point) -> bool {
+        self.names.has_hook(point)
+    }
+
+    /// Whether there is something to do before the server stops.
+    pub(crate) fn has_farewell(&self) -> bool {
+        self.names.has_farewell
     }
 
     /// How many modules there are.

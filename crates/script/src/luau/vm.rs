@@ -1,19 +1,17 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
 use muster_wire::code::Code;
-use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::budget::{Budget, OVER, Step};
 use super::fiber::Fiber;
 use super::instance::{Chunks, Instance};
 use super::limits::Limits;
 use super::program::{LoadError, Program};
-use super::values;
+use super::registry::{Names, Registered};
+use super::{once, registry, values};
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
 use crate::value::Value;
 
@@ -26,8 +24,6 @@ const MOVE_MAX: f64 = 1_000_000.0;
 /// The part of the machine that is written in Lua.
 const PRELUDE: &str = include_str!("prelude.lua");
 
-type Registered = Rc<RefCell<BTreeMap<String, Function>>>;
-
 /// A machine.
 pub struct Vm {
     pub(super) lua: Lua,
@@ -37,9 +33,8 @@ pub struct Vm {
     pub(super) protected: Function,
     /// Makes a function of Lua from one of ours, which raises errors as Lua's own functions do.
     pub(super) bind: Function,
-    registered: Registered,
-    /// Its modules run for the first time: what they register counts.
-    is_loading: Rc<Cell<bool>>,
+    pub(super) registered: Registered,
+    pub(super) host: Rc<Host>,
 }
 
 impl Vm {
@@ -48,26 +43,23 @@ impl Vm {
     /// # Errors
     /// What a module failed with, with file and line.
     pub async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        let vm = Self::bare(host, limits, true).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
+        let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
         vm.budget.begin(limits.load_time);
         let (lua, modules) = (vm.lua.clone(), program.modules.clone());
         let run = move || Instance::run_all(&lua, &Chunks::load(&lua, &modules)?);
         let ran = vm.fiber.run(&vm.budget, run).await;
-        vm.is_loading.set(false);
+        vm.registered.borrow_mut().close();
         ran.map_err(|error| LoadError(error.to_string()))?.map_err(|error| LoadError(plain(&error)))?;
         Ok(vm)
     }
 
-    /// The ids of the functions that its modules registered.
-    pub fn functions(&self) -> BTreeSet<String> {
-        self.registered.borrow().keys().cloned().collect()
+    /// What its modules registered.
+    pub(super) fn names(&self) -> Names {
+        self.registered.borrow().names()
     }
 
-    pub(super) fn function(&self, id: &str) -> Option<Function> {
-        self.registered.borrow().get(id).cloned()
-    }
-
-    pub(super) fn bare(host: &Rc<Host>, limits: &Limits, is_loading: bool) -> Result<Self> {
+    /// One without modules.
+    pub(super) fn bare(host: &Rc<Host>, limits: &Limits) -> Result<Self> {
         let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.set_memory_limit(limits.machine_bytes)?;
@@ -77,9 +69,10 @@ impl Vm {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
         let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
-        let (registered, is_loading) = (Registered::default(), Rc::new(Cell::new(is_loading)));
+        let registered = Registered::default();
         let fiber = Rc::new(Fiber::default());
-        let nk = host_module(&lua, host, &fiber, &bind, &registered, &is_loading)?;
+        let parts = Parts { host, fiber: &fiber, registered: &registered };
+        let nk = host_module(&lua, &bind, &parts)?;
         lua.sandbox(true)?;
         let budget = Rc::new(Budget::new());
         let (asked, its) = (budget.clone(), fiber.clone());
@@ -92,21 +85,21 @@ impl Vm {
             if its.is_abandoned() { Err(mlua::Error::runtime("the call was given up")) } else { Ok(VmState::Continue) }
         });
         lua.set_named_registry_value(HOST_MODULE, nk)?;
-        Ok(Self { lua, budget, fiber, protected, bind, registered, is_loading })
+        Ok(Self { lua, budget, fiber, protected, bind, registered, host: host.clone() })
     }
 }
 
-fn host_module(
-    lua: &Lua,
-    host: &Rc<Host>,
-    fiber: &Rc<Fiber>,
-    bind: &Function,
-    registered: &Registered,
-    is_loading: &Rc<Cell<bool>>,
-) -> Result<Table> {
+/// What the host's module is made of.
+struct Parts<'a> {
+    host: &'a Rc<Host>,
+    fiber: &'a Rc<Fiber>,
+    registered: &'a Registered,
+}
+
+fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
     let nk = lua.create_table()?;
     for function in functions() {
-        let run = host_function(lua, host.clone(), fiber.clone(), function)?;
+        let run = host_function(lua, parts.host.clone(), parts.fiber.clone(), function)?;
         nk.raw_set(function.name, bind.call::<Function>(run)?)?;
     }
     for name in PENDING {
@@ -123,7 +116,9 @@ fn host_module(
         })?;
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
-    nk.raw_set("register_rpc", bind.call::<Function>(register_rpc(lua, registered.clone(), is_loading.clone())?)?)?;
+    registry::bind_all(lua, &nk, bind, parts.registered)?;
+    nk.raw_set("run_once", bind.call::<Function>(once::run_once(lua, parts.host.clone())?)?)?;
+    nk.raw_set("get_context", bind.call::<Function>(once::get_context(lua, parts.host.clone())?)?)?;
     nk.set_readonly(true);
     Ok(nk)
 }
@@ -155,27 +150,6 @@ fn host_function(lua: &Lua, host: Rc<Host>, fiber: Rc<Fiber>, function: &'static
 
 fn refusal(told: LuaValue) -> MultiValue {
     MultiValue::from_vec(vec![LuaValue::Boolean(false), told])
-}
-
-fn register_rpc(lua: &Lua, registered: Registered, is_loading: Rc<Cell<bool>>) -> Result<Function> {
-    lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
-        let refused = |told: &str| Ok((false, LuaValue::String(lua.create_string(told)?)));
-        let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
-            return refused("register_rpc expects a function and an id");
-        };
-        let id = id.to_string_lossy().to_ascii_lowercase();
-        if id.is_empty() {
-            return refused("register_rpc expects an id that is not empty");
-        }
-        if id.starts_with(FUNCTION_PREFIX) {
-            return refused("register_rpc: ids that begin with muster. are built in");
-        }
-        // A module that runs once more, for a match, says again what counts already.
-        if is_loading.get() {
-            registered.borrow_mut().insert(id, function);
-        }
-        Ok((true, LuaValue::Nil))
-    })
 }
 
 /// An error's first line: what game code raised, without our side of the stack.

@@ -43,6 +43,19 @@ impl Value {
         }
     }
 
+    /// The memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        let held = match self {
+            Self::Nil | Self::Flag(_) | Self::Number(_) => 0,
+            Self::Bytes(bytes) => bytes.len(),
+            Self::List(values) | Self::Results(values) => values.iter().map(Self::bytes).sum(),
+            Self::Map(entries) => {
+                entries.iter().map(|(name, value)| size_of::<String>() + name.len() + value.bytes()).sum()
+            }
+        };
+        size_of::<Self>() + held
+    }
+
     /// As JSON. Bytes that are no UTF-8 are replaced by the mark for that; numbers that JSON does not have become null.
     pub fn into_json(self) -> Json {
         match self {

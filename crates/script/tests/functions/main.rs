@@ -3,9 +3,24 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod budgets;
+mod chat;
 mod errors;
+#[path = "../../../wire/tests/wire/generated.rs"]
+mod generated;
+mod hooks;
 mod host;
 mod matches;
+mod messages;
 mod modules;
+mod notifications;
+mod plane;
+mod process;
+#[path = "../../../wire/tests/wire/random.rs"]
+#[allow(dead_code, reason = "the tests of the wire use more of it")]
+mod random;
+mod scene;
+mod sessions;
+mod streams;
+mod utilities;
 mod waits;
 mod world;

@@ -147,3 +147,30 @@ fn storage_as_the_original_has_it() {
         assert!(message.ends_with("expects value to be a table, got a number"), "{message}");
     });
 }
+
+#[test]
+fn sql_as_the_original_has_it() {
+    let text = "local nk = require('nakama')
+        nk.run_once(function()
+            nk.sql_exec([[CREATE TABLE t (foo TEXT, bar BIGINT, good BOOLEAN)]])
+        end)
+        nk.register_rpc(function()
+            local changed = nk.sql_exec('INSERT INTO t (foo, bar, good) VALUES ($1, $2, true), ($3, $4, false)',
+                { 'foo1', 1, 'foo2', 2 })
+            local rows = nk.sql_query('SELECT * FROM t WHERE bar >= $1 ORDER BY bar DESC', { 1 })
+            local none = nk.sql_query('SELECT * FROM t WHERE bar = 3')
+            local first = nk.sql_query('SELECT NULL AS missing, 1.5 AS number')[1]
+            return nk.json_encode({ changed, #rows, rows[1].foo, rows[2].good, #none, first.missing == nil, first.number })
+        end, 'sql')
+        nk.register_rpc(function(_, payload) nk.sql_exec(payload) end, 'exec')
+        nk.register_rpc(function() nk.sql_query('SELECT $1', { { 1 } }) end, 'table')";
+    let functions = load(&[("game.lua", text)], Limits::default()).unwrap();
+    block_on(async {
+        assert_eq!(call(&functions, "sql", "").await, Ok(r#"[2,2,"foo2",true,0,true,1.5]"#.to_owned()));
+        let refused = async |id, payload| call(&functions, id, payload).await.unwrap_err().1;
+        assert!(refused("exec", "SELEC").await.contains("no statement that begins with \"SELEC\""));
+        assert!(refused("exec", "SELECT * FROM nowhere").await.contains("no such table: nowhere"));
+        assert!(refused("exec", "PRAGMA synchronous = off").await.contains("PRAGMA"));
+        assert!(refused("table", "").await.ends_with("strings, numbers or booleans, got a table"));
+    });
+}

@@ -2,15 +2,25 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::{Failure, GameFunctions as _, Invocation};
+use muster_api::game::{Failure, GameFunctions as _, Invocation, Mode};
+use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
+use muster_domain::guessing::{GuessingConfig, SharedGuessing};
+use muster_domain::ids::{UserId, UserIdForm, Uuid};
+use muster_domain::ports::accounts::{Identifier, NewAccount};
 use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, Passwords};
 use muster_domain::ports::store::Store;
+use muster_domain::revocations::Revocations;
+use muster_domain::sessions::SessionRules;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoMatches, NoPlayers};
+use muster_script::host::{NoHttp, NoMatches, NoPlayers, Players, Signing};
+use muster_script::process::Process;
+use muster_script::value::Value;
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
@@ -50,28 +60,71 @@ pub fn load(files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, Load
 
 /// Loads modules over a database.
 pub fn load_on(store: Rc<dyn Store>, files: &[(&str, &str)], limits: Limits) -> Result<LuaFunctions, LoadError> {
-    let (program, host, around) = program(store, files, &limits)?;
-    Ok(LuaFunctions::new(program, host, around, limits, Arc::new(ScriptMetrics::default())))
+    block_on(load_with(store, Rc::new(NoPlayers), files, limits))
 }
 
-/// Modules, and what they run with.
-pub fn program(
+/// Loads modules over a database and a plane.
+pub async fn load_with(
     store: Rc<dyn Store>,
+    players: Rc<dyn Players>,
     files: &[(&str, &str)],
-    limits: &Limits,
-) -> Result<(Arc<Program>, Rc<Host>, Surroundings), LoadError> {
+    limits: Limits,
+) -> Result<LuaFunctions, LoadError> {
     let folder = tempfile::tempdir().unwrap();
+    write_all(folder.path(), files);
+    load_over(folder.path(), Host { players, ..host_over(store, folder.path()) }, limits).await
+}
+
+/// What functions work with, over a database and a folder of modules.
+pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
+    let mut process = Process::new(around(), Arc::default(), Arc::default());
+    process.folder = Some(folder.to_owned());
+    process.config = Value::Map(vec![("name".to_owned(), Value::text("muster"))]);
+    Host {
+        clock: Rc::new(Noon),
+        entropy: Rc::new(Counting::default()),
+        store,
+        players: Rc::new(NoPlayers),
+        matches: Rc::new(NoMatches),
+        http: Rc::new(NoHttp),
+        process: Arc::new(process),
+        signing: signing(),
+        node: "muster".into(),
+        spawn: |work| drop(tokio::task::spawn_local(work)),
+        walks: Rc::default(),
+    }
+}
+
+fn around() -> Surroundings {
+    let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
+    Surroundings { node: "muster".into(), version: "1.2.3".into(), env }
+}
+
+/// Loads the modules of a folder over a host.
+pub fn load_in(folder: &Path, host: Host, limits: Limits) -> Result<LuaFunctions, LoadError> {
+    block_on(load_over(folder, host, limits))
+}
+
+/// Modules, and what they work with.
+pub fn program(files: &[(&str, &str)], limits: &Limits) -> (Arc<Program>, Rc<Host>) {
+    let folder = tempfile::tempdir().unwrap();
+    write_all(folder.path(), files);
+    let host = Rc::new(host_over(store(), folder.path()));
+    (Arc::new(block_on(Program::load(folder.path(), &host, limits)).unwrap()), host)
+}
+
+fn write_all(folder: &Path, files: &[(&str, &str)]) {
     for (file, text) in files {
-        let path = folder.path().join(file);
+        let path = folder.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let (clock, entropy) = (Rc::new(Noon), Rc::new(Counting::default()));
-    let host = Rc::new(Host { clock, entropy, store, players: Rc::new(NoPlayers), matches: Rc::new(NoMatches) });
-    let program = block_on(Program::load(folder.path(), &host, limits))?;
-    let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
-    let around = Surroundings { node: "muster".into(), version: "1.2.3".into(), env };
-    Ok((Arc::new(program), host, around))
+}
+
+async fn load_over(folder: &Path, host: Host, limits: Limits) -> Result<LuaFunctions, LoadError> {
+    let host = Rc::new(host);
+    let program = Program::load(folder, &host, &limits).await?;
+    Ok(LuaFunctions::new(Arc::new(program), host, limits, Arc::new(ScriptMetrics::default())))
 }
 
 /// Loads one module whose functions are named like Lua's: `function name(context, payload)`, each registered.
@@ -79,12 +132,49 @@ pub fn module(text: &str) -> LuaFunctions {
     load(&[("game.lua", text)], Limits::default()).unwrap()
 }
 
+/// Keeps passwords as they are.
+struct Plain;
+
+impl Passwords for Plain {
+    fn hash<'a>(&'a self, password: &'a str) -> PasswordFuture<'a, Vec<u8>> {
+        Box::pin(std::future::ready(Ok(password.as_bytes().to_vec())))
+    }
+
+    fn check<'a>(&'a self, password: &'a str, hash: Option<&'a [u8]>) -> PasswordFuture<'a, PasswordCheck> {
+        let matches = hash == Some(password.as_bytes());
+        Box::pin(std::future::ready(Ok(PasswordCheck { matches, outdated: false })))
+    }
+}
+
+fn signing() -> Signing {
+    let texts = KeyTexts { server_key: "", http_key: "", session: "session key", refresh: "refresh key" };
+    Signing {
+        passwords: Rc::new(Plain),
+        user_ids: UserIdForm::TimeOrdered,
+        guessing: Arc::new(SharedGuessing::new(GuessingConfig::default())),
+        keys: Arc::new(Keys::new(texts).unwrap()),
+        sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3_600, single_session: false },
+        revocations: Arc::new(Revocations::new(Box::new(|_| {}))),
+    }
+}
+
+/// A player of this number, who may have a device.
+pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
+    let user_id = UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0000 + number));
+    let account = NewAccount { user_id, username: name.to_owned(), now: Timestamp::from_seconds(NOW_SEC) };
+    let device = Identifier::Device(format!("device-of-{name}"));
+    store.login(&device, Some(&account)).await.unwrap();
+    user_id
+}
+
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    // As a shard does, which runs what goes on behind a call too.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, future)
 }
 
 pub async fn call(functions: &LuaFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
-    let invocation = Invocation { payload: payload.to_owned(), ..Invocation::default() };
+    let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
 }

@@ -39,6 +39,7 @@ pub use groups::{
     metrics::Metrics,
     rooms::Rooms,
     runtime::Runtime,
+    script::Script,
     session::Session,
     socket::{Protocol, Socket},
 };
@@ -89,6 +90,8 @@ pub struct Config {
     pub database: Database,
     /// `runtime.*`
     pub runtime: Runtime,
+    /// `script.*`
+    pub script: Script,
     /// `live.*`
     pub live: Live,
     /// `match.*`
@@ -194,6 +197,7 @@ fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
         socket: Socket::read(&mut reader),
         database: Database::read(&mut reader),
         runtime: Runtime::read(&mut reader),
+        script: Script::read(&mut reader),
         live: Live::read(&mut reader),
         matches: Matches::read(&mut reader),
         matchmaker: Matchmaker::read(&mut reader),

@@ -154,6 +154,13 @@ macro_rules! choice {
         impl $Choice {
             /// The words, for the table of keys.
             pub(crate) const KIND: $crate::config::key::Kind = $crate::config::key::Kind::Choice(&[$($word),+]);
+
+            /// As it is written.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $( Self::$Variant => $word, )+
+                }
+            }
         }
 
         impl $crate::config::read::FromEntries for $Choice {

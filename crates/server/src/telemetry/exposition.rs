@@ -13,7 +13,7 @@ impl Exposition {
     /// An empty page whose families begin with `prefix` and whose samples carry `labels`.
     pub fn new(prefix: &str, labels: &[(&str, &str)]) -> Self {
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}_") };
-        let labels = labels.iter().map(|(name, value)| label(name, value)).collect::<Vec<_>>().join(",");
+        let labels = joined(labels);
         Self { text: String::new(), prefix, labels }
     }
 
@@ -50,14 +50,38 @@ impl Exposition {
     /// bounds), and the sum of the values.
     pub fn histogram(&mut self, name: &str, help: &str, bounds: &[f64], buckets: &[u64], sum: f64) {
         self.family(name, "histogram", help);
+        self.distribution(name, &[], bounds, buckets, sum);
+    }
+
+    /// What follows are samples of this name.
+    pub fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let prefix = &self.prefix;
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}");
+    }
+
+    /// A value with labels of its own, of the family that was begun last.
+    pub fn labelled(&mut self, name: &str, labels: &[(String, String)], value: f64) {
+        self.sample(name, &joined(labels), value);
+    }
+
+    /// As [`Exposition::histogram`], with labels of its own, of the family that was begun last.
+    pub fn distribution(&mut self, name: &str, labels: &[(String, String)], bounds: &[f64], buckets: &[u64], sum: f64) {
+        let labels = joined(labels);
+        let separator = if labels.is_empty() { "" } else { "," };
         let mut count = 0;
         for (index, bucket) in buckets.iter().enumerate() {
             count += bucket;
             let bound = bounds.get(index).map_or("+Inf".to_owned(), f64::to_string);
-            self.sample(&format!("{name}_bucket"), &label("le", &bound), count as f64);
+            self.sample(
+                &format!("{name}_bucket"),
+                &format!("{labels}{separator}{}", label("le", &bound)),
+                count as f64,
+            );
         }
-        self.sample(&format!("{name}_sum"), "", sum);
-        self.sample(&format!("{name}_count"), "", count as f64);
+        self.sample(&format!("{name}_sum"), &labels, sum);
+        self.sample(&format!("{name}_count"), &labels, count as f64);
     }
 
     /// The page.
@@ -65,17 +89,14 @@ impl Exposition {
         self.text
     }
 
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let prefix = &self.prefix;
-        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}");
-    }
-
     fn sample(&mut self, name: &str, extra: &str, value: f64) {
         let separator = if self.labels.is_empty() || extra.is_empty() { "" } else { "," };
         let _ = writeln!(self.text, "{}{name}{{{}{separator}{extra}}} {value}", self.prefix, self.labels);
     }
+}
+
+fn joined(labels: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {
+    labels.iter().map(|(name, value)| label(name.as_ref(), value.as_ref())).collect::<Vec<_>>().join(",")
 }
 
 fn label(name: &str, value: &str) -> String {

@@ -1,6 +1,7 @@
 //! Metrics of every part, gathered under the original's names where it has them and our own beside.
 
 pub mod cluster;
+mod custom;
 pub mod exposition;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use muster_live::matchmaker::{MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
 use muster_live::plane::PlaneStats;
 use muster_live::wheel::{LATENESS_BOUNDS_MS, Lateness};
 use muster_script::ScriptMetrics;
+use muster_script::process::CustomMetrics;
 use muster_store::StoreMetrics;
 use muster_wire::operations::OPERATIONS;
 use muster_wire::realtime_variants::VARIANTS;
@@ -48,6 +50,10 @@ pub struct Telemetry {
     pub passwords: Arc<PasswordMetrics>,
     /// Game code.
     pub script: Arc<ScriptMetrics>,
+    /// What game code counts itself.
+    pub custom: Arc<CustomMetrics>,
+    /// `metrics.custom_prefix`.
+    pub custom_prefix: String,
     /// Requests for direct conversations.
     pub direct_requests: Arc<DirectRequests>,
     /// Password guessing.
@@ -78,7 +84,9 @@ impl Telemetry {
         for (name, value) in self.store.snapshot() {
             page.gauge(&format!("db_{name}"), "Of the database; see the reference.", value as f64);
         }
-        page.finish()
+        let mut own = Exposition::new(&self.custom_prefix, &labels);
+        custom::render(&self.custom, &mut own);
+        page.finish() + &own.finish()
     }
 
     fn render_operations(&self, page: &mut Exposition) {
@@ -278,6 +286,17 @@ impl Telemetry {
         page.gauge("script_matches", "Matches that game code runs.", gauge(&script.matches));
         page.gauge("script_match_machines", "Machines that matches run on.", gauge(&script.match_machines));
         page.gauge("script_machines", "Machines that game code runs on.", gauge(&script.machines));
+        let refused = read(&script.background_refused);
+        page.counter("script_background_refused_count", "Work in the background refused, too much waiting.", refused);
+        page.gauge("script_cache_entries", "Entries of the local cache.", gauge(&script.cache_entries));
+        page.gauge("script_cache_bytes", "Bytes of the local cache.", gauge(&script.cache_bytes));
+        page.counter("script_cache_evicted_count", "Entries that gave way to others.", read(&script.cache_evicted));
+        page.counter("script_cache_refused_count", "Entries without room.", read(&script.cache_refused));
+        page.counter("script_http_count", "Requests to other servers.", read(&script.http_requests));
+        page.counter("script_http_failed_count", "Those without a response.", read(&script.http_failed));
+        page.gauge("script_custom_series", "Metrics that game code made.", self.custom.series() as f64);
+        let dropped = read(&self.custom.dropped);
+        page.counter("script_custom_dropped_count", "Values of metrics too many.", dropped);
     }
 
     fn sum(&self, pick: fn(&ApiMetrics) -> &AtomicU64) -> u64 {

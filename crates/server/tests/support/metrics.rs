@@ -26,6 +26,11 @@ impl Page {
         self.0.get(&format!("nakama_{name}")).copied().unwrap_or(0.0)
     }
 
+    /// A sample of game code's.
+    pub fn custom(&self, name: &str) -> f64 {
+        self.0.get(&format!("custom_{name}")).copied().unwrap_or(0.0)
+    }
+
     /// How many sockets closed for a reason.
     pub fn closed_for(&self, reason: &str) -> f64 {
         self.value(&format!("socket_close_count{{reason=\"{reason}\"}}"))

@@ -79,6 +79,8 @@ const USERS: &str = concat!(
     " FROM users WHERE id <> '00000000-0000-0000-0000-000000000000' \
      AND (id = ANY($1) OR username = ANY($2) OR facebook_id = ANY($3))"
 );
+const USER_IDS: &str = "SELECT id FROM users WHERE id > $1 ORDER BY id LIMIT $2";
+const LAST_USER_ID: &str = "SELECT id FROM users ORDER BY id DESC LIMIT 1";
 pub(super) const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      username = coalesce($2::text, username), \
      display_name = CASE WHEN $3::text IS NULL THEN display_name ELSE nullif($3::text, '') END, \
@@ -200,6 +202,21 @@ impl AccountStore for PostgresStore {
             let ids: Vec<_> = query.ids.iter().map(|id| id.0).collect();
             let rows = self.query(USERS, &[&ids, &query.usernames, &query.facebook_ids]).await?;
             rows.iter().map(user).collect::<PgResult<_>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn user_ids(&self, behind: UserId, limit: u32) -> PortFuture<'_, Vec<UserId>> {
+        Box::pin(async move {
+            let rows = self.query(USER_IDS, &[&behind.0, &i64::from(limit)]).await?;
+            let id = |row: &Row| row.try_get(0).map(UserId);
+            rows.iter().map(id).collect::<Result<_, _>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn last_user_id(&self) -> PortFuture<'_, Option<UserId>> {
+        Box::pin(async move {
+            let last = self.query_one(LAST_USER_ID, &[], |row| row.try_get(0).map(UserId)).await?;
+            Ok(last.filter(|last| *last != UserId::SYSTEM))
         })
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod notifications;
 mod pool;
 mod revocations;
 mod schema;
+mod sql;
 mod storage;
 mod terms;
 mod values;

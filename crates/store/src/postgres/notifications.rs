@@ -1,7 +1,9 @@
 //! Notifications on PostgreSQL. Everything here is one statement.
 
+use std::collections::BTreeMap;
+
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore};
+use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore, NotificationUpdate};
 use muster_domain::{NotificationId, Timestamp, UserId};
 use tokio_postgres::Row;
 
@@ -18,7 +20,13 @@ pub(crate) const LIST: &str = "SELECT id, user_id, subject, content::text, code,
      FROM notification WHERE user_id = $1 AND (create_time, id) > ($2, $3) ORDER BY create_time, id LIMIT $4";
 pub(crate) const IS_NOTIFIED: &str = "SELECT EXISTS (SELECT FROM notification \
      WHERE user_id = $1 AND create_time > $2 AND sender_id = $3 AND code = $4)";
-const DELETE: &str = "DELETE FROM notification WHERE id = ANY ($1) AND user_id = $2";
+const DELETE: &str = "DELETE FROM notification WHERE id = ANY ($1) AND user_id = coalesce($2::uuid, user_id)";
+pub(crate) const GET: &str = "SELECT id, user_id, subject, content::text, code, sender_id, create_time \
+     FROM notification WHERE id = ANY ($1) AND user_id = coalesce($2::uuid, user_id)";
+const UPDATE: &str = "UPDATE notification n SET subject = coalesce(changed.subject, n.subject), \
+     content = coalesce(changed.content::jsonb, n.content), sender_id = coalesce(changed.sender_id, n.sender_id) FROM \
+     unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[]) AS changed (id, subject, content, sender_id) \
+     WHERE n.id = changed.id";
 
 impl NotificationStore for PostgresStore {
     fn save_notifications<'a>(&'a self, notifications: &'a [Notification]) -> PortFuture<'a, ()> {
@@ -64,10 +72,44 @@ impl NotificationStore for PostgresStore {
         })
     }
 
-    fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
+    fn delete_notifications<'a>(&'a self, user_id: Option<UserId>, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-            self.query(DELETE, &[&ids, &user_id.0]).await.map(|_| ())
+            let owner = user_id.map(|user_id| user_id.0);
+            self.query(DELETE, &[&ids, &owner]).await.map(|_| ())
+        })
+    }
+
+    fn notifications<'a>(
+        &'a self,
+        user_id: Option<UserId>,
+        ids: &'a [NotificationId],
+    ) -> PortFuture<'a, Vec<Notification>> {
+        Box::pin(async move {
+            let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+            let owner = user_id.map(|user_id| user_id.0);
+            let rows = self.query(GET, &[&ids, &owner]).await?;
+            rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| translate(&error))
+        })
+    }
+
+    fn update_notifications<'a>(&'a self, updates: &'a [NotificationUpdate]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            updates.iter().try_for_each(limits::notification_update)?;
+            // Of several updates of one the last wins, as one after the other would.
+            let mut last: BTreeMap<NotificationId, NotificationUpdate> = BTreeMap::new();
+            for update in updates {
+                let known = last.entry(update.id).or_insert_with(|| update.clone());
+                known.subject = update.subject.clone().or(known.subject.take());
+                known.content = update.content.clone().or(known.content.take());
+                known.sender_id = update.sender_id.or(known.sender_id);
+            }
+            let each = || last.values();
+            let ids: Vec<_> = each().map(|each| each.id.0).collect();
+            let subjects: Vec<Option<&str>> = each().map(|each| each.subject.as_deref()).collect();
+            let contents: Vec<Option<&str>> = each().map(|each| each.content.as_deref()).collect();
+            let senders: Vec<_> = each().map(|each| each.sender_id.map(|sender_id| sender_id.0)).collect();
+            self.query(UPDATE, &[&ids, &subjects, &contents, &senders]).await.map(|_| ())
         })
     }
 }

@@ -358,6 +358,15 @@ impl Lease {
         Ok(statement)
     }
 
+    /// Does something with the connection itself, all of it within the time that an answer may take.
+    pub(super) async fn with_client<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Fault> {
+        add(&self.pool.metrics.statements, 1);
+        self.answered(work(&self.connection.client)).await
+    }
+
     /// Sends `BEGIN`, `COMMIT` or `ROLLBACK`.
     pub(super) async fn control(&self, command: &'static str) -> Result<(), Fault> {
         self.answered(self.connection.client.batch_execute(command)).await

@@ -7,7 +7,7 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 /// 2000-01-01 in microseconds since 1970.
-const EPOCH_US: i64 = 946_684_800_000_000;
+pub(super) const EPOCH_US: i64 = 946_684_800_000_000;
 
 /// A `timestamptz`.
 #[derive(Clone, Copy, Debug)]

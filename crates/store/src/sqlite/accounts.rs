@@ -31,6 +31,8 @@ const INSERT_DEVICE: &str = "INSERT INTO user_device (id, user_id) VALUES (?1, ?
 const USER_COLUMNS: &str = "id, username, display_name, avatar_url, lang_tag, location, timezone, metadata, \
                             facebook_id, facebook_instant_game_id, google_id, gamecenter_id, steam_id, apple_id, \
                             edge_count, create_time, update_time";
+const USER_IDS: &str = "SELECT id FROM users WHERE id > ?1 ORDER BY id LIMIT ?2";
+const LAST_USER_ID: &str = "SELECT id FROM users ORDER BY id DESC LIMIT 1";
 const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      username = coalesce(?2, username), \
      display_name = CASE WHEN ?3 IS NULL THEN display_name ELSE nullif(?3, '') END, \
@@ -144,6 +146,21 @@ impl AccountStore for SqliteStore {
             let query = query.clone();
             self.read(move |connection| users(connection, &query)).await
         })
+    }
+
+    fn user_ids(&self, behind: UserId, limit: u32) -> PortFuture<'_, Vec<UserId>> {
+        Box::pin(self.read(move |connection| {
+            let mut rows = statement(connection, USER_IDS)?;
+            let rows = rows.query_map((behind.0, limit), |row| row.get(0).map(UserId)).map_err(translate)?;
+            rows.collect::<rusqlite::Result<_>>().map_err(translate)
+        }))
+    }
+
+    fn last_user_id(&self) -> PortFuture<'_, Option<UserId>> {
+        Box::pin(self.read(move |connection| {
+            let last = one(connection, LAST_USER_ID, (), |row| row.get(0).map(UserId))?;
+            Ok(last.filter(|last| *last != UserId::SYSTEM))
+        }))
     }
 
     fn update_account<'a>(

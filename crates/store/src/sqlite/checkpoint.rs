@@ -27,9 +27,9 @@ pub(super) struct Checkpointer {
     start: SyncSender<()>,
     /// See [`SqliteOptions::log_pages_max`].
     pages_max: u64,
-    /// The length of the log that starts the next checkpoint. Written by the writer's thread alone.
+    /// The length of the log that starts the next checkpoint. Written by whoever commits.
     threshold_pages: AtomicU64,
-    /// A checkpoint has been started and not yet finished. Written by the writer's thread alone.
+    /// A checkpoint has been started and not yet finished. Set by whoever commits, unset by the writer's thread.
     under_way: AtomicBool,
     /// The thread has copied the bulk.
     finish: AtomicBool,
@@ -70,12 +70,13 @@ impl Checkpointer {
         Ok((checkpointer, CheckpointThread { connection, started, shared, metrics }))
     }
 
-    /// Called by SQLite after each commit, on the writer's thread, with the length of the log.
+    /// Called by SQLite after each commit, on the thread of the writer or of guests, with the length of the log.
     pub(super) fn log_grew(&self, pages: u64) {
         self.metrics.wal_pages.store(pages, Ordering::Relaxed);
         if pages < self.pages_max {
             self.threshold_pages.store(self.pages_max, Ordering::Relaxed);
-        } else if pages >= self.threshold_pages.load(Ordering::Relaxed) && !self.under_way.load(Ordering::Relaxed) {
+        } else if pages >= self.threshold_pages.load(Ordering::Relaxed) && !self.under_way.swap(true, Ordering::Relaxed)
+        {
             // Should readers keep the log from starting over, this is when it is tried again.
             self.threshold_pages.store(pages + self.pages_max / 4, Ordering::Relaxed);
             // The channel has room: nothing else is under way.

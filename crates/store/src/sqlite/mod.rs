@@ -11,6 +11,7 @@ mod deletion;
 mod effects;
 mod error;
 mod export;
+mod guest;
 mod job;
 mod multi_update;
 mod newcomers;
@@ -36,6 +37,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use self::checkpoint::Checkpointer;
+use self::guest::{Deadline, GUEST_CACHE_KB, GUESTS_WAITING_MAX, Guest};
 use self::job::{BoxedJob, job};
 use self::newcomers::Newcomers;
 use self::queue::{Queue, Refused, Wake};
@@ -90,6 +92,9 @@ pub struct SqliteStore {
 struct Inner {
     writes: Arc<Queue<BoxedJob>>,
     reads: Arc<Queue<BoxedJob>>,
+    guests: Arc<Queue<BoxedJob>>,
+    /// Of what the guests' thread runs.
+    deadline: Deadline,
     metrics: Arc<StoreMetrics>,
     newcomers: Newcomers,
     readers: Vec<JoinHandle<()>>,
@@ -119,9 +124,14 @@ impl SqliteStore {
         let gate = Arc::new(RwLock::new(()));
         let (checkpointer, checkpoints) = Checkpointer::new(path, options, Arc::clone(&gate), Arc::clone(&metrics))?;
         report_log_length(&mut connection, &checkpointer)?;
+        let mut guest = connect(GUEST_CACHE_KB)?;
+        let deadline = guest::bind_hands(&mut guest).map_err(error::opening(path))?;
+        report_log_length(&mut guest, &checkpointer)?;
         let mut inner = Inner {
             writes,
             reads,
+            guests: Arc::new(Queue::new(GUESTS_WAITING_MAX)),
+            deadline,
             metrics: Arc::clone(&metrics),
             newcomers: Newcomers::default(),
             readers: Vec::new(),
@@ -134,6 +144,8 @@ impl SqliteStore {
             let reader = Reader { connection, queue, gate, metrics };
             inner.readers.push(spawn("muster-db-read", move || reader.run())?);
         }
+        let guest = Guest { connection: guest, queue: Arc::clone(&inner.guests) };
+        inner.readers.push(spawn("muster-db-guest", move || guest.run())?);
         inner.writers.push(spawn("muster-db-log", move || checkpoints.run())?);
         let writer = Writer { connection, queue: Arc::clone(&inner.writes), checkpointer, metrics };
         inner.writers.push(spawn("muster-db-write", move || writer.run())?);
@@ -260,6 +272,7 @@ impl Drop for Inner {
         // Whoever closes the last connection copies the log into the database and deletes it, so that the file alone is
         // the database: but not where two close at one time, as each then is in the other's way.
         self.reads.close();
+        self.guests.close();
         join(&mut self.readers);
         self.writes.close();
         join(&mut self.writers);

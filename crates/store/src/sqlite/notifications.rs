@@ -1,13 +1,13 @@
 //! Notifications on SQLite.
 
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore};
+use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore, NotificationUpdate};
 use muster_domain::{NotificationId, Timestamp, UserId};
 use rusqlite::{Connection, Row};
 
 use super::SqliteStore;
 use super::error::{is_missing_owner, translate};
-use super::sql::{Result, execute, statement};
+use super::sql::{Result, execute, one, statement};
 use crate::{limits, messages};
 
 const INSERT: &str = "INSERT INTO notification (id, user_id, subject, content, code, sender_id, create_time) \
@@ -17,7 +17,11 @@ pub(crate) const LIST: &str = "SELECT id, user_id, subject, content, code, sende
 /// The plus keeps it from the index by sender: who has sent many would make it long.
 pub(crate) const IS_NOTIFIED: &str = "SELECT EXISTS (SELECT 1 FROM notification \
      WHERE user_id = ?1 AND create_time > ?2 AND +sender_id = ?3 AND code = ?4)";
-const DELETE: &str = "DELETE FROM notification WHERE id = ?1 AND user_id = ?2";
+const DELETE: &str = "DELETE FROM notification WHERE id = ?1 AND user_id = coalesce(?2, user_id)";
+pub(crate) const GET: &str = "SELECT id, user_id, subject, content, code, sender_id, create_time FROM notification \
+     WHERE id = ?1 AND user_id = coalesce(?2, user_id)";
+const UPDATE: &str = "UPDATE notification SET subject = coalesce(?2, subject), content = coalesce(?3, content), \
+     sender_id = coalesce(?4, sender_id) WHERE id = ?1";
 
 impl NotificationStore for SqliteStore {
     fn save_notifications<'a>(&'a self, notifications: &'a [Notification]) -> PortFuture<'a, ()> {
@@ -52,11 +56,45 @@ impl NotificationStore for SqliteStore {
         }))
     }
 
-    fn delete_notifications<'a>(&'a self, user_id: UserId, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
+    fn delete_notifications<'a>(&'a self, user_id: Option<UserId>, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
         Box::pin(async move {
-            let ids = ids.to_vec();
+            let (ids, owner) = (ids.to_vec(), user_id.map(|user_id| user_id.0));
             self.write(move |connection| {
-                ids.iter().try_for_each(|id| execute(connection, DELETE, (id.0, user_id.0)).map(|_| ()))
+                ids.iter().try_for_each(|id| execute(connection, DELETE, (id.0, owner)).map(|_| ()))
+            })
+            .await
+        })
+    }
+
+    fn notifications<'a>(
+        &'a self,
+        user_id: Option<UserId>,
+        ids: &'a [NotificationId],
+    ) -> PortFuture<'a, Vec<Notification>> {
+        Box::pin(async move {
+            let (ids, owner) = (ids.to_vec(), user_id.map(|user_id| user_id.0));
+            self.read(move |connection| {
+                let mut found: Vec<Notification> = Vec::new();
+                for id in &ids {
+                    let is_new = found.iter().all(|known| known.id != *id);
+                    found.extend(one(connection, GET, (id.0, owner), notification)?.filter(|_| is_new));
+                }
+                Ok(found)
+            })
+            .await
+        })
+    }
+
+    fn update_notifications<'a>(&'a self, updates: &'a [NotificationUpdate]) -> PortFuture<'a, ()> {
+        Box::pin(async move {
+            updates.iter().try_for_each(limits::notification_update)?;
+            let updates = updates.to_vec();
+            self.write(move |connection| {
+                updates.iter().try_for_each(|update| {
+                    let NotificationUpdate { id, subject, content, sender_id } = update;
+                    let values = (id.0, subject, content, sender_id.map(|sender_id| sender_id.0));
+                    execute(connection, UPDATE, values).map(|_| ())
+                })
             })
             .await
         })

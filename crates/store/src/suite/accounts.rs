@@ -118,6 +118,21 @@ pub(super) async fn finds_users_each_once(fixture: &Fixture) {
     assert!(store.users(&UserQuery::default()).await.unwrap().is_empty());
 }
 
+pub(super) async fn walks_through_all_accounts(fixture: &Fixture) {
+    let store = fixture.store();
+    assert_eq!(store.user_ids(UserId::SYSTEM, 10).await.unwrap(), []);
+    assert_eq!(store.last_user_id().await.unwrap(), None);
+    let mut made = Vec::new();
+    for name in ["ann", "bob", "carol", "dora", "eve"] {
+        made.push(fixture.sign_up(name).await);
+    }
+    made.sort();
+    assert_eq!(store.user_ids(UserId::SYSTEM, 2).await.unwrap(), made[..2]);
+    assert_eq!(store.user_ids(made[1], 10).await.unwrap(), made[2..]);
+    assert_eq!(store.user_ids(made[4], 10).await.unwrap(), []);
+    assert_eq!(store.last_user_id().await.unwrap(), Some(made[4]));
+}
+
 pub(super) async fn links_and_unlinks_down_to_the_last(fixture: &Fixture) {
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     fixture.sign_up("bob").await;

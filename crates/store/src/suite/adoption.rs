@@ -270,7 +270,7 @@ async fn talk(fixture: &Fixture, old: UserId) {
     let found = store.list_notifications(old, NotificationPosition::START, 100).await.unwrap();
     assert_eq!((found.len(), found[0].code, found[1].code, &found[2]), (3, -1, 7, &sent));
     assert_eq!((found[0].create_time.0, found[1].sender_id), (1_620_284_889_123_456, UserId::SYSTEM));
-    store.delete_notifications(old, &[found[1].id]).await.unwrap();
+    store.delete_notifications(Some(old), &[found[1].id]).await.unwrap();
 }
 
 /// Reads what was earned before, and takes of it.

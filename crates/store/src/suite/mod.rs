@@ -14,6 +14,7 @@ mod power;
 mod races;
 mod revocations;
 mod silence;
+mod sql;
 mod storage;
 mod wallet;
 
@@ -38,6 +39,7 @@ suite! {
         keeps_addresses_in_lower_case_and_replaces_hashes
         updates_what_is_given
         finds_users_each_once
+        walks_through_all_accounts
         links_and_unlinks_down_to_the_last
         refuses_texts_wider_than_their_columns
         bans_and_pardons
@@ -66,6 +68,7 @@ suite! {
         keeps_what_is_sent_until_it_is_deleted
         stores_all_notifications_or_none
         deletes_the_receiver_s_own_only
+        reads_changes_and_deletes_whosever
         knows_who_was_notified_lately
         finds_notifications_along_an_index
     }
@@ -96,6 +99,12 @@ suite! {
         concurrent_changes_conserve_the_sum
         changes_in_opposite_orders_never_wait_in_a_circle
         finds_ledger_items_along_an_index
+    }
+    sql {
+        change_and_find_rows
+        find_players_by_ids_and_moments
+        that_are_wrong_are_told_so_and_harm_nobody
+        that_find_too_much_are_refused
     }
     effects {
         happen_once_however_often_they_are_asked_for

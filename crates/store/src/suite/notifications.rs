@@ -1,7 +1,7 @@
 //! Notifications: pages, batches, deletion.
 
 use muster_domain::notifications::codes;
-use muster_domain::ports::notifications::{Notification, NotificationPosition};
+use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationUpdate};
 use muster_domain::ports::store::StoreError;
 use muster_domain::{NotificationId, Timestamp, UserId};
 use uuid::Uuid;
@@ -47,7 +47,7 @@ pub(super) async fn keeps_what_is_sent_until_it_is_deleted(fixture: &Fixture) {
     assert_eq!(store.list_notifications(ann, behind, 3).await.unwrap(), []);
 
     let ids: Vec<NotificationId> = sent[1..].iter().map(|each| each.id).collect();
-    store.delete_notifications(ann, &ids).await.unwrap();
+    store.delete_notifications(Some(ann), &ids).await.unwrap();
     assert_eq!(list(fixture, ann).await, sent[..1]);
 }
 
@@ -70,11 +70,55 @@ pub(super) async fn deletes_the_receiver_s_own_only(fixture: &Fixture) {
     let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
     let sent = [notification(1, ann, bob), notification(2, ann, bob)];
     store.save_notifications(&sent).await.unwrap();
-    store.delete_notifications(bob, &[sent[0].id, sent[1].id]).await.unwrap();
+    store.delete_notifications(Some(bob), &[sent[0].id, sent[1].id]).await.unwrap();
     assert_eq!(list(fixture, ann).await, sent);
-    store.delete_notifications(ann, &[sent[0].id, NotificationId(Uuid::from_u128(404)), sent[0].id]).await.unwrap();
+    store
+        .delete_notifications(Some(ann), &[sent[0].id, NotificationId(Uuid::from_u128(404)), sent[0].id])
+        .await
+        .unwrap();
     assert_eq!(list(fixture, ann).await, sent[1..]);
-    store.delete_notifications(ann, &[]).await.unwrap();
+    store.delete_notifications(Some(ann), &[]).await.unwrap();
+}
+
+pub(super) async fn reads_changes_and_deletes_whosever(fixture: &Fixture) {
+    let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
+    let mut sent = [notification(1, ann, bob), notification(2, ann, bob), notification(3, bob, ann)];
+    store.save_notifications(&sent).await.unwrap();
+    let ids = [sent[2].id, sent[0].id, sent[0].id, NotificationId(Uuid::from_u128(404))];
+    let get = async |user_id| {
+        let mut found = store.notifications(user_id, &ids).await.unwrap();
+        found.sort_by_key(|each| each.id);
+        found
+    };
+    assert_eq!(get(None).await, [sent[0].clone(), sent[2].clone()]);
+    assert_eq!(get(Some(bob)).await, sent[2..]);
+
+    let nothing = |id| NotificationUpdate { id, subject: None, content: None, sender_id: None };
+    let update = [
+        NotificationUpdate { subject: Some("changed".into()), ..nothing(sent[0].id) },
+        NotificationUpdate {
+            content: Some(r#"{"new": 1}"#.into()),
+            sender_id: Some(UserId::SYSTEM),
+            ..nothing(sent[2].id)
+        },
+        NotificationUpdate { subject: Some("changed again".into()), ..nothing(sent[0].id) },
+        NotificationUpdate { subject: Some("of none".into()), ..nothing(NotificationId(Uuid::from_u128(404))) },
+    ];
+    store.update_notifications(&update).await.unwrap();
+    sent[0].subject = "changed again".into();
+    (sent[2].content, sent[2].sender_id) = (r#"{"new": 1}"#.into(), UserId::SYSTEM);
+    assert_eq!(get(None).await, [sent[0].clone(), sent[2].clone()]);
+    let wide = [nothing(sent[0].id), NotificationUpdate { subject: Some("x".repeat(256)), ..nothing(sent[0].id) }];
+    assert!(matches!(store.update_notifications(&wide).await, Err(StoreError::Invalid(_))));
+    store.update_notifications(&[]).await.unwrap();
+
+    store.delete_notifications(None, &[sent[2].id, sent[1].id]).await.unwrap();
+    assert_eq!(list(fixture, ann).await, sent[..1]);
+    assert_eq!(list(fixture, bob).await, []);
+    let of_anybody = sqlite::notifications::GET.replace("?2", "NULL");
+    let one_of_many = postgres::notifications::GET.replace("ANY ($1)", "ANY (ARRAY[$1]::uuid[])").replace("$2", "NULL");
+    let plan = fixture.plan(&of_anybody, &one_of_many, &[Id(Uuid::from_u128(1))]).await;
+    assert!(plan.contains("USING INDEX sqlite_autoindex") || plan.contains("notification_id_key"), "{plan}");
 }
 
 pub(super) async fn knows_who_was_notified_lately(fixture: &Fixture) {
@@ -90,7 +134,7 @@ pub(super) async fn knows_who_was_notified_lately(fixture: &Fixture) {
     check(ann, bob, codes::FRIEND_REQUEST, before, false).await;
     check(ann, ann, request, before, false).await;
     check(bob, ann, request, before, false).await;
-    store.delete_notifications(ann, &[sent.id]).await.unwrap();
+    store.delete_notifications(Some(ann), &[sent.id]).await.unwrap();
     check(ann, bob, request, before, false).await;
     let values = [Id(Uuid::nil()), Time(NOW.0), Id(Uuid::from_u128(1)), Number(-1)];
     let plan = fixture.plan(sqlite::notifications::IS_NOTIFIED, postgres::notifications::IS_NOTIFIED, &values).await;

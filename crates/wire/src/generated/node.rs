@@ -40,7 +40,7 @@ pub struct Message {
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 46, 47, 40, 41, 43, 42"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 46, 47, 40, 41, 43, 42, 44, 45"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -130,6 +130,12 @@ pub mod message {
         /// To the former owner: the next one has all that there was.
         #[prost(message, tag = "42")]
         Taken(super::Fence),
+        /// To the place that has sessions: something is to be done with them.
+        #[prost(message, tag = "44")]
+        Order(::prost::alloc::boxed::Box<super::Order>),
+        /// To a place: something for all its sessions.
+        #[prost(message, tag = "45")]
+        ForAll(super::ForAll),
     }
 }
 // ---- Parts ----
@@ -439,6 +445,64 @@ pub struct Rebind {
     /// What it is there, as the session that it is to be.
     #[prost(message, optional, tag = "3")]
     pub standing: ::core::option::Option<Standing>,
+}
+/// Something is to be done with sessions of a place.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Order {
+    /// The one of this public id; if absent, those of these keys.
+    #[prost(message, optional, tag = "1")]
+    pub session_id: ::core::option::Option<Id>,
+    #[prost(fixed64, repeated, tag = "2")]
+    pub keys: ::prost::alloc::vec::Vec<u64>,
+    /// Whose the one of that id must be; absent if anybody's.
+    #[prost(message, optional, tag = "9")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(oneof = "order::What", tags = "3, 4, 5, 6, 7, 8")]
+    pub what: ::core::option::Option<order::What>,
+}
+/// Nested message and enum types in `Order`.
+pub mod order {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum What {
+        #[prost(message, tag = "3")]
+        Join(super::OrderedJoin),
+        #[prost(message, tag = "4")]
+        Leave(super::StreamKey),
+        #[prost(message, tag = "5")]
+        Look(super::StreamKey),
+        #[prost(message, tag = "6")]
+        Follow(super::IdList),
+        #[prost(message, tag = "7")]
+        Unfollow(super::IdList),
+        #[prost(enumeration = "super::CloseReason", tag = "8")]
+        Close(i32),
+    }
+}
+/// A session comes to a stream, or is there as this says.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OrderedJoin {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(bool, tag = "2")]
+    pub hidden: bool,
+    #[prost(bool, tag = "3")]
+    pub persistence: bool,
+    #[prost(string, optional, tag = "4")]
+    pub status: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(bool, tag = "5")]
+    pub replaces: bool,
+}
+/// Ids, each as its higher and its lower number.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct IdList {
+    #[prost(fixed64, repeated, tag = "1")]
+    pub ids: ::prost::alloc::vec::Vec<u64>,
+}
+/// Something for all sessions of a place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ForAll {
+    #[prost(message, optional, tag = "1")]
+    pub payload: ::core::option::Option<Frames>,
 }
 // ---- Down, from owners ----
 
@@ -2133,6 +2197,7 @@ pub enum CloseReason {
     SingleSocket = 13,
     ServerStopping = 14,
     Panic = 15,
+    GameCode = 16,
 }
 impl CloseReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2157,6 +2222,7 @@ impl CloseReason {
             Self::SingleSocket => "CLOSE_REASON_SINGLE_SOCKET",
             Self::ServerStopping => "CLOSE_REASON_SERVER_STOPPING",
             Self::Panic => "CLOSE_REASON_PANIC",
+            Self::GameCode => "CLOSE_REASON_GAME_CODE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2178,6 +2244,7 @@ impl CloseReason {
             "CLOSE_REASON_SINGLE_SOCKET" => Some(Self::SingleSocket),
             "CLOSE_REASON_SERVER_STOPPING" => Some(Self::ServerStopping),
             "CLOSE_REASON_PANIC" => Some(Self::Panic),
+            "CLOSE_REASON_GAME_CODE" => Some(Self::GameCode),
             _ => None,
         }
     }

@@ -72,7 +72,7 @@ pub fn read_enum<E: EnumNames>(field: &mut i32, reader: &mut Reader<'_>) -> Resu
     match (E::number_of(&name), reader.mode()) {
         (Some(number), _) => *field = number,
         (None, Mode::Tolerant) => {}
-        (None, Mode::Strict) => return Err(reader.expected("a value of the enum")),
+        (None, Mode::Strict | Mode::GameCode) => return Err(reader.expected("a value of the enum")),
     }
     Ok(())
 }
@@ -162,8 +162,15 @@ impl<F: Field + Default> Field for Vec<F> {
     }
 
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), JsonError> {
-        reader.begin_array()?;
         let mut first = true;
+        if reader.mode() == Mode::GameCode && reader.peek() == Some(b'{') {
+            reader.begin_object()?;
+            return match reader.next_name(&mut first)? {
+                None => Ok(()),
+                Some(_) => Err(reader.expected("a list")),
+            };
+        }
+        reader.begin_array()?;
         while reader.next_element(&mut first)? {
             let mut value = F::default();
             value.read(reader)?;

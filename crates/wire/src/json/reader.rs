@@ -18,6 +18,8 @@ pub enum Mode {
     Strict,
     /// Ignore them (HTTP).
     Tolerant,
+    /// Refuse them, and take an empty object for an empty list (game code: Lua has one empty table for both).
+    GameCode,
 }
 
 /// Reads values one after the other.
@@ -185,7 +187,7 @@ impl<'a> Reader<'a> {
     /// Fails in strict mode, and on syntax errors in the value.
     pub fn unknown(&mut self, name: &str) -> Result<(), JsonError> {
         match self.mode {
-            Mode::Strict => Err(self.error(JsonProblem::UnknownField(shorten(name).to_owned()))),
+            Mode::Strict | Mode::GameCode => Err(self.error(JsonProblem::UnknownField(shorten(name).to_owned()))),
             Mode::Tolerant => self.skip(),
         }
     }

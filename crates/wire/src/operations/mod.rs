@@ -132,12 +132,29 @@ pub struct Row {
     pub bindings: &'static [Binding],
 }
 
+/// The name of the message without fields.
+const EMPTY: &str = "Empty";
+
+impl Row {
+    /// Whether it is asked with a message.
+    #[must_use]
+    pub fn has_request(&self) -> bool {
+        self.request != EMPTY
+    }
+
+    /// Whether it answers with a message.
+    #[must_use]
+    pub fn has_response(&self) -> bool {
+        self.response != EMPTY
+    }
+}
+
 /// An operation as a type, so that the compiler checks which messages belong to it.
 pub trait TypedOperation {
     /// Its id.
     const OPERATION: Operation;
     /// What it is asked with.
-    type Request: JsonMessage + SetField + prost::Message;
+    type Request: JsonMessage + SetField + prost::Message + Clone;
     /// What it answers.
     type Response: JsonMessage + SetField + prost::Message;
 }

@@ -19,7 +19,7 @@ use prost_types::FileDescriptorSet;
 /// The schema files, relative to [`PROTO_DIR`].
 const PROTO_FILES: [&str; 5] = ["api.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
 /// Rare or large variants of messages between nodes, which would make the frequent ones as large.
-const BOXED: [&str; 18] = [
+const BOXED: [&str; 19] = [
     "Message.what.reply",
     "Message.what.join",
     "Message.what.party",
@@ -28,6 +28,7 @@ const BOXED: [&str; 18] = [
     "Message.what.pool",
     "Message.what.event",
     "Message.what.roster",
+    "Message.what.order",
     "Message.what.rebind",
     "Message.what.arrived",
     "Message.what.rebound",

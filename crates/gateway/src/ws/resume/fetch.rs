@@ -133,8 +133,10 @@ impl Expected {
         if let Some(resumption) = self.handle.resumption() {
             resumption.arrived.set(received);
         }
-        let session = SocketSession::adopt(app.clone(), opening.format, claims, self.session_id, self.key);
-        let registered = Registered::adopt(self.shard.clone(), session, self.handle.clone(), opening.address);
+        let client = opening.client.clone();
+        let address = client.address;
+        let session = SocketSession::adopt(app.clone(), opening.format, claims, self.session_id, self.key, client);
+        let registered = Registered::adopt(self.shard.clone(), session, self.handle.clone(), address);
         Ok((registered, self.handle.clone()))
     }
 }

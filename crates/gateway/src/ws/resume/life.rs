@@ -73,7 +73,7 @@ enum Ending {
     Moved(Place),
 }
 
-async fn go_on(session: Registered, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
+async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
     let listed = Listed::new(&shard, session.session_id(), handle.clone());
     let mut life = Life { shard: &shard, handle: &handle, pause: 0 };
     let mut work = Work::new(session.handler());
@@ -82,6 +82,7 @@ async fn go_on(session: Registered, handle: Rc<SocketHandle>, mut socket: Socket
         match life.next_socket(&mut work).await {
             Ok(Offer::Socket { arrival, received }) => {
                 let Arrival { stream, early, opening, guard } = *arrival;
+                session.reached_from(opening.client);
                 greet_again(&shard, &handle, session.session_id(), opening.format, received);
                 socket = Socket { stream, early, guard };
             }

@@ -14,13 +14,12 @@ use mlua::{MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
 use super::budget::OVER;
-use super::call::surroundings;
 use super::instance::{Chunks, Instance};
 use super::limits::Limits;
+use super::once::{context_of, keep_context};
 use super::program::{LoadError, Program};
 use super::values;
 use super::vm::{Vm, plain};
-use crate::functions::Surroundings;
 use crate::host::Host;
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
@@ -36,9 +35,6 @@ pub(crate) struct MatchVm {
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
     games: RefCell<HashMap<MatchId, Rc<Game>>>,
-    around: Surroundings,
-    /// The part of public ids behind the dot.
-    node: Arc<str>,
     limits: Limits,
 }
 
@@ -61,18 +57,13 @@ impl MatchVm {
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(crate) fn new(
-        program: &Program,
-        host: &Rc<Host>,
-        around: Surroundings,
-        node: Arc<str>,
-        limits: Limits,
-    ) -> Result<Self, LoadError> {
+    pub(crate) fn new(program: &Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError> {
         let failed = |error| LoadError::new(format!("cannot start Lua: {error}"));
-        let vm = Vm::bare(host, &limits, false).map_err(failed)?;
+        let vm = Vm::bare(host, &limits).map_err(failed)?;
+        vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm.lua, &program.modules).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm.bind, limits.deferred_max).map_err(failed)?;
-        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), around, node, limits })
+        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), limits })
     }
 
     /// Puts away what is kept of a match.
@@ -102,7 +93,7 @@ impl MatchVm {
         let sink = self.dispatcher.sink.clone();
         sink.open(game.deferred.get());
         let (lua, node, table, its) =
-            (self.vm.lua.clone(), self.node.clone(), self.dispatcher.table.clone(), game.clone());
+            (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
         let (callback, protected) = (call.callback.clone(), self.vm.protected.clone());
         let label = call.label.clone();
         self.vm.budget.begin(limit);
@@ -122,6 +113,7 @@ impl MatchVm {
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };
             its.context.raw_set("match_label", &*label)?;
+            keep_context(&lua, &its.context)?;
             let state = its.state.borrow().clone();
             let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(its.context.clone()));
             let mut arguments =
@@ -153,15 +145,15 @@ impl MatchVm {
     async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
         let (lua, chunks, protected) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.protected.clone());
-        let (around, name) = (self.around.clone(), call.handler.clone());
-        let public_id = format!("{}.{}", call.id, self.node);
-        let node = self.node.clone();
+        let (host, name) = (self.vm.host.clone(), call.handler.clone());
+        let public_id = format!("{}.{}", call.id, host.node);
         self.vm.budget.begin(self.limits.load_time);
         let body = move || -> mlua::Result<(Handler, Table, MultiValue)> {
             let handler = Handler::find(&Instance::new(&lua, &chunks)?, &name)?;
-            let context = surroundings(&lua, &around, "match")?;
+            let context = context_of(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", public_id)?;
-            context.raw_set("match_node", &*node)?;
+            context.raw_set("match_node", &*host.node)?;
+            keep_context(&lua, &context)?;
             let results = protected.call((&handler.init, &context, values::write(&lua, params)?))?;
             Ok((handler, context, results))
         };

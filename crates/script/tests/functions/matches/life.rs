@@ -61,7 +61,7 @@ fn callbacks_are_called_in_order_with_what_there_is_to_know() {
         let lines: Vec<&str> = diary.split('\n').collect();
         let expected = [
             "say",
-            "init 5 match 00000000-0000-0000-0000-000000000001.here",
+            "init 5 match 00000000-0000-0000-0000-000000000001.muster",
             "attempt user-1/1 red",
             r#"join user-1/1 {"open":true} 10"#,
             "attempt user-2/1 red",

@@ -24,8 +24,6 @@ use muster_script::{Limits, LuaMatches};
 
 use crate::world;
 
-pub const NODE: &str = "here";
-
 /// See the module.
 pub struct Hall {
     rules: RefCell<Matches>,
@@ -48,10 +46,10 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
 
 impl Hall {
     pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
-        let (program, host, around) = world::program(world::store(), files, &limits).unwrap();
+        let (program, host) = world::program(files, &limits);
         let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
         let returns = returned.clone();
-        let code = LuaMatches::new(program, host, around, NODE.into(), limits, Arc::default(), move |id, what| {
+        let code = LuaMatches::new(program, host, limits, Arc::default(), move |id, what| {
             returns.borrow_mut().push((id, what));
         });
         Self {

@@ -13,7 +13,7 @@ honoured! {
         data_dir: PathBuf = "data", Kind::Path;
         /// Configuration files (YAML), read in order; what a later one says counts. Given as a flag or by the environment, never inside a file.
         config: Vec<String> = "", Kind::List;
-        /// How long, after a request to stop, open requests and sockets may take to end in good order, in seconds; then they are cut.
+        /// How long, after a request to stop, what game code does then, open requests and sockets may take to end in good order, in seconds; then they are cut.
         shutdown_drain_sec: u64 = "10", at_least(0), Origin::Ours;
         /// How long matches of game code may go on after a request to stop, in seconds; their code is told. 0 ends them at once.
         shutdown_grace_sec: u32 = "0", at_least(0);

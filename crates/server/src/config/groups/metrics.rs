@@ -11,30 +11,18 @@ honoured! {
         namespace: String = "", Kind::Text;
         /// Prefix of the metrics' names; empty for none. The default keeps dashboards of the original working.
         prefix: String = "nakama", Kind::Text;
+        /// Prefix of the metrics that game code makes, in place of the other; empty for none.
+        custom_prefix: String = "custom", Kind::Text;
+        /// Most metrics that game code may make, each with its tags; 0 for no limit.
+        custom_scope_limit: usize = "10000", at_least(0);
     }
 }
 
 /// Rows of this group that are not honoured.
-pub const OTHERS: &[Key] = &[
-    Key::no_meaning(
-        "metrics.reporting_freq_sec",
-        at_least(1),
-        "60",
-        "metrics are counted when they are read",
-        "How often metrics are gathered, in seconds.",
-    ),
-    Key::not_yet(
-        "metrics.custom_prefix",
-        Kind::Text,
-        "custom",
-        "game code",
-        "Prefix of the metrics that game code makes.",
-    ),
-    Key::not_yet(
-        "metrics.custom_scope_limit",
-        at_least(0),
-        "10000",
-        "game code",
-        "Most metrics that game code may make; 0 for no limit.",
-    ),
-];
+pub const OTHERS: &[Key] = &[Key::no_meaning(
+    "metrics.reporting_freq_sec",
+    at_least(1),
+    "60",
+    "metrics are counted when they are read",
+    "How often metrics are gathered, in seconds.",
+)];

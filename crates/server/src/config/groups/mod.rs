@@ -18,6 +18,7 @@ pub mod purchases;
 pub mod rooms;
 pub mod runtime;
 pub mod satori;
+pub mod script;
 pub mod session;
 pub mod social;
 pub mod socket;
@@ -46,7 +47,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Cluster", keys: &[cluster::Cluster::KEYS] },
     Group { title: "Logs", keys: &[logger::Logger::KEYS, logger::OTHERS] },
     Group { title: "Metrics", keys: &[metrics::Metrics::KEYS, metrics::OTHERS] },
-    Group { title: "Game code", keys: &[runtime::Runtime::KEYS, runtime::OTHERS] },
+    Group { title: "Game code", keys: &[runtime::Runtime::KEYS, script::Script::KEYS, runtime::OTHERS] },
     Group { title: "Matches", keys: &[matches::Matches::KEYS, matches::OTHERS] },
     Group { title: "Matchmaker", keys: &[matchmaker::Matchmaker::KEYS] },
     Group { title: "Rooms", keys: &[rooms::Rooms::KEYS] },

@@ -1,0 +1,296 @@
+//! Having something done with a session, wherever it is: finding its place, and doing at a place what is asked of it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+
+use muster_domain::ids::SessionId;
+use muster_domain::{Error, ErrorKind, Result, UserId};
+use muster_live::plane::{Condition, JoinOptions, JoinRefusal, Joined, Order, RequestRef, Up, Whom};
+use muster_live::{Place, SessionKey};
+
+pub use muster_live::plane::{Errand, Reply};
+pub use muster_live::stream::mode;
+pub use muster_live::{CloseReason, Presence, StreamKey};
+
+use crate::live::{Live, stopping};
+use crate::realtime::NODE_GONE;
+
+/// Sessions that one order names.
+const ORDER_KEYS_MAX: usize = 10_000;
+
+/// What one order asks of owners: told as one when the last has answered.
+pub(crate) struct Errands {
+    asker: RequestRef,
+    open: Cell<usize>,
+    is_new: Cell<bool>,
+    refusal: Cell<Option<JoinRefusal>>,
+    done: RefCell<Option<Reply>>,
+}
+
+impl Errands {
+    fn new(asker: RequestRef, open: usize, done: Reply) -> Rc<Self> {
+        let (is_new, refusal) = (Cell::new(false), Cell::new(None));
+        Rc::new(Self { asker, open: Cell::new(open), is_new, refusal, done: RefCell::new(Some(done)) })
+    }
+
+    /// Notes an answer; the last one says what whoever ordered it is told.
+    pub(crate) fn note(&self, reply: Reply) -> Option<(RequestRef, Reply)> {
+        match reply {
+            Reply::Joined(Ok(joined)) => self.is_new.set(self.is_new.get() || joined.is_new),
+            Reply::Joined(Err(refusal)) => self.refusal.set(Some(refusal)),
+            _ => {}
+        }
+        self.open.set(self.open.get().saturating_sub(1));
+        self.end()
+    }
+
+    /// What is told, unless an answer is missing.
+    fn end(&self) -> Option<(RequestRef, Reply)> {
+        if self.open.get() > 0 {
+            return None;
+        }
+        let reply = match (self.refusal.get(), self.done.take()?) {
+            (Some(refusal), _) => Reply::Joined(Err(refusal)),
+            (None, Reply::Joined(Ok(joined))) => Reply::Joined(Ok(Joined { is_new: self.is_new.get(), ..joined })),
+            (None, done) => done,
+        };
+        Some((self.asker, reply))
+    }
+}
+
+/// A session as somebody names it who need not know where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Its public id.
+    pub session: SessionId,
+    /// Whose it must be; `None` for anybody's.
+    pub user: Option<UserId>,
+}
+
+impl Live {
+    /// Has something done with a session. Answers as the place did that has it; `None` if none has.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it is on too many streams, `Unavailable` when its place cannot answer just now.
+    pub async fn order(&self, named: Named, what: Errand) -> Result<Option<Reply>> {
+        let whom = Whom::Id { session: named.session, user: named.user };
+        let here = self.look(|plane| plane.ordered(&whom).is_none_or(|keys| !keys.is_empty()));
+        if here {
+            return outcome(self.order_at(self.place(), whom, what).await);
+        }
+        if let Some((place, key)) = self.find(named).await {
+            let found = self.order_at(place, Whom::Keys(vec![key]), what.clone()).await;
+            if found != Some(Reply::Joined(Err(JoinRefusal::Closed))) {
+                return outcome(found);
+            }
+        }
+        // It may hear no notifications, or have gone on elsewhere meanwhile.
+        let question =
+            |request| Up::Order { request, order: Box::new(Order { whom: whom.clone(), what: what.clone() }) };
+        let mut replies = self.ask_every_place(question).await;
+        replies.retain(|reply| *reply != Reply::Joined(Err(JoinRefusal::Closed)));
+        // What a place did is worth more than that another could not answer.
+        let did = replies.iter().position(|reply| !matches!(reply, Reply::Joined(Err(_)))).unwrap_or_default();
+        match replies.is_empty() {
+            true => Ok(None),
+            false => outcome(Some(replies.swap_remove(did))),
+        }
+    }
+
+    async fn order_at(&self, place: Place, whom: Whom, what: Errand) -> Option<Reply> {
+        let order = Box::new(Order { whom, what });
+        self.ask(|plane, now, request, out| plane.ask_place(now, place, Up::Order { request, order }, out)).await
+    }
+
+    /// Where a session of a user is that hears the user's notifications, as nearly all do.
+    async fn find(&self, named: Named) -> Option<(Place, SessionKey)> {
+        let stream = StreamKey::notifications(named.user?);
+        let found = self.list_page(&stream, 0, true).await.ok()?.0;
+        let presence = found.into_iter().find(|presence| presence.session_id == named.session)?;
+        Some((presence.session.place, presence.session.key))
+    }
+
+    /// A page of those who are on a stream, and how many there are on all pages.
+    ///
+    /// # Errors
+    /// `Unavailable` when its owner cannot answer just now.
+    pub(crate) async fn list_page(
+        &self,
+        stream: &StreamKey,
+        skip: usize,
+        with_hidden: bool,
+    ) -> Result<(Vec<Presence>, usize)> {
+        let (stream, limit) = (stream.clone(), usize::MAX);
+        let reply = self.ask(|plane, now, request, out| {
+            plane.ask(now, &stream.clone(), Up::List { request, stream, with_hidden, skip, limit }, out);
+        });
+        match reply.await {
+            Some(Reply::Presences(presences, total)) => Ok((presences, total)),
+            Some(_) => Err(gone()),
+            None => Err(stopping()),
+        }
+    }
+
+    /// Has all sessions on a stream leave it, hidden ones too.
+    ///
+    /// # Errors
+    /// `Unavailable` when a place cannot answer just now.
+    pub async fn close_stream(&self, stream: &StreamKey) -> Result<()> {
+        let present = self.list_stream(stream, usize::MAX).await?;
+        let mut by_place = BTreeMap::<Place, Vec<SessionKey>>::new();
+        for presence in present {
+            by_place.entry(presence.session.place).or_default().push(presence.session.key);
+        }
+        for (place, keys) in by_place {
+            for part in keys.chunks(ORDER_KEYS_MAX) {
+                outcome(self.order_at(place, Whom::Keys(part.to_vec()), Errand::Leave(stream.clone())).await)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All who are on a stream, hidden ones too. Who comes or goes meanwhile may be missed where there are more than one
+    /// page.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` for more than `max`; `Unavailable` when its owner cannot answer just now.
+    pub async fn list_stream(&self, stream: &StreamKey, max: usize) -> Result<Vec<Presence>> {
+        let (mut found, mut total) = self.list_page(stream, 0, true).await?;
+        while found.len() < total {
+            if total > max {
+                let message = format!("The stream has {total} presences; at most {max} can be listed.");
+                return Err(Error::new(ErrorKind::ResourceExhausted, message));
+            }
+            let (page, now_total) = self.list_page(stream, found.len(), true).await?;
+            if page.is_empty() {
+                break;
+            }
+            total = now_total;
+            found.extend(page);
+        }
+        let mut seen = HashSet::new();
+        found.retain(|presence| seen.insert(presence.session_id));
+        Ok(found)
+    }
+
+    pub(crate) fn answer(&self, asker: RequestRef, reply: Reply) {
+        self.step(|plane, _, out| plane.answer(asker, reply, out));
+    }
+
+    /// Does what was asked of this place.
+    pub(crate) fn obey(&self, asker: RequestRef, Order { whom, what }: Order) {
+        let keys = match self.look(|plane| plane.ordered(&whom)) {
+            Some(keys) if !keys.is_empty() => keys,
+            Some(_) => return self.answer(asker, Reply::Joined(Err(JoinRefusal::Closed))),
+            None => return self.answer(asker, Reply::Joined(Err(JoinRefusal::Unavailable))),
+        };
+        let done = Reply::Counts(vec![keys.len()]);
+        match what {
+            Errand::Close(reason) => {
+                self.step(|plane, _, out| keys.iter().for_each(|key| plane.end(*key, None, reason, out)));
+                self.answer(asker, done);
+            }
+            Errand::Look(stream) => {
+                let look = |key: &SessionKey| self.look(|plane| plane.presence_on(*key, &stream));
+                let found: Vec<_> = keys.iter().filter_map(look).collect();
+                let total = found.len();
+                self.answer(asker, Reply::Presences(found, total));
+            }
+            Errand::Join { stream, hidden, persistence, status, replaces } => {
+                let condition = if replaces { Condition::Replace } else { Condition::Any };
+                let options = JoinOptions {
+                    hidden,
+                    persistence,
+                    status: status.map(Into::into),
+                    // Everybody hears of the own status without.
+                    listens: stream.mode != mode::STATUS,
+                    condition,
+                };
+                let joined = Joined { is_new: false, presences: [].into(), total: 0 };
+                let errands = Errands::new(asker, keys.len(), Reply::Joined(Ok(joined)));
+                for key in keys {
+                    let (stream, options) = (stream.clone(), options.clone());
+                    self.begin_errand(&errands, |plane, now, request, out| {
+                        plane.join(now, key, stream, options, Some(request), out);
+                    });
+                }
+            }
+            Errand::Leave(stream) => {
+                self.step(|plane, now, out| {
+                    for key in keys {
+                        // Who is offline still hears of those that it follows.
+                        let _ = match stream.mode {
+                            mode::STATUS => plane.vanish(now, key, stream.clone(), out),
+                            _ => plane.leave(now, key, stream.clone(), out),
+                        };
+                    }
+                });
+                self.await_owners(asker, vec![stream], done);
+            }
+            Errand::Follow(users) => {
+                let pairs = self.followed(&keys, &users);
+                let errands = Errands::new(asker, pairs.len(), done);
+                for (key, stream) in pairs {
+                    self.begin_errand(&errands, |plane, now, request, out| {
+                        plane.listen(now, key, stream, Some(request), out);
+                    });
+                }
+                self.end_if_nothing(&errands);
+            }
+            Errand::Unfollow(users) => {
+                let pairs = self.followed(&keys, &users);
+                let streams = pairs.iter().map(|(_, stream)| stream.clone()).collect();
+                self.step(|plane, now, out| {
+                    pairs.into_iter().for_each(|(key, stream)| plane.unlisten(now, key, stream, out));
+                });
+                self.await_owners(asker, streams, done);
+            }
+        }
+    }
+
+    /// Whose status which sessions are to hear. Their own they hear anyway.
+    fn followed(&self, keys: &[SessionKey], users: &[UserId]) -> Vec<(SessionKey, StreamKey)> {
+        let of = |key: &SessionKey| {
+            let own = self.look(|plane| plane.user_of(*key));
+            let others = users.iter().filter(move |user| Some(**user) != own);
+            let key = *key;
+            others.map(move |user| (key, StreamKey::status(*user)))
+        };
+        keys.iter().flat_map(of).collect()
+    }
+
+    /// Answers once the owners of streams know what they were told before.
+    fn await_owners(&self, asker: RequestRef, streams: Vec<StreamKey>, done: Reply) {
+        let errands = Errands::new(asker, streams.len(), done);
+        for stream in streams {
+            self.begin_errand(&errands, |plane, now, request, out| {
+                plane.ask(now, &stream.clone(), Up::Count { request, streams: vec![stream] }, out);
+            });
+        }
+        self.end_if_nothing(&errands);
+    }
+
+    fn end_if_nothing(&self, errands: &Errands) {
+        if let Some((asker, reply)) = errands.end() {
+            self.answer(asker, reply);
+        }
+    }
+}
+
+/// What a place answered to an order, `None` if it has no such session.
+fn outcome(reply: Option<Reply>) -> Result<Option<Reply>> {
+    match reply {
+        None => Err(stopping()),
+        Some(Reply::Joined(Err(JoinRefusal::Closed))) => Ok(None),
+        Some(Reply::Joined(Err(JoinRefusal::TooManyStreams))) => {
+            Err(Error::invalid("The session is on as many streams as it may be: let it leave some first."))
+        }
+        Some(Reply::Joined(Err(JoinRefusal::Empty | JoinRefusal::Unavailable))) => Err(gone()),
+        Some(reply) => Ok(Some(reply)),
+    }
+}
+
+pub(crate) fn gone() -> Error {
+    Error::new(ErrorKind::Unavailable, NODE_GONE)
+}

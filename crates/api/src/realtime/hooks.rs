@@ -1,0 +1,118 @@
+//! Game code before and after a socket's messages.
+
+use std::rc::Rc;
+
+use muster_wire::code::RealtimeCode;
+use muster_wire::realtime::Envelope;
+use muster_wire::realtime::envelope::Message;
+
+use super::{Answer, Finished, Handled, Operation, Received, SocketSession, handle, refuse};
+use crate::game::{Failure, Invocation, Mode};
+use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
+
+/// Which hooks a message has.
+#[derive(Clone, Copy)]
+pub(super) struct Hooked {
+    subject: Subject,
+    before: bool,
+    after: bool,
+}
+
+impl Hooked {
+    /// `None` if it has none.
+    pub(super) fn of(session: &SocketSession, message: &Message) -> Option<Self> {
+        let (subject, hooks) = (Subject::Message(message.variant()), &session.app.hooks);
+        let (before, after) = (hooks.has_before(subject), hooks.has_after(subject));
+        (before || after).then_some(Self { subject, before, after })
+    }
+
+    /// Handles the message with its hooks around.
+    pub(super) fn handle(
+        self,
+        session: Rc<SocketSession>,
+        cid: String,
+        message: Message,
+        received: Received,
+    ) -> Operation {
+        Box::pin(async move {
+            let mut reply = Vec::new();
+            let message = match self.before(&session, &cid, message).await {
+                Ok(message) => message,
+                Err(refusal) => {
+                    let then = session.settle(received, refusal, &mut reply);
+                    return Finished { reply, then, rest: None };
+                }
+            };
+            let input = self.after.then(|| Envelope { cid: cid.clone(), message: Some(message.clone()) });
+            let answer = match handle(&session, cid, message) {
+                Handled::Now(answer) => answer,
+                Handled::Later(handler) => handler.await,
+            };
+            let rest = input.and_then(|input| self.after(&session, &answer, input));
+            let then = session.settle(received, answer, &mut reply);
+            Finished { reply, then, rest }
+        })
+    }
+
+    /// Errors: what the client is told instead. The socket stays open.
+    async fn before(&self, session: &SocketSession, cid: &str, message: Message) -> Result<Message, Answer> {
+        if !self.before {
+            return Ok(message);
+        }
+        let variant = message.variant();
+        let input = Envelope { cid: cid.to_owned(), message: Some(message) };
+        let invocation = session.invocation(Mode::Before);
+        let answered = session.app.hooks.before(self.subject, invocation, Some(&input)).await;
+        let refused =
+            |failure: Failure| refuse(cid.to_owned(), RealtimeCode::RuntimeFunctionException, failure.message);
+        let answer = answered.map_err(|failure| {
+            note_refusal(self.subject, &failure);
+            refused(failure)
+        })?;
+        let Some(answer) = answer else {
+            let text = format!("{} is switched off.", self.subject.name());
+            return Err(refuse(cid.to_owned(), RealtimeCode::UnrecognizedPayload, text));
+        };
+        let changed: Envelope = hooks::read(self.subject, &answer).map_err(refused)?;
+        match changed.message {
+            Some(message) if message.variant() == variant => Ok(message),
+            _ => {
+                let hook = self.subject.name();
+                tracing::error!(hook, expected = variant.name, "what the hook before it answered is another message");
+                Err(refused(hooks::unfit()))
+            }
+        }
+    }
+
+    /// What is to do once a reply has left, if all went well.
+    fn after(self, session: &Rc<SocketSession>, answer: &Answer, input: Envelope) -> Option<Operation> {
+        let output = match answer {
+            Answer::Refusal(..) => return None,
+            Answer::Silence => None,
+            Answer::Reply(envelope) => Some(envelope.clone()),
+        };
+        let session = session.clone();
+        Some(Box::pin(async move {
+            let output = output.as_ref().map(|envelope| envelope as &dyn Payload);
+            let invocation = session.invocation(Mode::After);
+            if let Err(failure) = session.app.hooks.after(self.subject, invocation, output, Some(&input)).await {
+                note_failure(self.subject, &failure);
+            }
+            Finished { reply: Vec::new(), then: None, rest: None }
+        }))
+    }
+}
+
+impl SocketSession {
+    /// A call of game code on behalf of this session.
+    pub(super) fn invocation(&self, mode: Mode) -> Invocation {
+        Invocation {
+            mode,
+            user: Some(self.claims.clone()),
+            session_id: Some(self.session_id.to_string()),
+            client: self.client.borrow().clone(),
+            trace_id: Some(self.app.random_uuid()),
+            ..Invocation::default()
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which addresses code may send requests to. What is decided here is asked of the address that is connected to, not of the
+//! name that it came from.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Services that hand out a machine's credentials to whoever asks from it, outside of the link-local ranges.
+const METADATA: [IpAddr; 4] = [
+    // AWS over IPv6.
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    // Alibaba.
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    // Oracle.
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    // Azure.
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+];
+
+/// Whether requests may go there. Strict: to the public internet alone.
+pub(super) fn is_allowed(address: IpAddr, strict: bool) -> bool {
+    let address = inner(address);
+    let is_nowhere = address.is_unspecified() || address.is_multicast();
+    if is_nowhere || METADATA.contains(&address) {
+        return false;
+    }
+    match address {
+        IpAddr::V4(address) => {
+            !(address.is_link_local() || address.is_broadcast() || strict && is_internal_v4(address))
+        }
+        IpAddr::V6(address) => !(address.is_unicast_link_local() || strict && is_internal_v6(address)),
+    }
+}
+
+fn is_internal_v4(address: Ipv4Addr) -> bool {
+    let [first, second, third, _] = address.octets();
+    address.is_private()
+        || address.is_loopback()
+        || address.is_documentation()
+        // This network; shared between providers and customers; special purposes; measurements; reserved.
+        || first == 0
+        || (first == 100 && second & 0xc0 == 64)
+        || (first == 192 && second == 0 && third == 0)
+        || (first == 198 && second & 0xfe == 18)
+        || first >= 240
+}
+
+fn is_internal_v6(address: Ipv6Addr) -> bool {
+    // Of all there is only 2000::/3 is public.
+    address.is_loopback() || address.segments()[0] & 0xe000 != 0x2000
+}
+
+/// The address of the old kind that one of the new kind stands for, by whichever rule a network may translate it.
+fn inner(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else { return address };
+    let segments = v6.segments();
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+    };
+    match segments {
+        [0, 0, 0, 0, 0, 0xffff, high, low] => of(high, low),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => of(high, low),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
+        [0x64, 0xff9b, 1, .., high, low] => of(high, low),
+        [0x2002, high, low, ..] => of(high, low),
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(addresses: &[&str], expect: bool, expect_strict: bool) {
+        for address in addresses {
+            let parsed = address.parse().unwrap();
+            assert_eq!((is_allowed(parsed, false), is_allowed(parsed, true)), (expect, expect_strict), "{address}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_out_of_reach_and_strict_is_public_alone() {
+        let never = [
+            "169.254.169.254",
+            "169.254.0.1",
+            "fe80::1",
+            "febf::1",
+            "fd00:ec2::254",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "0.0.0.0",
+            "::",
+            "255.255.255.255",
+            "224.0.0.1",
+            "ff02::1",
+            "::ffff:169.254.169.254",
+            "::169.254.169.254",
+            "64:ff9b::169.254.169.254",
+            "64:ff9b:1::169.254.169.254",
+            "2002:a9fe:a9fe::1",
+        ];
+        check(&never, false, false);
+        let internal = [
+            "127.0.0.1",
+            "127.255.255.255",
+            "10.0.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "100.64.0.1",
+            "198.18.0.1",
+            "192.0.2.1",
+            "0.1.2.3",
+            "240.0.0.1",
+            "::1",
+            "fd00::1",
+            "fc00::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "2002:7f00:1::",
+        ];
+        check(&internal, true, false);
+        check(&["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:1.1.1.1"], true, true);
+    }
+}

@@ -1,0 +1,186 @@
+//! Chat channels. Game code may speak anywhere, as anybody or as the server, and read everything.
+
+use muster_api::cursors;
+use muster_domain::account::parse_user_id;
+use muster_domain::chat::{self, Channel, ChannelKind, HistoryRequest, Speaker};
+use muster_domain::ids::UserId;
+use muster_domain::limits::MESSAGE_PAGE_MAX;
+use muster_domain::ports::chat::Message;
+use muster_domain::{Error, Result};
+
+use super::records::{object, of_time, record};
+use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
+use crate::value::Value;
+
+const SENDER: Parameter = optional("sender_id", Kind::Text);
+const USERNAME: Parameter = optional("sender_username", Kind::Text);
+const PERSIST: Parameter = optional("persist", Kind::Flag);
+const ACKNOWLEDGEMENT: &str = "channel_id, message_id, code, username, create_time, update_time, persistent";
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "channel_id_build",
+        parameters: &[
+            optional("sender_id", Kind::Text),
+            text("target"),
+            Parameter { name: "type", kind: Kind::Number, is_optional: false },
+        ],
+        result: "the channel's id",
+        doc: "Names a channel as players would find it: a room by its name (type 1), the conversation of sender and target (2), \
+              or a group's (3). A sender must be one who may join it.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let sender = some_user(&arguments.text()?)?;
+                let target = arguments.text()?;
+                let kind = match arguments.integer() {
+                    Some(1) => ChannelKind::Room,
+                    Some(2) => ChannelKind::Direct,
+                    Some(3) => ChannelKind::Group,
+                    _ => return Err(Error::invalid("The type of a channel is 1 (room), 2 (direct) or 3 (group).")),
+                };
+                Ok(Value::text(chat::find(&*host.store, sender, kind, &target).await?.to_string()))
+            })
+        }),
+    },
+    HostFunction {
+        name: "channel_message_send",
+        parameters: &[text("channel_id"), table("content"), SENDER, USERNAME, PERSIST],
+        result: ACKNOWLEDGEMENT,
+        doc: "Says something in a channel, by default as the server and to be kept. Those who are there have it at once.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let channel = Channel::parse(&arguments.text()?)?;
+                let content = content(&mut arguments)?;
+                say(host, arguments, async move |speaker, persist| speaker.send(channel, content, persist).await).await
+            })
+        }),
+    },
+    HostFunction {
+        name: "channel_message_update",
+        parameters: &[text("channel_id"), text("message_id"), table("content"), SENDER, USERNAME, PERSIST],
+        result: ACKNOWLEDGEMENT,
+        doc: "Changes what this sender said in a channel.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
+                let content = content(&mut arguments)?;
+                let act =
+                    async move |speaker: Speaker<'_>, persist| speaker.update(channel, &id, content, persist).await;
+                say(host, arguments, act).await
+            })
+        }),
+    },
+    HostFunction {
+        name: "channel_message_remove",
+        parameters: &[text("channel_id"), text("message_id"), SENDER, USERNAME, PERSIST],
+        result: ACKNOWLEDGEMENT,
+        doc: "Removes what this sender said in a channel.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
+                let act = async move |speaker: Speaker<'_>, persist| speaker.remove(channel, &id, persist).await;
+                say(host, arguments, act).await
+            })
+        }),
+    },
+    HostFunction {
+        name: "channel_messages_list",
+        parameters: &[
+            text("channel_id"),
+            optional("limit", Kind::Number),
+            optional("forward", Kind::Flag),
+            optional("cursor", Kind::Text),
+        ],
+        result: "the messages, the cursors of the next and the previous page if there are such, and one for what is newer, \
+                 whenever it is asked for",
+        doc: "Lists what was said in a channel, oldest first unless asked otherwise.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, arguments| Box::pin(async move { list(&host, arguments).await })),
+    },
+];
+
+fn some_user(id: &str) -> Result<Option<UserId>> {
+    if id.is_empty() { Ok(None) } else { parse_user_id(id).map(Some) }
+}
+
+fn content(arguments: &mut Arguments) -> Result<String> {
+    Ok(object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned()))
+}
+
+/// Says something as the sender that the arguments name next, and tells those in the channel.
+async fn say(
+    host: std::rc::Rc<Host>,
+    mut arguments: Arguments,
+    act: impl AsyncFnOnce(Speaker<'_>, bool) -> Result<Message>,
+) -> Result<Value> {
+    let user_id = some_user(&arguments.text()?)?.unwrap_or(UserId::SYSTEM);
+    let (username, persist) = (arguments.text()?, arguments.flag_or(true));
+    let Host { store, clock, entropy, .. } = &*host;
+    let speaker = Speaker { store: &**store, clock: &**clock, entropy: &**entropy, user_id, username: &username };
+    let message = act(speaker, persist).await?;
+    let acknowledged = acknowledgement(&message);
+    host.players.say(message).await;
+    Ok(acknowledged)
+}
+
+/// Under the names that the documentation has, and under those that modules in the wild read.
+fn acknowledgement(message: &Message) -> Value {
+    let channel_id = || Value::text(message.channel.to_string());
+    let message_id = || Value::text(message.id.to_string());
+    let (create_time, update_time) = (|| of_time(message.create_time), || of_time(message.update_time));
+    record([
+        ("channel_id", channel_id()),
+        ("message_id", message_id()),
+        ("code", Value::Number(message.code.0.into())),
+        ("username", Value::text(message.username.clone())),
+        ("create_time", create_time()),
+        ("update_time", update_time()),
+        ("persistent", Value::Flag(message.persistent)),
+        ("channelId", channel_id()),
+        ("messageId", message_id()),
+        ("createTime", create_time()),
+        ("updateTime", update_time()),
+    ])
+}
+
+async fn list(host: &Host, mut arguments: Arguments) -> Result<Value> {
+    let channel = Channel::parse(&arguments.text()?)?;
+    let (limit, forward, cursor) = (arguments.integer(), arguments.flag_or(true), arguments.text()?);
+    let channel_id = channel.to_string();
+    let place = cursors::read_history(&cursor, &[&channel_id])?;
+    let request = HistoryRequest { channel, limit: limit.or(Some(MESSAGE_PAGE_MAX)), forward, place };
+    let page = chat::list_for_server(&*host.store, request).await?;
+    let cursor =
+        |place: Option<_>| place.map_or(Value::Nil, |place| Value::text(cursors::write_history(place, &[&channel_id])));
+    let (next, previous, newer) = (cursor(page.next), cursor(page.previous), cursor(page.newer));
+    let messages = Value::List(page.messages.into_iter().map(of_message).collect());
+    Ok(Value::Results(vec![messages, next, previous, newer]))
+}
+
+fn of_message(message: Message) -> Value {
+    let text = |text: &dyn ToString| Value::text(text.to_string());
+    let (room_name, group_id, one, two) = match &message.channel {
+        Channel::Room(name) => (text(name), Value::Nil, Value::Nil, Value::Nil),
+        Channel::Group(group) => (Value::Nil, text(group), Value::Nil, Value::Nil),
+        Channel::Direct(one, two) => (Value::Nil, Value::Nil, text(one), text(two)),
+    };
+    record([
+        ("channel_id", text(&message.channel)),
+        ("message_id", text(&message.id)),
+        ("code", Value::Number(message.code.0.into())),
+        ("sender_id", text(&message.sender_id)),
+        ("username", Value::text(message.username)),
+        ("content", Value::text(message.content)),
+        ("create_time", of_time(message.create_time)),
+        ("update_time", of_time(message.update_time)),
+        ("persistent", Value::Flag(message.persistent)),
+        ("room_name", room_name),
+        ("group_id", group_id),
+        ("user_id_one", one),
+        ("user_id_two", two),
+    ])
+}

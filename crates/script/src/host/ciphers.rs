@@ -1,0 +1,85 @@
+//! AES in cipher feedback mode (CFB-128). What is encrypted begins with the 16 random bytes that it was begun with. Nothing
+//! shows whether it was changed on the way.
+
+use aes::cipher::consts::U16;
+use aes::cipher::{AsyncStreamCipher, BlockCipher, BlockEncryptMut, BlockSizeUser, Key, KeyInit, KeyIvInit};
+use aes::{Aes128, Aes256};
+use cfb_mode::{Decryptor, Encryptor};
+use muster_domain::{Error, Result};
+
+use super::{Arguments, Effect, Host, HostFunction, Run, text};
+use crate::value::Value;
+
+const BLOCK_BYTES: usize = 16;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "aes128_encrypt",
+        parameters: &[text("input"), text("key")],
+        result: "the encrypted bytes",
+        doc: "Encrypts bytes by AES-128 in CFB mode, with a key of 16 bytes.",
+        effect: Effect::Chance,
+        run: Run::Now(encrypt::<Aes128>),
+    },
+    HostFunction {
+        name: "aes128_decrypt",
+        parameters: &[text("input"), text("key")],
+        result: "the bytes",
+        doc: "Decrypts what aes128_encrypt encrypted with this key.",
+        effect: Effect::Pure,
+        run: Run::Now(decrypt::<Aes128>),
+    },
+    HostFunction {
+        name: "aes256_encrypt",
+        parameters: &[text("input"), text("key")],
+        result: "the encrypted bytes",
+        doc: "Encrypts bytes by AES-256 in CFB mode, with a key of 32 bytes.",
+        effect: Effect::Chance,
+        run: Run::Now(encrypt::<Aes256>),
+    },
+    HostFunction {
+        name: "aes256_decrypt",
+        parameters: &[text("input"), text("key")],
+        result: "the bytes",
+        doc: "Decrypts what aes256_encrypt encrypted with this key.",
+        effect: Effect::Pure,
+        run: Run::Now(decrypt::<Aes256>),
+    },
+];
+
+fn key<C: KeyInit>(arguments: &mut Arguments) -> Result<Key<C>> {
+    let given = arguments.bytes();
+    if given.len() != C::key_size() {
+        return Err(Error::invalid(format!("expects key {} bytes long, got {}", C::key_size(), given.len())));
+    }
+    Ok(Key::<C>::clone_from_slice(&given))
+}
+
+fn encrypt<C>(host: &Host, mut arguments: Arguments) -> Result<Value>
+where
+    C: BlockEncryptMut + BlockCipher + KeyInit + BlockSizeUser<BlockSize = U16>,
+{
+    let input = arguments.bytes();
+    let key = key::<C>(&mut arguments)?;
+    let mut start = [0; BLOCK_BYTES];
+    host.entropy.fill(&mut start);
+    let mut output = Vec::with_capacity(BLOCK_BYTES + input.len());
+    output.extend(start);
+    output.extend(input);
+    Encryptor::<C>::new(&key, &start.into()).encrypt(&mut output[BLOCK_BYTES..]);
+    Ok(Value::Bytes(output))
+}
+
+fn decrypt<C>(_: &Host, mut arguments: Arguments) -> Result<Value>
+where
+    C: BlockEncryptMut + BlockCipher + KeyInit + BlockSizeUser<BlockSize = U16>,
+{
+    let mut input = arguments.bytes();
+    let key = key::<C>(&mut arguments)?;
+    let Some(start) = input.first_chunk::<BLOCK_BYTES>().copied() else {
+        return Err(Error::invalid(format!("expects input to have at least {BLOCK_BYTES} bytes")));
+    };
+    input.drain(..BLOCK_BYTES);
+    Decryptor::<C>::new(&key, &start.into()).decrypt(&mut input);
+    Ok(Value::Bytes(input))
+}

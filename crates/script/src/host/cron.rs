@@ -1,0 +1,36 @@
+//! Moments by cron expressions.
+
+use muster_domain::cron::Cron;
+use muster_domain::{Error, Result};
+
+use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, text};
+use crate::value::Value;
+
+const TIMESTAMP: Parameter = Parameter { name: "timestamp", kind: Kind::Number, is_optional: false };
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "cron_next",
+        parameters: &[text("expression"), TIMESTAMP],
+        result: "seconds since 1970",
+        doc: "The first moment after another that a cron expression names, in UTC.",
+        effect: Effect::Pure,
+        run: Run::Now(|_, arguments| find(arguments, Cron::next)),
+    },
+    HostFunction {
+        name: "cron_prev",
+        parameters: &[text("expression"), TIMESTAMP],
+        result: "seconds since 1970",
+        doc: "The last moment before another that a cron expression names, in UTC.",
+        effect: Effect::Pure,
+        run: Run::Now(|_, arguments| find(arguments, Cron::previous)),
+    },
+];
+
+fn find(mut arguments: Arguments, direction: fn(&Cron, i64) -> Option<i64>) -> Result<Value> {
+    let cron = Cron::parse(&arguments.text()?)?;
+    let Value::Number(timestamp) = arguments.any() else { return Err(Error::invalid("expects a timestamp")) };
+    let found = direction(&cron, timestamp as i64);
+    let found = found.ok_or_else(|| Error::invalid("The cron expression names no such moment from 1970 to 2099."))?;
+    Ok(Value::Number(found as f64))
+}

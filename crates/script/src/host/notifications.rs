@@ -1,0 +1,274 @@
+//! Notifications. Game code may send to anybody, and read, change and delete anybody's.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use muster_api::cursors;
+use muster_domain::account::parse_user_id;
+use muster_domain::ids::UserId;
+use muster_domain::notifications::{self, NewNotification};
+use muster_domain::ports::notifications::{Notification, NotificationUpdate};
+use muster_domain::{Error, ErrorKind, Result};
+
+use super::records::{Record, object, of_json, of_time, record, texts};
+use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
+use crate::value::Value;
+
+/// Notifications to everybody, persistent ones, that one shard may be writing at a time.
+pub const WALKS_MAX: usize = 4;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "notification_send",
+        parameters: &[
+            text("user_id"),
+            text("subject"),
+            table("content"),
+            number("code"),
+            optional("sender_id", Kind::Text),
+            optional("persistent", Kind::Flag),
+        ],
+        result: "nothing",
+        doc: "Sends a notification. One that is persistent waits until it is deleted; others reach who is connected.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let user_id = parse_user_id(&arguments.text()?)?;
+                let new = NewNotification { user_id, ..to_new(&mut arguments, true)? };
+                send(&host, vec![new]).await
+            })
+        }),
+    },
+    HostFunction {
+        name: "notifications_send",
+        parameters: &[table("notifications")],
+        result: "nothing",
+        doc: "Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and \
+              persistent.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let records = Record::list(arguments.any(), "notifications")?;
+                let new = records.into_iter().map(of_record).collect::<Result<Vec<_>>>()?;
+                send(&host, new).await
+            })
+        }),
+    },
+    HostFunction {
+        name: "notification_send_all",
+        parameters: &[text("subject"), table("content"), number("code"), optional("persistent", Kind::Flag)],
+        result: "nothing",
+        doc: "Sends a notification to everybody: to who is connected, or if it is persistent to every user, which goes on after \
+              the function has answered.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, arguments| Box::pin(send_all(host, arguments))),
+    },
+    HostFunction {
+        name: "notifications_list",
+        parameters: &[text("user_id"), optional("limit", Kind::Number), optional("cursor", Kind::Text)],
+        result: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
+        doc: "Lists the persistent notifications of a user, 1 to 1,000 of them.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let user = arguments.text()?;
+                let (limit, cursor) = (arguments.integer(), arguments.text()?);
+                let behind = cursors::read_notifications(&cursor, &[&user])?;
+                let user_id = parse_user_id(&user)?;
+                let (found, next) = notifications::list_for_server(&*host.store, user_id, limit, behind).await?;
+                let cursor = next.map(|next| Value::text(cursors::write_notifications(next, &[&user])));
+                Ok(Value::Results(vec![of_all(found), cursor.unwrap_or(Value::Nil)]))
+            })
+        }),
+    },
+    HostFunction {
+        name: "notifications_get_id",
+        parameters: &[any("ids"), optional("user_id", Kind::Any)],
+        result: "those of the notifications that there are, in the order asked for",
+        doc: "Reads persistent notifications by their ids; with a user only those of that user.",
+        effect: Effect::Reads,
+        run: Run::Later(|host, arguments| {
+            Box::pin(async move {
+                let (ids, user_id) = ids_and_user(arguments)?;
+                Ok(of_all(notifications::get(&*host.store, user_id, &ids).await?))
+            })
+        }),
+    },
+    HostFunction {
+        name: "notifications_delete",
+        parameters: &[table("notifications")],
+        result: "nothing",
+        doc: "Deletes notifications, each named by user_id and notification_id.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let mut by_user = std::collections::BTreeMap::<UserId, Vec<String>>::new();
+                for mut named in Record::list(arguments.any(), "notifications")? {
+                    let id = named.text("notification_id")?;
+                    by_user.entry(named.user_id("user_id")?).or_default().push(id);
+                }
+                for ids in by_user.values() {
+                    ids.iter().try_for_each(|id| notifications::parse_id(id).map(|_| ()))?;
+                }
+                for (user_id, ids) in by_user {
+                    notifications::delete(&*host.store, Some(user_id), &ids).await?;
+                }
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "notifications_delete_id",
+        parameters: &[any("ids"), optional("user_id", Kind::Any)],
+        result: "nothing",
+        doc: "Deletes notifications by their ids; with a user only those of that user.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, arguments| {
+            Box::pin(async move {
+                let (ids, user_id) = ids_and_user(arguments)?;
+                notifications::delete(&*host.store, user_id, &ids).await?;
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "notifications_update",
+        parameters: &[table("updates")],
+        result: "nothing",
+        doc: "Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let updates = Record::list(arguments.any(), "updates")?;
+                let updates = updates.into_iter().map(to_update).collect::<Result<Vec<_>>>()?;
+                notifications::update(&*host.store, &updates).await?;
+                Ok(Value::Nil)
+            })
+        }),
+    },
+];
+
+const fn number(name: &'static str) -> Parameter {
+    Parameter { name, kind: Kind::Number, is_optional: false }
+}
+
+const fn any(name: &'static str) -> Parameter {
+    Parameter { name, kind: Kind::Any, is_optional: false }
+}
+
+async fn send(host: &Host, new: Vec<NewNotification>) -> Result<Value> {
+    let sent = notifications::send(&*host.store, &*host.clock, &*host.entropy, new).await?;
+    host.players.notify(sent).await;
+    Ok(Value::Nil)
+}
+
+/// From subject, content and code on; of single ones a sender may follow.
+fn to_new(arguments: &mut Arguments, has_sender: bool) -> Result<NewNotification> {
+    let subject = arguments.text()?;
+    let content = object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned());
+    let code = notifications::check_code(arguments.integer().unwrap_or_default(), has_sender)?;
+    let sender_id = if has_sender { sender(&arguments.text()?)? } else { UserId::SYSTEM };
+    let persistent = arguments.flag_or(false);
+    Ok(NewNotification { user_id: UserId::SYSTEM, subject, content, code, sender_id, persistent })
+}
+
+fn of_record(mut new: Record) -> Result<NewNotification> {
+    Ok(NewNotification {
+        user_id: new.user_id("user_id")?,
+        subject: new.text("subject")?,
+        content: new.object("content")?.ok_or_else(|| Error::invalid("expects content to be a table"))?,
+        code: notifications::check_code(new.integer("code")?.unwrap_or_default(), false)?,
+        sender_id: sender(&new.text("sender_id")?)?,
+        persistent: new.flag("persistent")?.unwrap_or(false),
+    })
+}
+
+fn to_update(mut update: Record) -> Result<NotificationUpdate> {
+    let given = |text: String| Some(text).filter(|text| !text.is_empty());
+    Ok(NotificationUpdate {
+        id: notifications::parse_id(&update.text("id")?)?,
+        subject: given(update.text("subject")?),
+        content: update.object("content")?,
+        sender_id: given(update.text("sender")?).map(|id| parse_user_id(&id)).transpose()?,
+    })
+}
+
+/// The server, where nobody is named.
+fn sender(id: &str) -> Result<UserId> {
+    if id.is_empty() { Ok(UserId::SYSTEM) } else { parse_user_id(id) }
+}
+
+/// Ids and perhaps whose they are to be. Either may come first: the original's languages differ in that.
+fn ids_and_user(mut arguments: Arguments) -> Result<(Vec<String>, Option<UserId>)> {
+    let (ids, user) = match (arguments.any(), arguments.any()) {
+        (user @ Value::Bytes(_), ids @ (Value::List(_) | Value::Map(_))) => (ids, user),
+        given => given,
+    };
+    let user_id = match texts(user, "user id")?.first() {
+        Some(id) if !id.is_empty() => Some(parse_user_id(id)?),
+        _ => None,
+    };
+    Ok((texts(ids, "ids")?, user_id))
+}
+
+async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
+    let new = to_new(&mut arguments, false)?;
+    notifications::check(&new)?;
+    if !new.persistent {
+        let sent = notifications::send(&*host.store, &*host.clock, &*host.entropy, vec![new]).await?;
+        for notification in sent {
+            host.players.notify_all(notification).await;
+        }
+        return Ok(Value::Nil);
+    }
+    let walk = Walk::begin(&host)?;
+    let writing = host.clone();
+    (host.spawn)(Box::pin(async move {
+        let Host { store, clock, entropy, players, .. } = &*writing;
+        let push = async |sent: Vec<Notification>| players.notify_connected(sent).await;
+        if let Err(error) = notifications::send_to_all(&**store, &**clock, &**entropy, new, push).await {
+            tracing::error!(%error, "a notification to everybody did not reach everybody");
+        }
+        drop(walk);
+    }));
+    Ok(Value::Nil)
+}
+
+/// One that is being written for everybody.
+struct Walk(Rc<Cell<usize>>);
+
+impl Walk {
+    fn begin(host: &Host) -> Result<Self> {
+        let count = &host.walks;
+        if count.get() >= WALKS_MAX {
+            let message = "As many notifications to everybody are being written as may be. Try again later.";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        count.set(count.get() + 1);
+        Ok(Self(count.clone()))
+    }
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+fn of_all(found: Vec<Notification>) -> Value {
+    Value::List(found.into_iter().map(of_notification).collect())
+}
+
+fn of_notification(notification: Notification) -> Value {
+    let sender = notification.sender_id;
+    record([
+        ("id", Value::text(notification.id.to_string())),
+        ("user_id", Value::text(notification.user_id.to_string())),
+        ("subject", Value::text(notification.subject)),
+        ("content", of_json(&notification.content)),
+        ("code", Value::Number(notification.code.into())),
+        ("sender_id", Value::text(if sender == UserId::SYSTEM { String::new() } else { sender.to_string() })),
+        ("create_time", of_time(notification.create_time)),
+        ("persistent", Value::Flag(notification.persistent)),
+    ])
+}

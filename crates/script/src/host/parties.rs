@@ -1,0 +1,42 @@
+//! Listings of parties.
+
+use muster_wire::api::ListPartiesRequest;
+
+use super::records::record;
+use super::{Effect, HostFunction, Kind, Run, optional};
+use crate::value::Value;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
+    name: "party_list",
+    parameters: &[
+        optional("limit", Kind::Number),
+        optional("open", Kind::Flag),
+        optional("query", Kind::Text),
+        optional("cursor", Kind::Text),
+    ],
+    result: "the parties: party_id, open, hidden, max_size, label; and the cursor of the next page if there is one",
+    doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first.",
+    effect: Effect::Reads,
+    run: Run::Later(|host, mut arguments| {
+        Box::pin(async move {
+            let limit = arguments.integer();
+            let open = match arguments.any() {
+                Value::Flag(open) => Some(open),
+                _ => None,
+            };
+            let (query, cursor) = (arguments.text_or_none()?, arguments.text_or_none()?);
+            let found = host.players.parties(&host.node, ListPartiesRequest { limit, open, query, cursor }).await?;
+            let party = |party: muster_wire::api::Party| {
+                record([
+                    ("party_id", Value::text(party.party_id)),
+                    ("open", Value::Flag(party.open)),
+                    ("hidden", Value::Flag(party.hidden)),
+                    ("max_size", Value::Number(party.max_size.into())),
+                    ("label", Value::text(party.label)),
+                ])
+            };
+            let cursor = Some(found.cursor).filter(|cursor| !cursor.is_empty()).map_or(Value::Nil, Value::text);
+            Ok(Value::Results(vec![Value::List(found.parties.into_iter().map(party).collect()), cursor]))
+        })
+    }),
+}];

@@ -1,0 +1,81 @@
+//! Hashes of passwords, and random bytes.
+
+use bcrypt::Version;
+use muster_domain::{Error, Result};
+
+use super::{Effect, HostFunction, Kind, Parameter, Run, text};
+use crate::value::Value;
+
+/// What new hashes cost: as many doublings of their time.
+const BCRYPT_COST: u32 = 10;
+
+/// Hashes that cost more are not compared: the next one takes seconds.
+const BCRYPT_COST_MAX: u32 = 15;
+
+/// The most random bytes at a time.
+const RANDOM_BYTES_MAX: f64 = 1_048_576.0;
+
+const SALT_BYTES: usize = 16;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "bcrypt_hash",
+        parameters: &[text("input")],
+        result: "the hash",
+        doc: "A hash of a password of at most 72 bytes by bcrypt, with a random salt.",
+        effect: Effect::Chance,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let input = arguments.bytes();
+                let mut salt = [0; SALT_BYTES];
+                host.entropy.fill(&mut salt);
+                host.process.background.run(move || hash(&input, salt)).await?
+            })
+        }),
+    },
+    HostFunction {
+        name: "bcrypt_compare",
+        parameters: &[text("hash"), text("plaintext")],
+        result: "whether it is",
+        doc: "Whether a hash by bcrypt is that of a password.",
+        effect: Effect::Pure,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (hash, plaintext) = (arguments.text()?, arguments.bytes());
+                host.process.background.run(move || compare(&hash, &plaintext)).await?
+            })
+        }),
+    },
+    HostFunction {
+        name: "secure_random_bytes",
+        parameters: &[Parameter { name: "length", kind: Kind::Number, is_optional: false }],
+        result: "the bytes",
+        doc: "Random bytes that nobody can foretell.",
+        effect: Effect::Chance,
+        run: Run::Now(|host, mut arguments| {
+            let length = match arguments.any() {
+                Value::Number(length) if (0.0..=RANDOM_BYTES_MAX).contains(&length) => length as usize,
+                _ => return Err(Error::invalid(format!("expects length to be 0 to {RANDOM_BYTES_MAX}"))),
+            };
+            let mut bytes = vec![0; length];
+            host.entropy.fill(&mut bytes);
+            Ok(Value::Bytes(bytes))
+        }),
+    },
+];
+
+fn hash(input: &[u8], salt: [u8; SALT_BYTES]) -> Result<Value> {
+    let parts = bcrypt::non_truncating_hash_with_salt(input, BCRYPT_COST, salt);
+    let parts = parts.map_err(|error| Error::invalid(format!("cannot hash the input: {error}")))?;
+    // The original's mark; what it means does not differ.
+    Ok(Value::text(parts.format_for_version(Version::TwoA)))
+}
+
+fn compare(hash: &str, plaintext: &[u8]) -> Result<Value> {
+    let cost = hash.split('$').nth(2).and_then(|cost| cost.parse::<u32>().ok());
+    if cost.is_some_and(|cost| cost > BCRYPT_COST_MAX) {
+        return Err(Error::invalid(format!("expects hash to have a cost of at most {BCRYPT_COST_MAX}")));
+    }
+    let is_same = bcrypt::verify(plaintext, hash);
+    is_same.map(Value::Flag).map_err(|error| Error::invalid(format!("expects hash to be one of bcrypt: {error}")))
+}

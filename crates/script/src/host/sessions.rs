@@ -1,0 +1,139 @@
+//! Sessions: ending them, and who may not have any.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_api::keys::Keys;
+use muster_api::orders::{CloseReason, Errand, Named};
+use muster_api::session;
+use muster_domain::account::{self, Ending, parse_user_id};
+use muster_domain::auth::SignIn;
+use muster_domain::guessing::SharedGuessing;
+use muster_domain::ids::{UserId, UserIdForm};
+use muster_domain::ports::passwords::Passwords;
+use muster_domain::revocations::Revocations;
+use muster_domain::sessions::SessionRules;
+use muster_domain::{Error, Result};
+
+use super::records::texts;
+use super::streams::parse_session_id;
+use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, table, text};
+use crate::value::Value;
+
+/// Most users that are banned or pardoned by one call.
+pub const USERS_BANNED_MAX: usize = 1_000;
+
+/// The highest reason of the protocol for which a presence goes.
+const REASON_MAX: i32 = 4;
+
+/// What signing players in and out needs.
+pub struct Signing {
+    /// The pool that hashes passwords.
+    pub passwords: Rc<dyn Passwords>,
+    /// How ids of new accounts are made.
+    pub user_ids: UserIdForm,
+    /// Wrong passwords so far.
+    pub guessing: Arc<SharedGuessing>,
+    /// The signers of tokens.
+    pub keys: Arc<Keys>,
+    /// How sessions live.
+    pub sessions: SessionRules,
+    /// Which tokens are void.
+    pub revocations: Arc<Revocations>,
+}
+
+impl Host {
+    /// Game code has no address, so wrong passwords count by account only.
+    pub(super) fn sign_in(&self) -> SignIn<'_> {
+        SignIn {
+            store: &*self.store,
+            passwords: &*self.signing.passwords,
+            entropy: &*self.entropy,
+            user_ids: self.signing.user_ids,
+            guessing: &self.signing.guessing,
+            address: None,
+            now: self.clock.now(),
+        }
+    }
+
+    pub(super) fn ending(&self) -> Ending<'_> {
+        let Signing { sessions, revocations, .. } = &self.signing;
+        Ending { sessions, revocations, clock: &*self.clock }
+    }
+}
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "session_disconnect",
+        parameters: &[text("session_id"), optional("reason", Kind::Number)],
+        result: "nothing",
+        doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let session = parse_session_id(&arguments.text()?)?;
+                if !(0..=REASON_MAX).contains(&arguments.integer().unwrap_or_default()) {
+                    return Err(Error::invalid("The reason of a disconnect must be 0 to 4."));
+                }
+                host.players.order(Named { session, user: None }, Errand::Close(CloseReason::GameCode)).await?;
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "session_logout",
+        parameters: &[text("user_id"), optional("token", Kind::Text), optional("refresh_token", Kind::Text)],
+        result: "nothing",
+        doc: "Voids the tokens given, or without any all of the user's. Their sockets close.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let user_id = parse_user_id(&arguments.text()?)?;
+                let (token, refresh_token) = (arguments.text()?, arguments.text()?);
+                let Signing { keys, sessions, revocations, .. } = &host.signing;
+                let (store, clock) = (&*host.store, &*host.clock);
+                let tokens = session::tokens(keys, clock.now(), &token, &refresh_token)?;
+                sessions.logout(store, revocations, clock, user_id, &tokens).await?;
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "users_ban_id",
+        parameters: &[table("user_ids")],
+        result: "nothing",
+        doc: "Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                for user_id in users(&mut arguments)? {
+                    host.ending().ban(&*host.store, user_id).await?;
+                }
+                Ok(Value::Nil)
+            })
+        }),
+    },
+    HostFunction {
+        name: "users_unban_id",
+        parameters: &[table("user_ids")],
+        result: "nothing",
+        doc: "Pardons users, at most 1,000 at once. They sign in anew.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                for user_id in users(&mut arguments)? {
+                    account::unban(&*host.store, user_id).await?;
+                }
+                Ok(Value::Nil)
+            })
+        }),
+    },
+];
+
+fn users(arguments: &mut Arguments) -> Result<Vec<UserId>> {
+    let ids = texts(arguments.any(), "user ids")?;
+    if ids.len() > USERS_BANNED_MAX {
+        return Err(Error::invalid(format!("At most {USERS_BANNED_MAX} users can be banned or pardoned at once.")));
+    }
+    ids.iter().map(|id| parse_user_id(id)).collect()
+}

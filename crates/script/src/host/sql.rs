@@ -1,0 +1,88 @@
+//! Statements to the database.
+
+use muster_domain::ports::sql::SqlValue;
+use muster_domain::{Error, Result, sql};
+
+use super::records::list;
+use super::{Arguments, Effect, HostFunction, Kind, Run, optional, text};
+use crate::value::Value;
+
+const MICROS_PER_SEC: f64 = 1e6;
+
+/// Whole numbers beyond it are not exact.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    HostFunction {
+        name: "sql_exec",
+        parameters: &[text("statement"), optional("parameters", Kind::Table)],
+        result: "how many rows were changed",
+        doc: "Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (statement, parameters) = read(&mut arguments)?;
+                let changed = sql::exec(&*host.store, &statement, parameters).await?;
+                Ok(Value::Number(changed as f64))
+            })
+        }),
+    },
+    HostFunction {
+        name: "sql_query",
+        parameters: &[text("statement"), optional("parameters", Kind::Table)],
+        result: "the rows, each with its values by the columns' names",
+        doc: "Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2.",
+        effect: Effect::Writes,
+        run: Run::Later(|host, mut arguments| {
+            Box::pin(async move {
+                let (statement, parameters) = read(&mut arguments)?;
+                let found = sql::query(&*host.store, &statement, parameters).await?;
+                let row = |values: Vec<SqlValue>| {
+                    let values = found.columns.iter().cloned().zip(values.into_iter().map(of_value));
+                    Value::Map(values.filter(|(_, value)| *value != Value::Nil).collect())
+                };
+                Ok(Value::List(found.rows.into_iter().map(row).collect()))
+            })
+        }),
+    },
+];
+
+fn read(arguments: &mut Arguments) -> Result<(String, Vec<SqlValue>)> {
+    let statement = arguments.text()?;
+    let parameters = match arguments.any() {
+        Value::Map(named) if !named.is_empty() => {
+            return Err(Error::invalid("expects parameters to be a list, with a value for each place"));
+        }
+        parameters => list(parameters),
+    };
+    Ok((statement, parameters.into_iter().map(to_value).collect::<Result<_>>()?))
+}
+
+fn to_value(value: Value) -> Result<SqlValue> {
+    Ok(match value {
+        Value::Nil => SqlValue::Null,
+        Value::Flag(flag) => SqlValue::Flag(flag),
+        Value::Number(number) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => SqlValue::Integer(number as i64),
+        Value::Number(number) => SqlValue::Number(number),
+        Value::Bytes(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => SqlValue::Text(text),
+            Err(error) => SqlValue::Bytes(error.into_bytes()),
+        },
+        other => {
+            let kind = other.kind();
+            return Err(Error::invalid(format!("expects parameters to be strings, numbers or booleans, got a {kind}")));
+        }
+    })
+}
+
+fn of_value(value: SqlValue) -> Value {
+    match value {
+        SqlValue::Null => Value::Nil,
+        SqlValue::Flag(flag) => Value::Flag(flag),
+        SqlValue::Integer(number) => Value::Number(number as f64),
+        SqlValue::Number(number) => Value::Number(number),
+        SqlValue::Text(text) => Value::text(text),
+        SqlValue::Bytes(bytes) => Value::Bytes(bytes),
+        SqlValue::Time(time) => Value::Number(time.0 as f64 / MICROS_PER_SEC),
+    }
+}

@@ -1,0 +1,54 @@
+//! What all machines of a process share, whichever shard they are on.
+
+mod background;
+mod cache;
+mod custom_metrics;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use background::Background;
+pub use cache::LocalCache;
+pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIMER_BOUNDS_SEC};
+
+use crate::functions::Surroundings;
+use crate::metrics::ScriptMetrics;
+use crate::value::Value;
+
+/// What all machines of a process share.
+pub struct Process {
+    /// What every call is told of the server.
+    pub around: Surroundings,
+    /// Where the modules are, and what else game code may read.
+    pub folder: Option<PathBuf>,
+    /// What game code is told of the configuration.
+    pub config: Value,
+    /// What game code keeps in memory.
+    pub cache: LocalCache,
+    /// What game code counts.
+    pub custom: Arc<CustomMetrics>,
+    /// For work that would hold up a shard.
+    pub background: Background,
+    ran_once: AtomicBool,
+}
+
+impl Process {
+    /// With nothing in it yet.
+    pub fn new(around: Surroundings, metrics: Arc<ScriptMetrics>, custom: Arc<CustomMetrics>) -> Self {
+        Self {
+            around,
+            folder: None,
+            config: Value::Map(Vec::new()),
+            cache: LocalCache::new(metrics.clone()),
+            custom,
+            background: Background::new(metrics),
+            ran_once: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether this is the first time in the life of the process that it is asked.
+    pub(crate) fn is_first_run(&self) -> bool {
+        !self.ran_once.swap(true, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,211 @@
+//! Statements of game code on PostgreSQL: each on a connection that it has for itself meanwhile, within the statement
+//! timeout of all. Parameters travel as text, which the database reads as whatever type their place has.
+
+use std::error::Error;
+use std::pin::pin;
+
+use futures_util::TryStreamExt as _;
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::sql::{SqlRows, SqlStore, SqlValue};
+use muster_domain::ports::store::StoreError;
+use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX, bytes_of};
+use muster_domain::time::Timestamp;
+use tokio_postgres::Client;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{Format, FromSql, IsNull, Kind, ToSql, Type};
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::fault::{Fault, describe, translate};
+use super::values::EPOCH_US;
+
+type Failed = Box<dyn Error + Sync + Send>;
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+impl SqlStore for PostgresStore {
+    fn sql_exec<'a>(&'a self, statement: &'a str, parameters: Vec<SqlValue>) -> PortFuture<'a, u64> {
+        Box::pin(async move { Ok(self.run_sql(statement, parameters).await?.1) })
+    }
+
+    fn sql_query<'a>(&'a self, statement: &'a str, parameters: Vec<SqlValue>) -> PortFuture<'a, SqlRows> {
+        Box::pin(async move { Ok(self.run_sql(statement, parameters).await?.0) })
+    }
+}
+
+/// How a statement ended that the database had no objection to.
+enum End {
+    /// With its rows, and how many it changed or found.
+    Whole(SqlRows, u64),
+    /// Before it was sent.
+    Missing(usize),
+    /// There are more rows than may be: they are still on their way.
+    TooMany,
+}
+
+impl PostgresStore {
+    async fn run_sql(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<(SqlRows, u64), StoreError> {
+        let lease = self.pool.exclusive().await?;
+        match lease.with_client(async |client| run(client, statement, &parameters).await).await {
+            Ok(End::Whole(rows, changed)) => {
+                lease.ended();
+                Ok((rows, changed))
+            }
+            Ok(End::Missing(number)) => {
+                lease.ended();
+                Err(StoreError::Invalid(format!("The statement has no value for its parameter ${number}.")))
+            }
+            // The connection goes, and with it what is on its way.
+            Ok(End::TooMany) => Err(crate::too_many_rows()),
+            Err(Fault::Database(error)) => {
+                if error.as_db_error().is_some() {
+                    lease.ended();
+                }
+                Err(told(&error))
+            }
+            Err(fault) => Err(fault.into_store_error()),
+        }
+    }
+}
+
+async fn run(client: &Client, statement: &str, parameters: &[SqlValue]) -> Result<End, tokio_postgres::Error> {
+    let statement = client.prepare(statement).await?;
+    let wanted = statement.params().len();
+    if parameters.len() < wanted {
+        return Ok(End::Missing(parameters.len() + 1));
+    }
+    let columns = statement.columns().iter().map(|column| column.name().to_owned()).collect();
+    let mut found = SqlRows { columns, rows: Vec::new() };
+    let mut bytes = 0;
+    let stream = client.query_raw(&statement, parameters.iter().take(wanted).map(Parameter)).await?;
+    let mut stream = pin!(stream);
+    while let Some(row) = stream.try_next().await? {
+        let value = |index| row.try_get::<_, Cell>(index).map(|cell| cell.0);
+        let values = (0..row.len()).map(value).collect::<Result<Vec<_>, _>>()?;
+        bytes += values.iter().map(bytes_of).sum::<usize>();
+        if found.rows.len() >= SQL_ROWS_MAX || bytes > SQL_ROWS_BYTES_MAX {
+            return Ok(End::TooMany);
+        }
+        found.rows.push(values);
+    }
+    let changed = stream.rows_affected().unwrap_or(0);
+    Ok(End::Whole(found, changed))
+}
+
+/// In the words of the database: whoever wrote the statement reads them.
+fn told(error: &tokio_postgres::Error) -> StoreError {
+    match translate(error) {
+        StoreError::Unavailable(why) => StoreError::Unavailable(why),
+        _ => StoreError::Invalid(describe(error)),
+    }
+}
+
+#[derive(Debug)]
+struct Parameter<'a>(&'a SqlValue);
+
+impl ToSql for Parameter<'_> {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
+        match self.0 {
+            SqlValue::Null => return Ok(IsNull::Yes),
+            SqlValue::Flag(flag) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
+            SqlValue::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            SqlValue::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            SqlValue::Text(text) => out.extend_from_slice(text.as_bytes()),
+            SqlValue::Bytes(bytes) => {
+                out.extend_from_slice(b"\\x");
+                bytes.iter().for_each(|byte| out.extend_from_slice(format!("{byte:02x}").as_bytes()));
+            }
+            SqlValue::Time(time) => out.extend_from_slice(time.seconds().to_string().as_bytes()),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    fn to_sql_checked(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
+        self.to_sql(ty, out)
+    }
+}
+
+/// A value of a row, of whatever type.
+struct Cell(SqlValue);
+
+impl<'a> FromSql<'a> for Cell {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Failed> {
+        let text = |bytes: &[u8]| Ok::<_, Failed>(SqlValue::Text(std::str::from_utf8(bytes)?.to_owned()));
+        Ok(Self(match *ty {
+            Type::BOOL => SqlValue::Flag(raw != [0]),
+            Type::INT2 => SqlValue::Integer(i16::from_be_bytes(raw.try_into()?).into()),
+            Type::INT4 => SqlValue::Integer(i32::from_be_bytes(raw.try_into()?).into()),
+            Type::OID => SqlValue::Integer(u32::from_be_bytes(raw.try_into()?).into()),
+            Type::INT8 => SqlValue::Integer(i64::from_be_bytes(raw.try_into()?)),
+            Type::FLOAT4 => SqlValue::Number(f32::from_be_bytes(raw.try_into()?).into()),
+            Type::FLOAT8 => SqlValue::Number(f64::from_be_bytes(raw.try_into()?)),
+            Type::NUMERIC => SqlValue::Text(decimal(raw)?),
+            Type::UUID => SqlValue::Text(Uuid::from_slice(raw)?.to_string()),
+            // The first byte is the form's version.
+            Type::JSONB => text(raw.get(1..).unwrap_or_default())?,
+            Type::BYTEA => SqlValue::Bytes(raw.to_vec()),
+            Type::TIMESTAMPTZ | Type::TIMESTAMP => {
+                SqlValue::Time(Timestamp(i64::from_be_bytes(raw.try_into()?).saturating_add(EPOCH_US)))
+            }
+            Type::DATE => {
+                let days = i64::from(i32::from_be_bytes(raw.try_into()?));
+                SqlValue::Time(Timestamp(days * MICROS_PER_DAY + EPOCH_US))
+            }
+            Type::VOID => SqlValue::Null,
+            Type::TEXT
+            | Type::VARCHAR
+            | Type::BPCHAR
+            | Type::NAME
+            | Type::UNKNOWN
+            | Type::JSON
+            | Type::XML
+            | Type::CHAR => text(raw)?,
+            _ if matches!(ty.kind(), Kind::Enum(_)) || ty.name() == "citext" => text(raw)?,
+            _ => return Err(format!("columns of type {ty} cannot be read: cast them to text").into()),
+        }))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Failed> {
+        Ok(Self(SqlValue::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// An exact decimal: a count of groups of four digits, the place of the first, a sign, and how many digits are shown
+/// behind the point.
+fn decimal(raw: &[u8]) -> Result<String, Failed> {
+    const NEGATIVE: i16 = 0x4000;
+    let mut numbers = raw.chunks_exact(2).map(|pair| i16::from_be_bytes([pair[0], pair[1]]));
+    let mut next = || numbers.next().ok_or("a decimal is cut short");
+    let (_, weight, sign, scale) = (next()?, next()?, next()?, next()?);
+    match sign {
+        0 | NEGATIVE => {}
+        _ => return Ok(if sign as u16 == 0xC000 { "NaN" } else { "Infinity" }.to_owned()),
+    }
+    let groups: Vec<i16> = numbers.collect();
+    let group =
+        |place: i32| usize::try_from(i32::from(weight) - place).ok().and_then(|index| groups.get(index)).copied();
+    let mut whole = String::new();
+    for place in (0..=i32::from(weight).max(0)).rev() {
+        whole.push_str(&format!("{:04}", group(place).unwrap_or(0)));
+    }
+    let whole = whole.trim_start_matches('0');
+    let mut fraction = String::new();
+    for place in 1..=(i32::from(scale) + 3) / 4 {
+        fraction.push_str(&format!("{:04}", group(-place).unwrap_or(0)));
+    }
+    fraction.truncate(usize::try_from(scale)?);
+    let (sign, whole) = (if sign == NEGATIVE { "-" } else { "" }, if whole.is_empty() { "0" } else { whole });
+    Ok(if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") })
+}

@@ -1,0 +1,277 @@
+//! Statements of game code, on a thread and a connection of their own: what they may not do is refused while they are
+//! prepared, and what takes too long is interrupted, without the writer's batch. A statement that writes holds the
+//! writer up no longer than [`WRITE_TIME_MAX`].
+//!
+//! It passes no gate of the checkpoints, which would have the writer wait for it: while it looks at an older state the log
+//! does not start over. The writer is asked for an empty batch after each write, so that it finishes checkpoints although
+//! nobody else writes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use muster_domain::ports::PortFuture;
+use muster_domain::ports::sql::{SqlRows, SqlStore, SqlValue};
+use muster_domain::ports::store::StoreError;
+use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX, SQL_STATEMENT_BYTES_MAX, bytes_of};
+use muster_domain::time::Timestamp;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, Statement};
+use uuid::Uuid;
+
+use super::error::translate;
+use super::job::{BoxedJob, job};
+use super::queue::Queue;
+use super::{SqliteStore, after_this_turn, received, refusal};
+use crate::metrics::{add, micros_since};
+
+/// How long a statement that only reads may take.
+const READ_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long one that writes may take, its wait for the writer included.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A longer text or blob is an error.
+const VALUE_BYTES_MAX: i32 = 16 << 20;
+
+/// SQLite's steps between two looks at the clock.
+const STEPS_PER_LOOK: i32 = 1_000;
+
+/// Statements that may wait.
+pub(super) const GUESTS_WAITING_MAX: usize = 1_024;
+
+/// Page cache, in KiB.
+pub(super) const GUEST_CACHE_KB: u32 = 2 * 1024;
+
+const MICROS_PER_SEC: f64 = 1e6;
+
+const INTERRUPTED: &str = "The statement took too long and was interrupted.";
+
+/// What SQLite may say about its tables.
+const PRAGMAS: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
+
+/// When the present statement is to end.
+pub(super) type Deadline = Arc<Mutex<Option<Instant>>>;
+
+/// Everything the thread owns or shares.
+pub(super) struct Guest {
+    pub(super) connection: Connection,
+    pub(super) queue: Arc<Queue<BoxedJob>>,
+}
+
+impl Guest {
+    /// Runs until the queue is closed and empty.
+    pub(super) fn run(self) {
+        let _working = self.queue.work();
+        let mut taken = Vec::with_capacity(1);
+        while self.queue.take(&mut taken, 1) {
+            for mut job in taken.drain(..) {
+                job.run(&self.connection);
+                job.answer(None);
+            }
+        }
+    }
+}
+
+/// Keeps what runs on a connection within its bounds. Answers where deadlines are set.
+pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Deadline> {
+    connection.pragma_update(None, "temp_store", "default")?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_STATEMENT_BYTES_MAX as i32)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    connection.authorizer(Some(authorize))?;
+    let deadline = Deadline::default();
+    let looked_at = Arc::clone(&deadline);
+    let is_over = move || looked_at.lock().is_ok_and(|deadline| deadline.is_some_and(|end| Instant::now() >= end));
+    connection.progress_handler(STEPS_PER_LOOK, Some(is_over))?;
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("uuid", 1, flags, |context| {
+        let id = context.get_raw(0).as_str_or_null()?.map(Uuid::parse_str).transpose();
+        let id = id.map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
+        Ok(id.map(|id| id.as_bytes().to_vec()))
+    })?;
+    connection.create_scalar_function("to_timestamp", 1, flags, |context| {
+        Ok(context.get::<Option<f64>>(0)?.map(|seconds| (seconds * MICROS_PER_SEC) as i64))
+    })?;
+    Ok(deadline)
+}
+
+/// Refuses what would reach other files, the connection's own state, or code that the writer runs.
+fn authorize(context: AuthContext<'_>) -> Authorization {
+    let is_ours = |name: &str| name.len() > 7 && name.as_bytes()[..7].eq_ignore_ascii_case(b"muster_");
+    let is_allowed = match context.action {
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,
+        AuthAction::Insert { table_name } | AuthAction::Delete { table_name } => !is_ours(table_name),
+        AuthAction::Update { table_name, .. } => !is_ours(table_name),
+        AuthAction::CreateTable { table_name } | AuthAction::DropTable { table_name } => !is_ours(table_name),
+        AuthAction::CreateIndex { table_name, .. } | AuthAction::DropIndex { table_name, .. } => !is_ours(table_name),
+        AuthAction::AlterTable { table_name, .. } => !is_ours(table_name),
+        AuthAction::CreateView { .. } | AuthAction::DropView { .. } => true,
+        AuthAction::Analyze { .. } | AuthAction::Reindex { .. } => true,
+        AuthAction::Pragma { pragma_name, .. } => PRAGMAS.contains(&pragma_name),
+        AuthAction::Function { function_name } => !matches!(function_name, "load_extension" | "fts3_tokenizer"),
+        _ => false,
+    };
+    if is_allowed { Authorization::Allow } else { Authorization::Deny }
+}
+
+impl SqliteStore {
+    async fn as_guest(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<Outcome, StoreError> {
+        let (statement, deadline) = (statement.to_owned(), Arc::clone(&self.inner.deadline));
+        let metrics = Arc::clone(&self.inner.metrics);
+        let (job, answer) = job(move |connection| {
+            let started = Instant::now();
+            let outcome = run(connection, &deadline, &statement, &parameters);
+            set(&deadline, None);
+            add(&metrics.game_statements, 1);
+            add(&metrics.game_statement_us, micros_since(started));
+            let is_interrupted = matches!(&outcome, Err(StoreError::Invalid(told)) if told == INTERRUPTED);
+            add(&metrics.game_statements_interrupted, u64::from(is_interrupted));
+            outcome
+        });
+        let wake = self.inner.guests.push(job).map_err(|refused| {
+            add(&self.inner.metrics.game_queue_full, 1);
+            refusal(refused)
+        })?;
+        after_this_turn(wake).await;
+        let outcome = received(answer).await?;
+        if outcome.has_written {
+            self.write(|_| Ok(())).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl SqlStore for SqliteStore {
+    fn sql_exec<'a>(&'a self, statement: &'a str, parameters: Vec<SqlValue>) -> PortFuture<'a, u64> {
+        Box::pin(async move { Ok(self.as_guest(statement, parameters).await?.changed) })
+    }
+
+    fn sql_query<'a>(&'a self, statement: &'a str, parameters: Vec<SqlValue>) -> PortFuture<'a, SqlRows> {
+        Box::pin(async move { Ok(self.as_guest(statement, parameters).await?.rows) })
+    }
+}
+
+struct Outcome {
+    rows: SqlRows,
+    /// Rows that were changed; of a statement that only reads, those that it found.
+    changed: u64,
+    has_written: bool,
+}
+
+fn set(deadline: &Deadline, time: Option<Duration>) {
+    let end = time.map(|time| Instant::now() + time);
+    *deadline.lock().unwrap_or_else(PoisonError::into_inner) = end;
+}
+
+fn run(
+    connection: &Connection,
+    deadline: &Deadline,
+    statement: &str,
+    parameters: &[SqlValue],
+) -> Result<Outcome, StoreError> {
+    set(deadline, Some(READ_TIME_MAX));
+    let mut statement = connection.prepare(statement).map_err(told)?;
+    let has_written = !statement.readonly();
+    let time = if has_written { WRITE_TIME_MAX } else { READ_TIME_MAX };
+    set(deadline, Some(time));
+    bind(&mut statement, parameters)?;
+    let columns: Vec<_> =
+        statement.columns().map(|column| (column.name().to_owned(), kind(column.decl_type()))).collect();
+    let before = connection.total_changes();
+    let mut found = SqlRows { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows: Vec::new() };
+    let mut bytes = 0;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next().map_err(told)? {
+        let value = |(index, (_, kind)): (usize, &(String, Kind))| Ok(of_value(row.get_ref(index)?, *kind));
+        let values = columns.iter().enumerate().map(value).collect::<rusqlite::Result<Vec<_>>>().map_err(told)?;
+        bytes += values.iter().map(bytes_of).sum::<usize>();
+        if found.rows.len() >= SQL_ROWS_MAX || bytes > SQL_ROWS_BYTES_MAX {
+            return Err(crate::too_many_rows());
+        }
+        found.rows.push(values);
+    }
+    drop(rows);
+    let changed = match (has_written, connection.total_changes() == before) {
+        (true, true) => 0,
+        (true, false) => connection.changes(),
+        (false, _) => found.rows.len() as u64,
+    };
+    Ok(Outcome { rows: found, changed, has_written })
+}
+
+/// SQLite numbers parameters as it meets them; `$2` is a name to it.
+fn bind(statement: &mut Statement<'_>, parameters: &[SqlValue]) -> Result<(), StoreError> {
+    for index in 1..=statement.parameter_count() {
+        let name = statement.parameter_name(index).map(str::to_owned);
+        let number = name.as_deref().map_or(Some(index), |name| name.get(1..)?.parse().ok());
+        let value = number.and_then(|number: usize| parameters.get(number.checked_sub(1)?));
+        let Some(value) = value else {
+            let name = name.unwrap_or_else(|| index.to_string());
+            return Err(StoreError::Invalid(format!("The statement has no value for its parameter {name}.")));
+        };
+        statement.raw_bind_parameter(index, to_value(value)).map_err(told)?;
+    }
+    Ok(())
+}
+
+fn to_value(value: &SqlValue) -> ToSqlOutput<'_> {
+    match value {
+        SqlValue::Null => ToSqlOutput::Owned(Value::Null),
+        SqlValue::Flag(flag) => ToSqlOutput::Owned(Value::Integer((*flag).into())),
+        SqlValue::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
+        SqlValue::Number(number) => ToSqlOutput::Owned(Value::Real(*number)),
+        SqlValue::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        SqlValue::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        SqlValue::Time(time) => ToSqlOutput::Owned(Value::Integer(time.0)),
+    }
+}
+
+/// What a column's declared type says beyond SQLite's own types.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Id,
+    Time,
+    Flag,
+}
+
+fn kind(declared: Option<&str>) -> Kind {
+    let first = declared.and_then(|declared| declared.split_whitespace().next()).unwrap_or_default();
+    match first.to_ascii_uppercase().as_str() {
+        "UUID" => Kind::Id,
+        "TIME" | "TIMESTAMP" | "TIMESTAMPTZ" => Kind::Time,
+        "BOOLEAN" | "BOOL" => Kind::Flag,
+        _ => Kind::Plain,
+    }
+}
+
+fn of_value(value: ValueRef<'_>, kind: Kind) -> SqlValue {
+    match (value, kind) {
+        (ValueRef::Null, _) => SqlValue::Null,
+        (ValueRef::Integer(number), Kind::Time) => SqlValue::Time(Timestamp(number)),
+        (ValueRef::Integer(number @ (0 | 1)), Kind::Flag) => SqlValue::Flag(number == 1),
+        (ValueRef::Integer(number), _) => SqlValue::Integer(number),
+        (ValueRef::Real(number), _) => SqlValue::Number(number),
+        (ValueRef::Text(text), _) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
+        (ValueRef::Blob(bytes), Kind::Id) => match Uuid::from_slice(bytes) {
+            Ok(id) => SqlValue::Text(id.to_string()),
+            Err(_) => SqlValue::Bytes(bytes.to_vec()),
+        },
+        (ValueRef::Blob(bytes), _) => SqlValue::Bytes(bytes.to_vec()),
+    }
+}
+
+/// In the words of the database: whoever wrote the statement reads them.
+fn told(error: rusqlite::Error) -> StoreError {
+    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
+        return StoreError::Invalid(INTERRUPTED.to_owned());
+    }
+    let text = error.to_string();
+    match translate(error) {
+        StoreError::Unavailable(why) => StoreError::Unavailable(why),
+        _ => StoreError::Invalid(text),
+    }
+}

@@ -1,0 +1,178 @@
+//! Statements of game code.
+
+use muster_domain::ports::sql::SqlValue::{self, Bytes, Flag, Integer, Null, Number, Text, Time};
+use muster_domain::ports::store::StoreError;
+use muster_domain::sql::SQL_ROWS_MAX;
+use muster_domain::time::Timestamp;
+
+use super::Fixture;
+use super::fixture::{NOW, on_postgres, on_sqlite};
+
+const TABLE: &str = "CREATE TABLE score (name TEXT PRIMARY KEY, points BIGINT, rate DOUBLE PRECISION, good BOOLEAN)";
+
+fn text(text: &str) -> SqlValue {
+    Text(text.to_owned())
+}
+
+async fn exec(fixture: &Fixture, statement: &str, parameters: &[SqlValue]) -> Result<u64, StoreError> {
+    fixture.store().sql_exec(statement, parameters.to_vec()).await
+}
+
+async fn rows(fixture: &Fixture, statement: &str, parameters: &[SqlValue]) -> Vec<Vec<SqlValue>> {
+    fixture.store().sql_query(statement, parameters.to_vec()).await.unwrap().rows
+}
+
+pub(super) async fn change_and_find_rows(fixture: &Fixture) {
+    exec(fixture, TABLE, &[]).await.unwrap();
+    let insert = "INSERT INTO score (points, name, rate, good) VALUES ($2, $1, $3, $4)";
+    for (name, points, good) in [("ann", Integer(7), Flag(true)), ("bob", Null, Flag(false))] {
+        assert_eq!(exec(fixture, insert, &[text(name), points, Number(0.5), good]).await, Ok(1));
+    }
+    let found = fixture.store().sql_query("SELECT * FROM score ORDER BY name", Vec::new()).await.unwrap();
+    assert_eq!(found.columns, ["name", "points", "rate", "good"]);
+    let bob = vec![text("bob"), Null, Number(0.5), Flag(false)];
+    assert_eq!(found.rows, [vec![text("ann"), Integer(7), Number(0.5), Flag(true)], bob]);
+    assert_eq!(exec(fixture, "UPDATE score SET points = $1", &[Integer(9)]).await, Ok(2));
+    let returned = rows(fixture, "DELETE FROM score WHERE name = $1 RETURNING points", &[text("ann")]).await;
+    assert_eq!(returned, [[Integer(9)]]);
+    assert_eq!(rows(fixture, "SELECT count(*) AS n FROM score", &[]).await, [[Integer(1)]]);
+    assert_eq!(exec(fixture, "DROP TABLE score", &[]).await, Ok(0));
+}
+
+pub(super) async fn find_players_by_ids_and_moments(fixture: &Fixture) {
+    let ann = fixture.sign_up("ann").await.to_string();
+    fixture.sign_up("bob").await;
+    // SQLite keeps ids as bytes; PostgreSQL reads the text as what stands on the other side.
+    let is_sqlite = fixture.store().ping().await.unwrap().engine == "sqlite";
+    let id = |place: &str| if is_sqlite { format!("uuid({place})") } else { place.to_owned() };
+    let by_id = format!("SELECT id, username, create_time, metadata FROM users WHERE id = {}", id("$1"));
+    let expect = [vec![text(&ann), text("ann"), Time(NOW), text("{}")]];
+    assert_eq!(rows(fixture, &by_id, &[text(&ann)]).await, expect);
+    let by_time = format!("SELECT username FROM users WHERE create_time = to_timestamp($1) AND id = {}", id("$2"));
+    let now = Number(NOW.0 as f64 / 1e6);
+    assert_eq!(rows(fixture, &by_time, &[now, text(&ann)]).await, [[text("ann")]]);
+}
+
+pub(super) async fn that_are_wrong_are_told_so_and_harm_nobody(fixture: &Fixture) {
+    exec(fixture, TABLE, &[]).await.unwrap();
+    exec(fixture, "INSERT INTO score (name) VALUES ($1)", &[text("ann")]).await.unwrap();
+    for (statement, told) in [
+        ("SELEC 1", "syntax error"),
+        ("SELECT * FROM nothing", "nothing"),
+        ("SELECT name FROM score WHERE name = $1 AND points = $2", "no value for its parameter"),
+        ("SELECT 1; SELECT 2", "ultiple"),
+        ("INSERT INTO score (name) VALUES ('ann')", "score"),
+        ("INSERT INTO score (name) VALUES ('bob'), ('ann')", "score"),
+    ] {
+        let outcome = fixture.store().sql_query(statement, vec![text("ann")]).await;
+        let Err(StoreError::Invalid(message)) = outcome else { panic!("{statement}: {outcome:?}") };
+        assert!(message.contains(told), "{statement}: {message}");
+        let alone = [[Integer(1)]];
+        assert_eq!(rows(fixture, "SELECT count(*) FROM score", &[]).await, alone);
+    }
+}
+
+pub(super) async fn that_find_too_much_are_refused(fixture: &Fixture) {
+    let numbers = |count: usize| {
+        format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT i FROM n")
+    };
+    assert_eq!(rows(fixture, &numbers(SQL_ROWS_MAX), &[]).await.len(), SQL_ROWS_MAX);
+    let long = format!("SELECT '{}' AS a FROM ({}) AS b", "x".repeat(10_000), numbers(1_000));
+    for statement in [numbers(SQL_ROWS_MAX + 1), long] {
+        let outcome = fixture.store().sql_query(&statement, Vec::new()).await;
+        let Err(StoreError::Invalid(message)) = outcome else { panic!("{outcome:?}") };
+        assert!(message.ends_with("use LIMIT."), "{message}");
+    }
+    assert_eq!(rows(fixture, "SELECT 1 AS one", &[]).await, [[Integer(1)]]);
+}
+
+#[test]
+fn sqlite_ends_what_takes_too_long_and_the_writer_goes_on() {
+    on_sqlite(async |fixture| {
+        exec(fixture, TABLE, &[]).await.unwrap();
+        let endless = "INSERT INTO score (name) \
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'x' FROM n WHERE i < 0";
+        let sign_up = async {
+            fixture.sign_up("ann").await;
+        };
+        let (ended, ()) = futures_util::future::join(exec(fixture, endless, &[]), sign_up).await;
+        let told = "The statement took too long and was interrupted.".to_owned();
+        assert_eq!(ended, Err(StoreError::Invalid(told)));
+        assert_eq!(rows(fixture, "SELECT username FROM users WHERE username = 'ann'", &[]).await.len(), 1);
+        assert_eq!(rows(fixture, "SELECT count(*) FROM score", &[]).await, [[Integer(0)]]);
+    });
+}
+
+#[test]
+fn sqlite_lets_nobody_out_of_its_file_or_at_its_safety() {
+    on_sqlite(async |fixture| {
+        let copy = std::env::temp_dir().join(format!("muster-stolen-{}", std::process::id()));
+        for statement in [
+            "PRAGMA synchronous = off",
+            "PRAGMA journal_mode = delete",
+            "PRAGMA writable_schema = on",
+            "ATTACH ':memory:' AS other",
+            "DETACH main",
+            "VACUUM",
+            &format!("VACUUM INTO '{}'", copy.display()),
+            "BEGIN",
+            "SAVEPOINT a",
+            "CREATE TRIGGER t AFTER INSERT ON users BEGIN SELECT 1; END",
+            "CREATE VIRTUAL TABLE x USING fts5(a)",
+            "CREATE TEMP TABLE x (a)",
+            "DELETE FROM muster_migration",
+            "DROP TABLE muster_migration",
+            "DELETE FROM sqlite_schema",
+            "SELECT load_extension('x')",
+            "SELECT length(zeroblob(100000000))",
+        ] {
+            let outcome = fixture.store().sql_query(statement, Vec::new()).await;
+            assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{statement}: {outcome:?}");
+        }
+        assert!(!copy.exists());
+        assert!(!rows(fixture, "PRAGMA table_info(users)", &[]).await.is_empty());
+        fixture.sign_up("ann").await;
+    });
+}
+
+#[test]
+fn postgres_reads_and_takes_types_that_sqlite_lacks() {
+    on_postgres(async |fixture| {
+        for (expression, expect) in [
+            ("123.4500::numeric", text("123.4500")),
+            ("(-0.001)::numeric", text("-0.001")),
+            ("12345678.9::numeric", text("12345678.9")),
+            ("0::numeric", text("0")),
+            ("0.00::numeric", text("0.00")),
+            ("100000000::numeric", text("100000000")),
+            ("10000.0001::numeric", text("10000.0001")),
+            ("0.000000012::numeric", text("0.000000012")),
+            ("'NaN'::numeric", text("NaN")),
+            ("'{\"a\": 1}'::jsonb", text("{\"a\": 1}")),
+            ("'ab'::bytea", Bytes(b"ab".to_vec())),
+            ("DATE '2000-01-02'", Time(Timestamp::from_seconds(946_771_200))),
+            ("TIMESTAMPTZ '1969-12-31 23:59:59+00'", Time(Timestamp::from_seconds(-1))),
+            ("1.5::real", Number(1.5)),
+            ("7::smallint", Integer(7)),
+            ("pg_sleep(0)", Null),
+        ] {
+            assert_eq!(rows(fixture, &format!("SELECT {expression} AS a"), &[]).await, [[expect]], "{expression}");
+        }
+        for (kind, parameter, expect) in [
+            ("int", Integer(5), Integer(5)),
+            ("numeric", Number(1.25), text("1.25")),
+            ("float8", Integer(2), Number(2.0)),
+            ("text", Integer(2), text("2")),
+            ("boolean", Flag(true), Flag(true)),
+            ("bytea", Bytes(vec![0, 255]), Bytes(vec![0, 255])),
+            ("timestamptz", text("1970-01-01 00:00:01+00"), Time(Timestamp::from_seconds(1))),
+            ("uuid", text("d0000000-0000-4000-8000-000000000001"), text("d0000000-0000-4000-8000-000000000001")),
+        ] {
+            assert_eq!(rows(fixture, &format!("SELECT $1::{kind} AS a"), &[parameter]).await, [[expect]], "{kind}");
+        }
+        for statement in ["SELECT ARRAY[1, 2] AS a", "SELECT 'x'::int AS a", "SELECT 1 / 0 AS a"] {
+            let outcome = fixture.store().sql_query(statement, Vec::new()).await;
+            assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{statement}: {outcome:?}");
+        }
+    });
+}

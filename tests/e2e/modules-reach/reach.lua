@@ -1,0 +1,24 @@
+-- What reach.test.mjs calls: any function of the host, and what games do with them.
+local nk = require("nakama")
+
+nk.register_rpc(function(_, payload)
+    local asked = nk.json_decode(payload)
+    local given = asked.arguments
+    local first, second = nk[asked.call](given[1], given[2], given[3], given[4], given[5], given[6])
+    return nk.json_encode({ first = first, second = second })
+end, "run")
+
+-- Brings the caller to the table that it names, as a game without matches would.
+nk.register_rpc(function(context, payload)
+    local stream = { mode = 123, label = payload }
+    local is_new = nk.stream_user_join(context.user_id, context.session_id, stream, false, false, "seated")
+    return nk.json_encode({ is_new = is_new, count = nk.stream_count(stream) })
+end, "sit")
+
+-- More at once than may be under way between shards and nodes.
+nk.register_rpc(function(_, payload)
+    local asked = nk.json_decode(payload)
+    for number = 1, asked.count do
+        nk.stream_send(asked.stream, tostring(number))
+    end
+end, "flood")
