@@ -5,6 +5,9 @@ use rmpv::Value as Packed;
 
 use super::{DEPTH_MAX, Value};
 
+/// The library counts what is in a table as deeper than the table.
+const PACKED_DEPTH_MAX: usize = 2 * DEPTH_MAX + 1;
+
 impl Value {
     /// As bytes.
     pub fn encode(self) -> Vec<u8> {
@@ -22,7 +25,7 @@ impl Value {
         if bytes.is_empty() {
             return Ok(Self::Nil);
         }
-        let packed = rmpv::decode::read_value_with_max_depth(&mut bytes, DEPTH_MAX + 1);
+        let packed = rmpv::decode::read_value_with_max_depth(&mut bytes, PACKED_DEPTH_MAX);
         unpack(packed.map_err(|error| Error::invalid(format!("no value: {error}")))?)
     }
 }
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_is_no_value_is_refused() {
-        for bytes in [&[0xc1_u8][..], &[0x91], &[0x81, 0x01, 0x01], &[0xdd, 0xff, 0xff, 0xff, 0xff], &[0x91; 200]] {
+        for bytes in [&[0xc4_u8, 2, 0][..], &[0x91], &[0x81, 0x01, 0x01], &[0xdd, 0xff, 0xff, 0xff, 0xff], &[0x91; 1_000]] {
             assert!(Value::decode(bytes).is_err(), "{bytes:x?}");
         }
     }
