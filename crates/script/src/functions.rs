@@ -48,7 +48,16 @@ impl LuaFunctions {
     /// Machines are started when calls need them.
     pub fn new(program: Arc<Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
         let permits = Semaphore::new(limits.machines_max);
-        Self { program, host, limits, permits, idle: RefCell::default(), waiting: Cell::new(0), metrics, _matches: None }
+        Self {
+            program,
+            host,
+            limits,
+            permits,
+            idle: RefCell::default(),
+            waiting: Cell::new(0),
+            metrics,
+            _matches: None,
+        }
     }
 
     /// Keeps the matches of the same shard.

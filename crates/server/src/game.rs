@@ -68,9 +68,10 @@ impl Game {
             http_strict: config.script.http_strict,
             metrics,
         };
-        let program = Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
-            .await
-            .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
+        let program =
+            Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
+                .await
+                .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
         let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
         tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
         Ok(Some(Self { program: Arc::new(program), means, limits }))
@@ -99,7 +100,13 @@ impl Game {
 }
 
 impl Means {
-    fn host(&self, store: Rc<dyn Store>, signing: Signing, players: Rc<dyn Players>, matches: Rc<dyn Matches>) -> Rc<Host> {
+    fn host(
+        &self,
+        store: Rc<dyn Store>,
+        signing: Signing,
+        players: Rc<dyn Players>,
+        matches: Rc<dyn Matches>,
+    ) -> Rc<Host> {
         Rc::new(Host {
             clock: Rc::new(System),
             entropy: Rc::new(RandomPool::default()),

@@ -40,8 +40,8 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
-pub use matches::{Matches, NoMatches};
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
 pub use pending::PENDING;
 pub use players::{NoPlayers, Players, Soon};

@@ -80,7 +80,9 @@ mod tests {
 
     #[test]
     fn what_is_no_value_is_refused() {
-        for bytes in [&[0xc4_u8, 2, 0][..], &[0x91], &[0x81, 0x01, 0x01], &[0xdd, 0xff, 0xff, 0xff, 0xff], &[0x91; 1_000]] {
+        for bytes in
+            [&[0xc4_u8, 2, 0][..], &[0x91], &[0x81, 0x01, 0x01], &[0xdd, 0xff, 0xff, 0xff, 0xff], &[0x91; 1_000]]
+        {
             assert!(Value::decode(bytes).is_err(), "{bytes:x?}");
         }
     }
