@@ -69,6 +69,8 @@ pub(super) struct Game {
     empty_ticks: u64,
     /// When it ends at the latest.
     ends_at: Option<Millis>,
+    /// When its timer fires, if one is set.
+    pub(super) timer: Option<Millis>,
 }
 
 /// What became of a return.
@@ -102,6 +104,7 @@ impl Game {
             ticks_due: 0,
             empty_ticks: 0,
             ends_at: None,
+            timer: None,
         };
         out.push(game.call(Callback::Init { params }));
         game
@@ -122,10 +125,10 @@ impl Game {
         self.players.len()
     }
 
-    /// When a tick, or its end, is due.
+    /// When a tick, or its end, is due. While a call is under way no tick is: its return is what is waited for.
     pub(super) fn next_due(&self) -> Option<Millis> {
-        let tick =
-            self.has_begun().then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.tick_rate)));
+        let may_tick = self.has_begun() && self.under_way.is_none();
+        let tick = may_tick.then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.tick_rate)));
         tick.into_iter().chain(self.ends_at).min()
     }
 

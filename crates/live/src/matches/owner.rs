@@ -235,8 +235,8 @@ impl Matches {
         }
         if begins {
             self.stats.begun += 1;
-            self.set_timer(id);
         }
+        self.set_timer(id);
     }
 
     fn remove(&mut self, id: MatchId) -> Option<Game> {
@@ -256,8 +256,11 @@ impl Matches {
         self.wheel.take_due(now, &mut due);
         for id in due.drain(..) {
             let Some(game) = self.games.get_mut(&id) else { continue };
-            if game.next_due().is_some_and(|at| at > now) {
-                // Another timer was set for something sooner, or a late tick came with a return.
+            if game.timer.take_if(|at| *at <= now).is_none() {
+                // Another was set for something sooner.
+                continue;
+            }
+            if game.next_due().is_none_or(|at| at > now) {
                 self.set_timer(id);
                 continue;
             }
@@ -271,7 +274,9 @@ impl Matches {
     }
 
     fn set_timer(&mut self, id: MatchId) {
-        if let Some(at) = self.games.get(&id).and_then(Game::next_due) {
+        let Some(game) = self.games.get_mut(&id) else { return };
+        if let Some(at) = game.next_due().filter(|at| game.timer.is_none_or(|set| *at < set)) {
+            game.timer = Some(at);
             self.wheel.set(at, id);
         }
     }

@@ -286,3 +286,23 @@ fn matches_are_found_by_their_labels_at_once_newest_first() {
     assert_eq!((one[0].size, one[0].tick_rate, &*one[0].handler), (0, 10, "arena"));
     assert!(world.matches.get(id(9)).is_err());
 }
+
+#[test]
+fn a_tick_that_takes_long_is_waited_for_and_the_next_one_comes_with_its_return() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.pass(100);
+    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())));
+    world.now += 250;
+    world.step(|world, out| world.matches.turn(world.now, out));
+    assert_eq!(world.matches.next_due(), None, "nothing is to be done before it returns");
+    world.returns(goes());
+    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())), "the late one");
+    world.returns(goes());
+    assert_eq!(
+        (world.called(), world.matches.next_due()),
+        (None, Some(world.now + 50)),
+        "those that were missed are not made up"
+    );
+    world.pass(50);
+    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())));
+}
