@@ -81,11 +81,11 @@ fn check_tells_what_is_not_honoured_and_what_is_wrong() {
         let flags = from_pairs(pairs.iter().copied()).expect("known keys");
         check(Mode::Dev, &flags, [])
     };
-    let told = report(&[("match.max_empty_sec", "5"), ("satori.url", "x")]);
+    let told = report(&[("leaderboard.callback_queue_size", "5"), ("satori.url", "x")]);
     assert!(told.ok);
-    assert!(
-        told.text.contains("match.max_empty_sec [command line]: set but not honoured yet: authoritative matches\n")
-    );
+    let not_yet =
+        "leaderboard.callback_queue_size [command line]: set but not honoured yet: leaderboards and tournaments\n";
+    assert!(told.text.contains(not_yet), "{}", told.text);
     assert!(told.text.contains("satori.url [command line]: set but without meaning here: "), "{}", told.text);
     let wrong = report(&[("socket.port", "x"), ("live.shards", "x")]);
     assert!(!wrong.ok);
