@@ -3,9 +3,9 @@
 use std::process::{Command, Stdio};
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench_cluster};
+use crate::support::{Manner, Said, bench_cluster, patience};
 
-const TIMES: &str = "--duration 0.6 --warmup 0.1 --patience 0.5";
+const TIMES: &str = "--duration 0.6 --warmup 1";
 
 #[test]
 fn players_of_several_nodes_meet() {
@@ -29,12 +29,16 @@ fn hops_are_told_from_what_stays_on_a_node() {
     for figure in ["local_server_cpu_us_per_delivery", "remote_server_cpu_us_per_delivery", "hop_server_cpu_us"] {
         said.number(figure);
     }
-    let lossy = bench_cluster(LosesEvery(10), 2, &format!("hop -c 16 --rate 400 {TIMES}"));
+    let lossy = bench_cluster(LosesEvery(10), 2, &format!("hop -c 16 --rate 400 {TIMES} --patience 0.5"));
     assert!(lossy.errors("message lost") > 2, "{}", lossy.first_line);
 }
 
 fn converge(manner: Manner, rooms: &str) -> Said {
-    bench_cluster(manner, 2, &format!("converge -c 6 --rate 100 --arrivals fixed {rooms} {TIMES}"))
+    bench_cluster(
+        manner,
+        2,
+        &format!("converge -c 6 --rate 100 --arrivals fixed {rooms} {TIMES} --patience {}", patience(manner, 0.5)),
+    )
 }
 
 #[test]
@@ -52,7 +56,7 @@ fn presences_have_converged_when_every_node_shows_them() {
 #[test]
 fn a_node_whose_players_never_leave_is_an_error() {
     let mut victim = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
-    let said = bench_cluster(Honest, 3, &format!("takeover -c 6 --victim-pid {} {TIMES}", victim.id()));
+    let said = bench_cluster(Honest, 3, &format!("takeover -c 6 --victim-pid {} {TIMES} --patience 2", victim.id()));
     assert!(!victim.wait().unwrap().success(), "it was killed");
     assert_eq!(said.only_errors("no answer in time"), 4, "two players of each of two matches wait for it");
     assert_eq!(said.number("undisturbed_count"), 4.0, "{}", said.figures);

@@ -1,10 +1,11 @@
 //! Players who talk in groups: servers that lose, double, swap, alter and misplace what they say.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench};
+use crate::support::{Manner, Said, bench, patience};
 
 fn run(manner: Manner, scenario: &str) -> Said {
-    bench(manner, &format!("{scenario} -c 6 --room-size 3 --duration 0.4 --warmup 0 --patience 0.5"))
+    let patience = patience(manner, 0.5);
+    bench(manner, &format!("{scenario} -c 6 --room-size 3 --duration 0.4 --warmup 0 --patience {patience}"))
 }
 
 #[test]
@@ -14,22 +15,25 @@ fn honest_servers_deliver_everything() {
         "chat --format protobuf",
         "chat --message-bytes 200",
         "chat --rate 200",
-        "relay --each 50",
-        "relay --each 50 --format protobuf",
+        "relay --each 50 --arrivals fixed",
+        "relay --each 50 --arrivals fixed --format protobuf",
     ] {
         let said = run(Honest, scenario);
         assert_eq!(said.number("errors"), 0.0, "{scenario}: {}", said.first_line);
-        assert!(said.number("ok") > 30.0, "{scenario}: {}", said.figures);
-        let (rate, messages_in) = (said.number("rate_per_s"), said.number("messages_in_per_s"));
-        let receivers = if scenario.starts_with("relay") { 2.0 } else { 3.0 };
-        let ratio = rate / messages_in;
-        assert!((receivers * 0.8..receivers * 1.2).contains(&ratio), "{scenario}: {ratio} deliveries per message");
+        let (ok, messages_in) = (said.number("ok"), said.number("messages_in_per_s"));
+        assert!(ok > 0.0 && messages_in > 0.0, "{scenario}: {}", said.figures);
+        if scenario.starts_with("relay") {
+            // Each of the six speaks twenty times to the two others; a message may be due with the window's end.
+            assert!((238.0..=240.0).contains(&ok), "{scenario}: {}", said.figures);
+        } else {
+            assert_eq!(ok % 3.0, 0.0, "whoever speaks is heard by all three: {scenario}: {}", said.figures);
+        }
     }
 }
 
 #[test]
 fn part_filled_rooms_are_rooms_too() {
-    let said = bench(Honest, "chat -c 7 --room-size 3 --duration 0.3 --warmup 0 --patience 1");
+    let said = bench(Honest, "chat -c 7 --room-size 3 --duration 0.3 --warmup 0");
     assert_eq!(said.number("errors"), 0.0, "{}", said.first_line);
 }
 

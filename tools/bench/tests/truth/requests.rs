@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::Manner::*;
 use crate::support::{Manner, Said, bench};
 
-const SHORT: &str = "-c 4 --duration 0.4 --warmup 0 --patience 2";
+const SHORT: &str = "-c 4 --duration 0.4 --warmup 0";
 
 fn run(manner: Manner, scenario: &str) -> Said {
     bench(manner, &format!("{scenario} {SHORT}"))

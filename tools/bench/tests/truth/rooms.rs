@@ -1,12 +1,12 @@
 //! Rooms that fill, soak and empty, on servers that go wrong.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench, bench_all};
+use crate::support::{Manner, Said, bench, bench_all, patience};
 
 /// Nine players who come within a tenth of a second, speak every tenth of a second, and are there for half a second.
 fn rooms(manner: Manner, scenario: &str) -> Said {
-    let arguments = "-c 9 --connect-rate 90 --each 10 --duration 0.5 --warmup 0.1 --leave-rate 90 --patience 1";
-    bench(manner, &format!("{scenario} {arguments}"))
+    let arguments = "-c 9 --connect-rate 90 --each 10 --duration 0.5 --warmup 1 --leave-rate 90";
+    bench(manner, &format!("{scenario} {arguments} --patience {}", patience(manner, 1.0)))
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn several_processes_meet_in_the_rooms_of_the_server() {
 
 #[test]
 fn servers_that_know_nothing_of_each_other_are_measured_together() {
-    let times = "--connect-rate 120 --duration 0.5 --warmup 0.1 --leave-rate 120 --patience 1";
+    let times = "--connect-rate 120 --duration 0.5 --warmup 1 --leave-rate 120";
     for scenario in ["rooms --via chat", "rooms", "chat --room-size 3", "relay"] {
         // Processes of their own for each server, and processes that go to all of them.
         for processes in [1, 2] {
@@ -46,7 +46,7 @@ fn servers_that_know_nothing_of_each_other_are_measured_together() {
             assert!(said.number("ok") > 30.0, "{arguments}: {}", said.figures);
         }
     }
-    let one_bad = bench_all(&[Honest, LosesEvery(10)], &format!("rooms -c 12 -p 2 --each 10 {times}"));
+    let one_bad = bench_all(&[Honest, LosesEvery(10)], &format!("rooms -c 12 -p 2 --each 10 {times} --patience 1"));
     assert!(one_bad.errors("message lost") > 2, "{}", one_bad.first_line);
 }
 
@@ -83,7 +83,7 @@ fn silence_at_the_end_is_noticed() {
 /// A soak with two replaced players in three seconds, two who stop reading and two who vanish.
 fn churn(manner: Manner) -> Said {
     let arguments = "-c 40 --connect-rate 400 --each 10 --replaced 100 --stopped 5 --half-open 5 --metrics STUB";
-    let times = "--duration 3 --warmup 0.1 --leave-rate 200 --patience 1";
+    let times = "--duration 3 --warmup 1 --leave-rate 200 --patience 1";
     bench(manner, &format!("churn {arguments} {times} --pid {}", std::process::id()))
 }
 

@@ -329,6 +329,12 @@ pub fn bench(manner: Manner, arguments: &str) -> Said {
     bench_all(&[manner], arguments)
 }
 
+/// Seconds to wait for answers: from an honest stub they come, however busy the machine is, and from others it is
+/// known that some do not.
+pub fn patience(manner: Manner, otherwise: f64) -> f64 {
+    if matches!(manner, Manner::Honest | Manner::HonestInOtherWords) { 20.0 } else { otherwise }
+}
+
 /// Runs the tool against several stubs that know nothing of each other.
 pub fn bench_all(manners: &[Manner], arguments: &str) -> Said {
     let addresses: Vec<_> = manners.iter().map(|manner| start(*manner).to_string()).collect();
