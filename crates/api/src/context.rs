@@ -62,9 +62,7 @@ const OWN_ID_TRIES: usize = 200;
 impl App {
     /// A new random id.
     pub fn random_uuid(&self) -> Uuid {
-        let mut bytes = [0; 16];
-        self.entropy.fill(&mut bytes);
-        uuid::Builder::from_random_bytes(bytes).into_uuid()
+        self.entropy.uuid()
     }
 
     /// A random id for something new that this node is to own, by the stream that it gets. What is made where its first

@@ -124,9 +124,6 @@ pub async fn signal(live: &Live, id: &str, data: &str) -> Result<String> {
 }
 
 async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<Answer> {
-    if *stream.label() != *node(live) {
-        return Err(Error::new(ErrorKind::NotFound, "There is no match of this ID: it may have ended."));
-    }
     match live.ask(|plane, now, request, out| plane.ask_match(now, stream, ask, Some(request), out)).await {
         Some(Reply::Match(answer)) => answer,
         _ => Err(stopping()),

@@ -191,7 +191,7 @@ fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
         other.send(&batch(VERSION + 2, VERSION + 1, &messages));
         other.send(&batch(VERSION + 1, VERSION, &[question(9, &field(COUNT, &count))]));
         other.hears("Reply(9, Counts([0]))").await;
-        assert!(server.log().contains("and this node reads up to"), "the operator is told");
+        assert!(server.says("and this node reads up to"), "the operator is told");
     });
     let page = server.metrics();
     let counted = ["cluster_message_count{kind=\"unread\"}", "cluster_batches_refused_count"];

@@ -72,7 +72,7 @@ fn stopping_closes_sockets_with_a_reason_and_finishes_what_is_under_way() {
             assert_eq!(request.finish().status, 200);
         }
         assert_eq!(server.wait().code(), Some(0));
-        assert!(server.log().contains("\"connections_cut\":0"), "{}", server.log());
+        assert!(server.says("\"connections_cut\":0"), "{}", server.log());
     }
 }
 
@@ -82,7 +82,7 @@ fn stopping_takes_no_longer_than_the_drain_allows() {
     let mut never_finished = Unfinished::begin(&server);
     server.signal(Signal::TERM);
     assert_eq!(server.wait().code(), Some(0));
-    assert!(server.log().contains("\"connections_cut\":1"), "{}", server.log());
+    assert!(server.says("\"connections_cut\":1"), "{}", server.log());
     assert_eq!(http::read_to_end(&mut never_finished.stream), b"");
 }
 

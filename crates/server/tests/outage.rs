@@ -172,8 +172,8 @@ fn limit_files(server: &Server, bytes_max: Option<u64>) {
 fn live_through_a_full_disk((setup, disk): (Setup, Disk)) {
     let server = setup.start();
     live_through(&server, Away::ForWrites, || disk.fill(&server), || disk.free(&server));
-    assert!(server.log().contains("the database refuses writes"), "the operator is told");
-    assert!(server.log().contains("the database takes writes again"), "and told when it is over");
+    assert!(server.says("the database refuses writes"), "the operator is told");
+    assert!(server.says("the database takes writes again"), "and told when it is over");
     server.stop();
 }
 

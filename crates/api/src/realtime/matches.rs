@@ -92,9 +92,6 @@ async fn enter(
     stream: StreamKey,
     metadata: Arc<[(String, String)]>,
 ) -> Answer {
-    if *stream.label() != *session.app.live_rules.node {
-        return not_found(cid);
-    }
     let key = session.key;
     let name = stream.clone();
     let ask = |plane: &mut Plane, now, request, out: &mut Output| {

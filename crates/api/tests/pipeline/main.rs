@@ -15,6 +15,7 @@ mod guessing;
 mod hooks;
 mod link;
 mod notifications;
+mod rim;
 mod sessions;
 mod socket;
 mod storage;

@@ -6,10 +6,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
-use muster_api::live::{Live, Rim};
+use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_api::{App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoFunctions, NoHooks};
 use muster_domain::account::Ending;
@@ -21,11 +20,12 @@ use muster_domain::ports::revocations::Revocation;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
-use muster_live::plane::{Message, Recoverable};
-use muster_live::{CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, PlaneConfig, Routes, SessionKey};
+use muster_live::{Millis, Plane, PlaneConfig, Routes};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
 use serde_json::Value;
+
+use crate::rim::TestRim;
 
 /// The second at which every test starts.
 pub const START_SEC: i64 = 1_700_000_000;
@@ -106,53 +106,6 @@ impl Passwords for TestPasswords {
         let outdated = scheme != *self.scheme.borrow();
         self.answer(PasswordCheck { matches: hashed == password, outdated })
     }
-}
-
-/// Keeps what sessions are sent and which close.
-#[derive(Default)]
-pub struct TestRim {
-    /// Frames by session, without their headers.
-    pub sent: RefCell<Vec<(SessionKey, Value)>>,
-    /// Sessions told to close.
-    pub closed: RefCell<Vec<(SessionKey, CloseReason)>>,
-    /// The live plane's clock.
-    pub now: Cell<Millis>,
-}
-
-impl Rim for TestRim {
-    fn now(&self) -> Millis {
-        1 + self.now.get()
-    }
-
-    fn deliver(&self, session: SessionKey, frame: Bytes, _delivery: Delivery) {
-        // The length of a frame stands in its second byte, or in the two after that.
-        let header_len = if frame[1] < 126 { 2 } else { 4 };
-        self.sent.borrow_mut().push((session, serde_json::from_slice(&frame[header_len..]).unwrap()));
-    }
-
-    fn hold(&self, _session: SessionKey) {}
-
-    fn close(&self, session: SessionKey, reason: CloseReason) {
-        self.closed.borrow_mut().push((session, reason));
-    }
-
-    fn send(&self, to: Place, message: Message) {
-        panic!("there is one shard: {message:?} for {to:?}");
-    }
-
-    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
-        panic!("there is one place: {partitions:?}");
-    }
-
-    fn keep(&self, recoverable: Vec<Recoverable>) {
-        panic!("there is one place: {recoverable:?}");
-    }
-
-    fn recover(&self, partitions: Vec<(Partition, Epoch)>) {
-        panic!("there is one place: {partitions:?}");
-    }
-
-    fn settle(&self, _next_due: Option<Millis>, _is_busy: bool, _is_congested: bool) {}
 }
 
 /// How a world differs from the usual one.

@@ -294,21 +294,13 @@ impl Game {
                     self.begin(UnderWay::Signal(reply_to), Callback::Signal(data), out);
                 }
                 Waiting::Join(first) => {
-                    let mut joins = vec![first];
-                    while let Some(Waiting::Join(_)) = self.waiting.front()
-                        && let Some(Waiting::Join(next)) = self.waiting.pop_front()
-                    {
-                        joins.push(next);
-                    }
+                    let joins =
+                        self.batch(first, |next| if let Waiting::Join(next) = next { Ok(next) } else { Err(next) });
                     self.begin(UnderWay::Other, Callback::Join(joins), out);
                 }
                 Waiting::Leave(first) => {
-                    let mut leaves = vec![first];
-                    while let Some(Waiting::Leave(_)) = self.waiting.front()
-                        && let Some(Waiting::Leave(next)) = self.waiting.pop_front()
-                    {
-                        leaves.push(next);
-                    }
+                    let leaves =
+                        self.batch(first, |next| if let Waiting::Leave(next) = next { Ok(next) } else { Err(next) });
                     self.begin(UnderWay::Other, Callback::Leave(leaves), out);
                 }
                 Waiting::Terminate { grace_sec } => {
@@ -321,6 +313,21 @@ impl Game {
             let inputs = std::mem::take(&mut self.inputs);
             self.begin(UnderWay::Loop, Callback::Loop(inputs), out);
         }
+    }
+
+    /// The first of a kind and those of the same kind right behind it.
+    fn batch<T>(&mut self, first: T, of: fn(Waiting) -> std::result::Result<T, Waiting>) -> Vec<T> {
+        let mut batch = vec![first];
+        while let Some(next) = self.waiting.pop_front() {
+            match of(next) {
+                Ok(next) => batch.push(next),
+                Err(other) => {
+                    self.waiting.push_front(other);
+                    break;
+                }
+            }
+        }
+        batch
     }
 
     /// Whether a tick is due. One that should have come while a call was under way comes now; more of them do not.

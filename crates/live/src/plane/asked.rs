@@ -72,12 +72,7 @@ impl Asked {
     pub(super) fn note(&mut self, of: Place, up: &Up) {
         let beginning = self.beginning.take();
         let Some(request) = up.request() else { return };
-        let (about, may_wander) = match up {
-            Up::Rooms(ask) => (About::Rooms, ask.may_wander()),
-            Up::Pool { .. } => (About::Pool, false),
-            Up::Match { .. } | Up::FindMatches { .. } => (About::Match, false),
-            _ => (About::Else, false),
-        };
+        let may_wander = matches!(up, Up::Rooms(ask) if ask.may_wander());
         let of_tickets = match up {
             Up::Pool { ask: PoolAsk::Add(ticket), .. } => {
                 Some(OfTickets::Add(ticket.id.clone(), here_and_elsewhere(ticket, request.place).0))
@@ -86,16 +81,25 @@ impl Asked {
             Up::Pool { ask: PoolAsk::LoseOwner(owner), .. } => Some(OfTickets::Cancel(owner.clone(), true)),
             _ => None,
         };
-        let partition = up.partition();
+        let (partition, about) = (up.partition(), About::of(up));
         self.open.insert(request.id, Question { of, partition, may_wander, about, beginning, of_tickets });
     }
 }
 
-impl Question {
-    fn refusal(&self) -> Reply {
+impl About {
+    fn of(up: &Up) -> Self {
+        match up {
+            Up::Rooms(_) => Self::Rooms,
+            Up::Pool { .. } => Self::Pool,
+            Up::Match { .. } | Up::FindMatches { .. } => Self::Match,
+            _ => Self::Else,
+        }
+    }
+
+    fn refusal(self) -> Reply {
         let message = "The node that was to answer has gone. Please try again.";
         let refusal = Error::new(ErrorKind::Unavailable, message);
-        match self.about {
+        match self {
             About::Rooms => Reply::Rooms(Err(refusal)),
             About::Pool => Reply::Pool(Err(refusal)),
             About::Match => Reply::Match(Err(refusal)),
@@ -216,18 +220,27 @@ impl Local {
         let mut begun = Vec::new();
         for (request, mut question) in lost {
             if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
-                out.replies.push((request, question.refusal()));
+                out.replies.push((request, question.about.refusal()));
             }
             begun.extend(question.beginning);
         }
         begun.into_iter().rev().for_each(|begun| self.undo(begun));
     }
 
+    /// Answers what was to go to a place that is not there, as if it had gone after.
+    pub(super) fn give_up_on(&mut self, place: Place, up: &Up, out: &mut Output) {
+        if self.asked.is_some() {
+            self.give_up(|_, question| question.of == place, out);
+        } else {
+            out.replies.extend(up.request().map(|request| (request.id, About::of(up).refusal())));
+        }
+    }
+
     /// Answers a question that nobody will answer any more.
     pub(super) fn give_up_one(&mut self, request: u64, out: &mut Output) {
         let Some(mut question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
         if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
-            out.replies.push((request, question.refusal()));
+            out.replies.push((request, question.about.refusal()));
         }
         if let Some(begun) = question.beginning {
             if let Some(serial) = begun.serial {

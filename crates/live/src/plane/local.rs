@@ -224,6 +224,9 @@ impl Local {
         stream: &StreamKey,
         streams_max: usize,
     ) -> Result<(&mut OnStream, u32, Encoding), JoinRefusal> {
+        if self.routes.owner(stream.partition()) == Place::NONE {
+            return Err(JoinRefusal::Unavailable);
+        }
         let Some(session) = self.sessions.get_mut(key) else { return Err(JoinRefusal::Closed) };
         let position = match session.streams.iter().position(|on| on.stream == *stream) {
             Some(position) => position,
@@ -339,12 +342,12 @@ impl Local {
             let epoch = partition.map(|partition| self.routes.epoch(partition));
             self.lanes.up(to, Dated { epoch, up }, out);
         } else {
-            self.give_up(|_, question| question.of == to, out);
+            self.give_up_on(to, &up, out);
         }
     }
 
     pub(super) fn is_there(&self, place: Place) -> bool {
-        !self.routes.is_of_cluster() || self.routes.has(place)
+        place != Place::NONE && (!self.routes.is_of_cluster() || self.routes.has(place))
     }
 
     /// What an owner told this shard. Nothing here sends anything to another shard.

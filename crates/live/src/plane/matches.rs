@@ -8,14 +8,12 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 
-use super::local::Coming;
+use super::Plane;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::{HandlerOrder, Output};
 use super::owner::Owning;
-use super::{JoinRefusal, Plane};
 use crate::matches::{Answer, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, Return, ended};
 use crate::outbox::Delivery;
-use crate::party::Member;
 use crate::place::Place;
 use crate::registry::SessionKey;
 use crate::session::Millis;
@@ -45,21 +43,14 @@ impl Plane {
         request: RequestRef,
         out: &mut Output,
     ) {
-        if self.local.routes.owner(stream.partition()) == Place::NONE {
+        if self.owner_of_match(&stream).is_none() {
             out.replies.push((request.id, Reply::Match(Err(ended()))));
             return;
         }
-        let coming = Coming { listens: true, ..Coming::default() };
-        let before = self.local.before(key, &stream);
-        let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new);
-        let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
-            let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-            out.replies.push((request.id, Reply::Joined(Err(refusal))));
-            return;
-        };
-        self.local.begins(key, Some((listener.serial, None)), before);
-        let ask = MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata };
-        self.ask_match(now, stream, ask, Some(request), out);
+        if let Some(member) = self.set_out(key, &stream, request, out) {
+            let ask = MatchAsk::Join { member: Box::new(member), metadata };
+            self.ask_match(now, stream, ask, Some(request), out);
+        }
     }
 
     /// Asks something of a match. The answer to `request` is [`Reply::Match`].
@@ -71,12 +62,16 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Output,
     ) {
-        let owner = self.local.routes.owner(stream.partition());
-        if owner == Place::NONE {
-            out.replies.extend(request.map(|request| (request.id, Reply::Match(Err(ended())))));
-            return;
+        match self.owner_of_match(&stream) {
+            Some(owner) => self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out),
+            None => out.replies.extend(request.map(|request| (request.id, Reply::Match(Err(ended()))))),
         }
-        self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out);
+    }
+
+    /// Where a match is: nowhere if it is another cluster's, or its place has gone.
+    fn owner_of_match(&self, stream: &StreamKey) -> Option<Place> {
+        let owner = self.local.routes.owner(stream.partition());
+        (*stream.label() == *self.config.node && owner != Place::NONE).then_some(owner)
     }
 
     /// A handler has returned.

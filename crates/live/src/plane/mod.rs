@@ -56,7 +56,7 @@ pub use tickets::{EndedTicket, OnTicket, TicketStanding};
 
 use crate::close::CloseReason;
 use crate::matches::Matches;
-use crate::party::Parties;
+use crate::party::{Member, Parties};
 use crate::place::{Partition, Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
 use crate::rooms::Rooms;
@@ -224,6 +224,26 @@ impl Plane {
         let join = Join { stream: stream.clone(), presence, listener, serial, condition, request };
         self.local.begins(key, Some((serial, again)), before);
         self.send_up(now, self.local.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
+    }
+
+    /// A session sets out for a stream whose owner decides whether to let it in. One that cannot come anywhere is told so.
+    fn set_out(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        request: RequestRef,
+        out: &mut Output,
+    ) -> Option<Member> {
+        let coming = Coming { listens: true, ..Coming::default() };
+        let before = self.local.before(key, stream);
+        let noted = self.local.note_join(key, stream, coming, self.config.session_streams_max).map(|(_, new)| new);
+        let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
+            let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
+            out.replies.push((request.id, Reply::Joined(Err(refusal))));
+            return None;
+        };
+        self.local.begins(key, Some((listener.serial, None)), before);
+        Some(Member { presence, listener })
     }
 
     /// Takes a session from a stream. Answers whether it was there.

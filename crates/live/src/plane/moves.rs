@@ -399,7 +399,9 @@ impl Local {
     /// Owners of these partitions have died. What they told of sessions on their way may be known to one side only: until a
     /// session has left, its former place alone tells new owners of it.
     pub(super) fn moves_with_owners(&mut self, changed: &BTreeSet<Partition>) {
-        self.rebuilt.extend(changed.iter().map(|partition| (*partition, self.routes.epoch(*partition))));
+        // What is anchored to a place goes with it: nobody rebuilds it.
+        let rebuilt = changed.iter().filter(|partition| partition.anchor().is_none());
+        self.rebuilt.extend(rebuilt.map(|partition| (*partition, self.routes.epoch(*partition))));
         let is_changed = |stream: &StreamKey| changed.contains(&stream.partition());
         let has_other_pool = changed.contains(&POOL.partition());
         self.drop_rebounds(is_changed);

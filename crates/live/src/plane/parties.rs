@@ -3,12 +3,11 @@
 //! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when it
 //! is gone; until it is let in it is in no event and hears nothing.
 
-use super::local::Coming;
+use super::Plane;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::Output;
 use super::owner::Owning;
 use super::recovery::Thing;
-use super::{JoinRefusal, Plane};
 use crate::outbox::Delivery;
 use crate::party::{Effect, Event, ListQuery, Member, PartyId, Request};
 use crate::registry::SessionKey;
@@ -34,19 +33,10 @@ impl Plane {
         request: RequestRef,
         out: &mut Output,
     ) {
-        let coming = Coming { listens: true, ..Coming::default() };
-        let before = self.local.before(key, &stream);
-        let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max).map(|(_, new)| new);
-        let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
-            let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-            out.replies.push((request.id, Reply::Joined(Err(refusal))));
-            return;
-        };
-        let presence = Presence { persistence: false, ..presence };
-        let ask = Box::new(ask(Member { presence, listener }));
-        self.local.begins(key, Some((listener.serial, None)), before);
-        let owner = self.local.routes.owner(stream.partition());
-        self.send_up(now, owner, Up::Party { request: Some(request), stream, ask }, out);
+        if let Some(member) = self.set_out(key, &stream, request, out) {
+            let presence = Presence { persistence: false, ..member.presence };
+            self.ask_party(now, stream, ask(Member { presence, ..member }), Some(request), out);
+        }
     }
 
     /// Asks something of a party. The answer to `request` is [`Reply::Party`].

@@ -42,8 +42,7 @@ impl Plane {
         }
         if !gone.is_empty() {
             self.lose(now, &gone, out);
-            let anchored = gone.iter().map(|place| Partition::anchored(*place)).collect();
-            self.local.moves_with_owners(&anchored);
+            self.local.moves_with_owners(&gone.iter().map(|place| Partition::anchored(*place)).collect());
             self.end_anchorless(out);
         }
         if !changed.is_empty() {

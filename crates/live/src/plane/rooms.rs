@@ -7,14 +7,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::local::Coming;
 use muster_domain::ids::Uuid;
 
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::Output;
 use super::owner::Owning;
 use super::recovery::Thing;
-use super::{JoinRefusal, Listener, Plane, Timer};
+use super::{Listener, Plane, Timer};
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::{Partition, Place};
@@ -80,21 +79,13 @@ impl Plane {
         out: &mut Output,
     ) {
         let stream = room.stream();
-        let coming = Coming { listens: true, ..Coming::default() };
-        let before = self.local.before(key, &stream);
-        let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
-        let (Ok((_, Some(listener))), Some(presence)) = (noted, self.local.presence(key)) else {
-            let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-            out.replies.push((request.id, Reply::Joined(Err(refusal))));
-            return;
-        };
+        let Some(Member { presence, listener }) = self.set_out(key, &stream, request, out) else { return };
         let caller = Caller {
             user_id: presence.user_id,
             username: presence.username,
             session: Some((presence.session, presence.session_id)),
         };
         let what = RoomAction::Join(entry, listener);
-        self.local.begins(key, Some((listener.serial, None)), before);
         self.ask_rooms(now, ToOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
     }
 

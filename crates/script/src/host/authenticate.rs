@@ -9,6 +9,7 @@ use muster_domain::ports::accounts::{Identifier, Login};
 use muster_domain::sessions::{Vars, check_vars};
 use muster_domain::{Error, Result};
 
+use super::records::entries;
 use super::sessions::Signing;
 use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, text, text_of};
 use crate::value::Value;
@@ -98,14 +99,9 @@ async fn token(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
 const EXPIRES_IN_MAX_SEC: i64 = 100 * 365 * 86_400;
 
 fn vars(value: Value) -> Result<Vars> {
-    let entries = match value {
-        Value::Map(entries) => entries,
-        Value::Nil => Vec::new(),
-        other => return Err(Error::invalid(format!("expects vars to be a table of strings, got a {}", other.kind()))),
-    };
     let one = |(name, value)| match value {
         Value::Bytes(bytes) => Ok((name, text_of(bytes)?)),
         other => Err(Error::invalid(format!("expects the values of vars to be strings, got a {}", other.kind()))),
     };
-    entries.into_iter().map(one).collect()
+    entries(value, "vars")?.into_iter().map(one).collect()
 }

@@ -2,7 +2,8 @@
 
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, optional, text, text_of};
+use super::records::named_texts;
+use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, optional, text};
 use crate::process::MetricKind;
 use crate::value::Value;
 
@@ -39,23 +40,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 
 impl crate::process::CustomMetrics {
     fn take(&self, kind: MetricKind, mut arguments: Arguments, units: f64) -> Result<Value> {
-        let (name, tags) = (arguments.text()?, tags(arguments.any())?);
+        let (name, tags) = (arguments.text()?, named_texts(arguments.any(), "tags")?);
         let Value::Number(value) = arguments.any() else { return Err(Error::invalid("expects a number")) };
         self.record(kind, &name, tags, value / units)?;
         Ok(Value::Nil)
-    }
-}
-
-fn tags(value: Value) -> Result<Vec<(String, String)>> {
-    let tag = |(name, value): (String, Value)| match value {
-        Value::Bytes(bytes) => Ok((name, text_of(bytes)?)),
-        Value::Number(number) => Ok((name, number.to_string())),
-        Value::Flag(flag) => Ok((name, flag.to_string())),
-        other => Err(Error::invalid(format!("expects tags to be strings, got a {}", other.kind()))),
-    };
-    match value {
-        Value::Map(tags) => tags.into_iter().map(tag).collect(),
-        Value::Nil => Ok(Vec::new()),
-        other => Err(Error::invalid(format!("expects tags to be a table with names, got a {}", other.kind()))),
     }
 }

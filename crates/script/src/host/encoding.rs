@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, text};
+use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, optional, text};
 use crate::value::Value;
 
 const PADDING: Parameter = optional("padding", Kind::Flag);
@@ -85,7 +85,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the id as text",
         doc: "A new random id.",
         effect: Effect::Chance,
-        run: Run::Now(|host, _| uuid_v4(host)),
+        run: Run::Now(|host, _| Ok(Value::text(host.entropy.uuid().to_string()))),
     },
     HostFunction {
         name: "uuid_bytes_to_string",
@@ -110,12 +110,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         }),
     },
 ];
-
-fn uuid_v4(host: &Host) -> Result<Value> {
-    let mut bytes = [0; 16];
-    host.entropy.fill(&mut bytes);
-    Ok(Value::text(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()))
-}
 
 fn encode(alphabet: &base64::alphabet::Alphabet, mut arguments: Arguments) -> Result<Value> {
     let input = arguments.bytes();

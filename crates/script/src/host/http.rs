@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use muster_domain::{Error, ErrorKind, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, text, text_of};
+use super::records::named_texts;
+use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, text};
 use crate::value::Value;
 
 /// How long a request takes unless told otherwise.
@@ -87,7 +88,7 @@ async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     if !METHODS.contains(&method.as_str()) {
         return Err(Error::invalid(format!("expects method to be one of {}", METHODS.join(", "))));
     }
-    let headers = headers(arguments.any())?;
+    let headers = named_texts(arguments.any(), "headers")?;
     let body = arguments.bytes();
     let timeout = match arguments.any() {
         Value::Number(millis) if millis > 0.0 => Duration::from_secs_f64(millis.min(1e9) / 1_000.0),
@@ -98,19 +99,6 @@ async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     let response = host.http.send(HttpRequest { url, method, headers, body, timeout, insecure }).await?;
     let headers = of_headers(response.headers);
     Ok(Value::Results(vec![Value::Number(response.code.into()), headers, Value::Bytes(response.body)]))
-}
-
-fn headers(value: Value) -> Result<Vec<(String, String)>> {
-    let header = |(name, value): (String, Value)| match value {
-        Value::Bytes(bytes) => Ok((name, text_of(bytes)?)),
-        Value::Number(number) => Ok((name, number.to_string())),
-        other => Err(Error::invalid(format!("expects headers to be strings, got a {}", other.kind()))),
-    };
-    match value {
-        Value::Map(headers) => headers.into_iter().map(header).collect(),
-        Value::Nil => Ok(Vec::new()),
-        other => Err(Error::invalid(format!("expects headers to be a table with names, got a {}", other.kind()))),
-    }
 }
 
 /// By their names as the original writes them. Several of one name are joined, as HTTP has it.

@@ -11,7 +11,7 @@ use muster_live::matches::Creation;
 use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
-use super::{Effect, Host, HostFunction, Kind, Run, optional, text};
+use super::{Effect, HostFunction, Kind, Run, optional, text};
 use crate::value::Value;
 
 type MatchFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
@@ -92,7 +92,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 }
                 let params = arguments.any().encode().into();
                 let creation = Creation { handler: handler.into(), params, created_at: host.clock.now() };
-                Ok(Value::text(host.matches.create(new_id(&host), creation).await?))
+                Ok(Value::text(host.matches.create(host.entropy.uuid(), creation).await?))
             })
         }),
     },
@@ -148,12 +148,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         }),
     },
 ];
-
-fn new_id(host: &Host) -> Uuid {
-    let mut bytes = [0; 16];
-    host.entropy.fill(&mut bytes);
-    uuid::Builder::from_random_bytes(bytes).into_uuid()
-}
 
 fn of_match(found: Match) -> Value {
     record([

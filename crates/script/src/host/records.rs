@@ -20,11 +20,15 @@ impl Record {
         list(value).into_iter().map(|value| Self::of(value, what)).collect()
     }
 
-    fn of(value: Value, what: &str) -> Result<Self> {
+    /// One table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it is anything else.
+    pub(super) fn of(value: Value, what: &str) -> Result<Self> {
         match value {
             Value::Map(entries) => Ok(Self(entries)),
             Value::List(values) if values.is_empty() => Ok(Self(Vec::new())),
-            other => Err(Error::invalid(format!("expects {what} to be tables with names, got a {}", other.kind()))),
+            other => Err(Error::invalid(format!("expects {what} to be a table with names, got a {}", other.kind()))),
         }
     }
 
@@ -93,6 +97,27 @@ pub(super) fn texts(value: Value, what: &str) -> Result<Vec<String>> {
         other => Err(Error::invalid(format!("expects {what} to be strings, got a {}", other.kind()))),
     };
     list(value).into_iter().map(text).collect()
+}
+
+/// The entries of a table with names, or none where there is no table.
+pub(super) fn entries(value: Value, what: &str) -> Result<Vec<(String, Value)>> {
+    match value {
+        Value::Map(entries) => Ok(entries),
+        Value::Nil => Ok(Vec::new()),
+        Value::List(values) if values.is_empty() => Ok(Vec::new()),
+        other => Err(Error::invalid(format!("expects {what} to be a table with names, got a {}", other.kind()))),
+    }
+}
+
+/// Texts by name; numbers and flags are written as such.
+pub(super) fn named_texts(value: Value, what: &str) -> Result<Vec<(String, String)>> {
+    let text = |(name, value)| match value {
+        Value::Bytes(bytes) => Ok((name, text_of(bytes)?)),
+        Value::Number(number) => Ok((name, number.to_string())),
+        Value::Flag(flag) => Ok((name, flag.to_string())),
+        other => Err(Error::invalid(format!("expects {what} to be strings, got a {}", other.kind()))),
+    };
+    entries(value, what)?.into_iter().map(text).collect()
 }
 
 /// A table as JSON.

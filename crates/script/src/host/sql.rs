@@ -5,12 +5,9 @@ use muster_domain::{Error, Result, sql};
 
 use super::records::list;
 use super::{Arguments, Effect, HostFunction, Kind, Run, optional, text};
-use crate::value::Value;
+use crate::value::{Value, whole};
 
 const MICROS_PER_SEC: f64 = 1e6;
-
-/// Whole numbers beyond it are not exact.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -62,8 +59,7 @@ fn to_value(value: Value) -> Result<SqlValue> {
     Ok(match value {
         Value::Nil => SqlValue::Null,
         Value::Flag(flag) => SqlValue::Flag(flag),
-        Value::Number(number) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => SqlValue::Integer(number as i64),
-        Value::Number(number) => SqlValue::Number(number),
+        Value::Number(number) => whole(number).map_or(SqlValue::Number(number), SqlValue::Integer),
         Value::Bytes(bytes) => match String::from_utf8(bytes) {
             Ok(text) => SqlValue::Text(text),
             Err(error) => SqlValue::Bytes(error.into_bytes()),

@@ -110,8 +110,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let presence = arguments.any();
-                let mut presences = Record::list(Value::List(vec![presence]), "the presence")?;
-                let Some(mut presence) = presences.pop() else { return Ok(Value::Nil) };
+                let mut presence = Record::of(presence, "the presence")?;
                 let user = Some(presence.user_id("user_id")?);
                 let named = Named { user, session: parse_session_id(&presence.text("session_id")?)? };
                 let stream = own_rules(stream(&mut arguments)?)?;
@@ -216,8 +215,7 @@ fn named(arguments: &mut Arguments) -> Result<Named> {
 
 /// A stream, as a table of mode, subject, subcontext and label.
 fn stream(arguments: &mut Arguments) -> Result<StreamKey> {
-    let mut streams = Record::list(Value::List(vec![arguments.any()]), "the stream")?;
-    let Some(mut stream) = streams.pop() else { return Err(Error::invalid("expects a stream")) };
+    let mut stream = Record::of(arguments.any(), "the stream")?;
     let mode = stream.integer("mode")?.and_then(|mode| u8::try_from(mode).ok());
     let mode = mode.ok_or_else(|| Error::invalid("The mode of a stream must be 0 to 255."))?;
     let mut id = |name: &str| match stream.text(name)?.as_str() {

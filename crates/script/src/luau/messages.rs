@@ -4,13 +4,10 @@
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use muster_wire::json::{JsonError, Mode, Reader, WriteOptions, Writer};
 
-use crate::value::DEPTH_MAX;
+use crate::value::{DEPTH_MAX, whole};
 
 /// Longer messages are refused, whatever machines hold: a table that stands in many places of another is written as often.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
-
-/// Largest whole number that a double tells from its neighbours.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Lua's form of a message: names with underscores, without what is at its default.
 pub(crate) const FORM: WriteOptions = WriteOptions { emit_defaults: false, camel_case: false };
@@ -127,9 +124,7 @@ fn number_text(number: f64) -> String {
         "\"NaN\"".to_owned()
     } else if number.is_infinite() {
         if number > 0.0 { "\"Infinity\"" } else { "\"-Infinity\"" }.to_owned()
-    } else if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
-        format!("{number:.0}")
     } else {
-        format!("{number:?}")
+        whole(number).map_or_else(|| format!("{number:?}"), |number| number.to_string())
     }
 }

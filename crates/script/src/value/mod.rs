@@ -87,11 +87,16 @@ impl Value {
     }
 }
 
+/// A number as a whole one, if it is one that is exact.
+pub(crate) fn whole(number: f64) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)
+}
+
 /// Whole numbers are written without a fraction, as the original writes them.
 fn json_number(number: f64) -> Json {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
-        return Json::from(number as i64);
+    if let Some(number) = whole(number) {
+        return Json::from(number);
     }
     Number::from_f64(number).map_or(Json::Null, Json::Number)
 }

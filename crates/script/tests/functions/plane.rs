@@ -1,71 +1,27 @@
 //! A live plane of one place, as a shard alone has it: sessions that are open, and what they were sent.
 
-use std::cell::RefCell;
+#[path = "../../../api/tests/pipeline/rim.rs"]
+mod rim;
+
 use std::rc::Rc;
 
-use bytes::Bytes;
-use muster_api::live::{Live, Rim};
+use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{JoinOptions, Message, PlaneConfig, Recoverable};
-use muster_live::session::Millis;
-use muster_live::{
-    CloseReason, Delivery, Encoding, Epoch, Partition, Place, Plane, Routes, SessionInfo, SessionKey, StreamKey,
-};
+use muster_live::plane::{JoinOptions, PlaneConfig};
+use muster_live::{CloseReason, Encoding, Place, Plane, Routes, SessionInfo, SessionKey, StreamKey};
+use rim::TestRim;
 use serde_json::Value;
-
-/// Keeps what sessions are sent and which close.
-#[derive(Default)]
-pub struct Sockets {
-    sent: RefCell<Vec<(SessionKey, Value)>>,
-    closed: RefCell<Vec<(SessionKey, CloseReason)>>,
-}
-
-impl Rim for Sockets {
-    fn now(&self) -> Millis {
-        1
-    }
-
-    fn deliver(&self, session: SessionKey, frame: Bytes, _delivery: Delivery) {
-        // The length of a frame stands in its second byte, or in the two after that.
-        let header_len = if frame[1] < 126 { 2 } else { 4 };
-        self.sent.borrow_mut().push((session, serde_json::from_slice(&frame[header_len..]).unwrap()));
-    }
-
-    fn hold(&self, _session: SessionKey) {}
-
-    fn close(&self, session: SessionKey, reason: CloseReason) {
-        self.closed.borrow_mut().push((session, reason));
-    }
-
-    fn send(&self, to: Place, message: Message) {
-        panic!("there is one place: {message:?} for {to:?}");
-    }
-
-    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
-        panic!("there is one place: {partitions:?}");
-    }
-
-    fn keep(&self, recoverable: Vec<Recoverable>) {
-        panic!("there is one place: {recoverable:?}");
-    }
-
-    fn recover(&self, partitions: Vec<(Partition, Epoch)>) {
-        panic!("there is one place: {partitions:?}");
-    }
-
-    fn settle(&self, _next_due: Option<Millis>, _is_busy: bool, _is_congested: bool) {}
-}
 
 /// See the module.
 pub struct Connected {
     pub live: Rc<Live>,
-    sockets: Rc<Sockets>,
+    sockets: Rc<TestRim>,
 }
 
 impl Default for Connected {
     fn default() -> Self {
-        let sockets = Rc::new(Sockets::default());
+        let sockets = Rc::new(TestRim::default());
         let framer = Rc::new(Framer { node: "muster".into() });
         let plane = Plane::new(Place::from(0), Routes::alone(1), PlaneConfig::default(), framer);
         Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets }

@@ -184,6 +184,11 @@ impl Server {
         self.log.text()
     }
 
+    /// Whether it says this, now or before long: what it has said takes a moment to be read.
+    pub fn says(&self, words: &str) -> bool {
+        self.log.wait_for(words).is_some()
+    }
+
     /// A call with an `Authorization` header and a JSON body.
     pub fn call(&self, method: &str, path: &str, authorization: &str, body: &Value) -> Response {
         let header = format!("Authorization: {authorization}");

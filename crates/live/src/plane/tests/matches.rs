@@ -163,3 +163,23 @@ fn when_a_match_ends_its_players_see_themselves_go_and_nothing_is_left() {
     [ann, bob].into_iter().for_each(|player| world.close(player));
     world.assert_empty();
 }
+
+/// Streams of game code may name a match that never was here.
+#[test]
+fn nobody_comes_to_a_stream_whose_place_there_is_not_and_who_asks_of_it_is_answered() {
+    let mut world = World::new(2, &PlaneConfig::default());
+    let ann = world.open(0);
+    let nowhere = stream(MatchId::at(Place::new(9, 3), Uuid::from_u128(7 << 64)));
+    world.step(0, |plane, now, out| {
+        let request = plane.request();
+        plane.join(now, ann.key, nowhere.clone(), JoinOptions::default(), Some(request), out);
+        let request = plane.request();
+        plane.listen(now, ann.key, nowhere.clone(), Some(request), out);
+        let request = plane.request();
+        let list = Up::List { request, stream: nowhere.clone(), with_hidden: true, skip: 0, limit: 10 };
+        plane.ask(now, &nowhere, list, out);
+    });
+    world.settle();
+    assert_eq!(world.replies, vec![Reply::Joined(Err(JoinRefusal::Unavailable)); 3]);
+    assert!(!world.planes[0].is_on(ann.key, &nowhere), "nothing was noted");
+}
