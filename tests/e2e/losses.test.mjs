@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { call, clientOf, newId, refused } from "./support/client.mjs";
 import { Cluster } from "./support/cluster.mjs";
@@ -11,7 +12,12 @@ import { cameAndWent, Player, refusedWith } from "./support/player.mjs";
 import { ask, nextInRoom } from "./support/rooms.mjs";
 import { createDatabase, Server } from "./support/server.mjs";
 
+const MODULES = fileURLToPath(new URL("./modules", import.meta.url));
 const NATS = process.env.MUSTER_TEST_NATS;
+const MATCH_NOT_FOUND = 4;
+const SAY = 1;
+/** More matches than it takes until each node has one. */
+const MATCHES_MAX = 100;
 /** Within which all servers know that a token is void. */
 const REVOCATION_LIMIT_MS = 1_000;
 
@@ -402,4 +408,47 @@ describe("the node that owns what others are in crashes", () => {
     await ask(dan, "set", { room: room.id, set: { score: 8 } });
     assert.deepEqual((await told(ann, "variables")).variables.set, { score: 8 });
   });
+});
+
+test("matches of game code end with their node, and those of other nodes go on", async (t) => {
+  const cluster = await Cluster.start({ nodes: 3, shards: 2, flags: { "runtime.path": MODULES } });
+  t.after(() => cluster.dispose());
+  const { nodes } = cluster;
+  const [ann, bob] = await Promise.all([0, 1].map((index) => Player.connect(nodes[index], index ? "protobuf" : "json")));
+  const text = ({ data }) => Buffer.from(data).toString();
+  const join = async (player, id) => {
+    await player.socket.joinMatch(id);
+    assert.deepEqual(cameAndWent(await player.next("matchPresence")), { came: [player.userId], went: [] });
+    const [node] = text(await player.next("matchData")).split(" ");
+    return node;
+  };
+  const matchOf = {};
+  for (let made = 0; made < MATCHES_MAX && Object.keys(matchOf).length < nodes.length; made += 1) {
+    const { payload } = await ann.client.rpc(ann.session, "arena_create", {});
+    const node = await join(ann, payload.id);
+    if (matchOf[node]) {
+      await ann.socket.leaveMatch(payload.id);
+    }
+    matchOf[node] ??= payload.id;
+  }
+  const { "node-0": near, "node-1": far, "node-2": lost } = matchOf;
+  for (const id of [near, far, lost]) {
+    await join(bob, id);
+    assert.deepEqual(cameAndWent(await ann.next("matchPresence")), { came: [bob.userId], went: [] });
+  }
+
+  await nodes[2].stop("SIGKILL");
+  for (const player of [ann, bob]) {
+    const event = await player.next("matchPresence");
+    assert.deepEqual([event.match_id, cameAndWent(event)], [lost, { came: [], went: [player.userId] }]);
+  }
+  await refusedWith(ann.socket.joinMatch(lost), MATCH_NOT_FOUND);
+  for (const id of [near, far]) {
+    await bob.socket.sendMatchState(id, SAY, "still here");
+    for (const player of [ann, bob]) {
+      const heard = await player.next("matchData");
+      assert.deepEqual([heard.match_id, text(heard)], [id, "1 still here"]);
+    }
+  }
+  assert.deepEqual([ann, bob].map((player) => player.unread("matchPresence")), [[], []], "each once");
 });

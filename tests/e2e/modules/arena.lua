@@ -6,7 +6,7 @@ local M = {}
 local OP_SAY, OP_SAID, OP_KICK, OP_OVER, OP_ENDING = 1, 2, 3, 4, 5
 
 function M.match_init(context, params)
-    local state = { said = 0, greeting = params.greeting, secret = params.secret }
+    local state = { said = 0, greeting = params.greeting or context.node, secret = params.secret }
     return state, 20, nk.json_encode({ mode = params.mode, open = 1 })
 end
 

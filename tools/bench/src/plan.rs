@@ -9,7 +9,7 @@ use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Format;
-use crate::options::{ChurnOptions, ClusterOptions, MatchmakeOptions, TalkOptions};
+use crate::options::{ChurnOptions, ClusterOptions, MatchmakeOptions, RpcOptions, TalkOptions};
 use crate::pacing::Spread;
 use crate::tally::Tally;
 use crate::timeline::Second;
@@ -47,6 +47,10 @@ pub enum Scenario {
     Takeover,
     /// Players join streams over all nodes of a cluster: how soon does every node show that?
     Converge,
+    /// Calls a function in Lua that reads its payload and writes it again: see `tools/bench/modules`.
+    #[value(name = "rpc-lua")]
+    #[serde(rename = "rpc-lua")]
+    RpcLua,
 }
 
 impl Scenario {
@@ -66,6 +70,7 @@ impl Scenario {
             Self::Hop => "hop",
             Self::Takeover => "takeover",
             Self::Converge => "converge",
+            Self::RpcLua => "rpc-lua",
         }
     }
 
@@ -90,13 +95,18 @@ impl Scenario {
     }
 
     pub fn holds_sockets(self) -> bool {
-        !matches!(self, Self::Register | Self::Authenticate)
+        !matches!(self, Self::Register | Self::Authenticate) && !self.is_rpc()
+    }
+
+    /// Calls game code.
+    pub fn is_rpc(self) -> bool {
+        self == Self::RpcLua
     }
 
     /// Connections unless the command says otherwise.
     pub fn default_connections(self) -> usize {
         match self {
-            Self::Register | Self::Authenticate => 64,
+            Self::Register | Self::Authenticate | Self::RpcLua => 64,
             Self::Takeover => 60,
             Self::Heartbeat => 100,
             Self::Converge => 200,
@@ -134,6 +144,7 @@ pub struct Plan {
     pub users: usize,
     /// `passwords`: players that register at once.
     pub registrations: usize,
+    pub rpc: RpcOptions,
     pub talk: TalkOptions,
     /// `rooms`, `churn`: players who leave per second in the end.
     pub leave_rate: f64,
@@ -230,7 +241,8 @@ pub struct MachineClock {
 
 impl MachineClock {
     pub fn new() -> Self {
-        Self { base: Instant::now(), base_us: micros(machine_clock()) }
+        let (base, machine_time) = same_moment();
+        Self { base, base_us: micros(machine_time) }
     }
 
     pub fn time_us(&self, moment: Instant) -> u64 {
@@ -259,5 +271,20 @@ pub fn machine_clock() -> Duration {
 }
 
 fn instant_at(machine_time: Duration) -> Instant {
-    Instant::now() + machine_time.saturating_sub(machine_clock())
+    let (now, machine_now) = same_moment();
+    now + machine_time.saturating_sub(machine_now)
+}
+
+/// Readings of the two clocks that are compared to choose the closest pair: this process may lose its core between two.
+const READINGS: usize = 16;
+
+/// One moment on both clocks, as nearly as they can be read together.
+fn same_moment() -> (Instant, Duration) {
+    let read = || {
+        let before = Instant::now();
+        let machine_time = machine_clock();
+        (before.elapsed(), before, machine_time)
+    };
+    let closest = (1..READINGS).fold(read(), |closest, _| closest.min(read()));
+    (closest.1, closest.2)
 }

@@ -61,6 +61,17 @@ fn sign_in_request(address: SocketAddr, server_key: &str, method: &str, body: &s
     .into_bytes()
 }
 
+/// A whole request that calls a function of game code. The payload travels as a JSON string.
+pub fn rpc(token: &str, function: &str, payload: &str) -> Vec<u8> {
+    let body = serde_json::Value::from(payload).to_string();
+    let length = body.len();
+    format!(
+        "POST /v2/rpc/{function} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\
+         Accept: application/json\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
 /// A whole request that opens a socket.
 pub fn socket_upgrade(address: SocketAddr, token: &str, format: Format) -> Vec<u8> {
     let format = format.as_str();

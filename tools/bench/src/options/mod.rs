@@ -2,6 +2,7 @@
 
 mod cluster;
 mod live;
+mod rpc;
 mod target;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::Parser;
 
 pub use cluster::{Blow, ClusterOptions};
 pub use live::{ChurnOptions, MatchmakeOptions, TICKETS_PER_SESSION, TalkOptions, Via};
+pub use rpc::{Over, RpcOptions};
 pub use target::Target;
 
 use crate::load::Format;
@@ -86,6 +88,8 @@ pub struct Options {
     #[arg(long, default_value_t = 100)]
     pub registrations: usize,
     #[command(flatten)]
+    pub rpc: RpcOptions,
+    #[command(flatten)]
     pub talk: TalkOptions,
     #[command(flatten)]
     pub churn: ChurnOptions,
@@ -145,6 +149,9 @@ impl Options {
         }
         if self.scenario == Scenario::Passwords {
             ensure!(self.registrations > 0, "--registrations must be above zero");
+        }
+        if self.rate.is_some() && self.scenario.is_rpc() && self.rpc.over == Over::Socket {
+            bail!("calls over sockets wait for their answers: leave --rate out");
         }
         self.talk.check()?;
         self.churn.check()?;
@@ -235,6 +242,7 @@ mod tests {
             ("churn --stopped 40 --half-open 20", "no more than half"),
             ("matchmake -c 10 --standing 27", "raise --connections"),
             ("rooms --metrics localhost:1", "--metrics is read by churn only"),
+            ("rpc-lua --over socket --rate 10", "leave --rate out"),
             ("rooms --cluster", "--addr A,B"),
             ("hop", "--addr A,B"),
             ("hop --addr a:1,b:1,c:1 -c 100", "a multiple of 12"),

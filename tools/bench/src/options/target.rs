@@ -67,6 +67,7 @@ impl Target<'_> {
             writes_first: options.writes_first,
             users: share(options.users),
             registrations: options.registrations,
+            rpc: options.rpc.clone(),
             talk: options.talk.clone(),
             leave_rate: options.talk.leave_rate / processes as f64,
             churn: options.churn.clone(),

@@ -1,6 +1,7 @@
 //! What one worker does in each scenario: set up, wait for the word, drive, wait for the last answers.
 
 mod blast;
+mod calls;
 mod ccu;
 mod converge;
 mod heartbeat;
@@ -10,6 +11,7 @@ mod matchmake;
 mod passwords;
 mod pingers;
 mod rooms;
+mod rpc;
 mod sign_in;
 mod sockets;
 mod takeover;
@@ -78,5 +80,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Matchmake => matchmake::run(worker).await,
         Scenario::Takeover => takeover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
+        Scenario::RpcLua => rpc::run(worker).await,
     }
 }

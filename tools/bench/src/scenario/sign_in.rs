@@ -1,28 +1,20 @@
 //! `register` and `authenticate`: sign-ins by device id over keep-alive connections.
-//!
-//! Closed loop: each connection has one request under way. Open loop: requests queue for the next idle connection,
-//! and their latency counts from when they were meant to start.
 
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::Connections;
+use super::calls::{self, Caller, Line};
 use crate::load::Fault;
-use crate::load::http::HttpConnection;
+use crate::load::http::{Answer, HttpConnection};
 use crate::load::requests::{DeviceId, DeviceSignIn, fresh_device_id};
 use crate::load::session::{SignedIn, check_sign_in};
-use crate::pacing::{Arrivals, run_arrivals};
-use crate::plan::{Event, Plan, Scenario, Window};
-use crate::worker::{Connected, Worker, say};
-
-/// A refused connection is tried again after this, so that a server that is down is not hammered.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+use crate::plan::{Plan, Scenario};
+use crate::worker::Worker;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     let players = Rc::new(match worker.plan.scenario {
@@ -31,75 +23,10 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     });
     let mut clients: Vec<Client> = Vec::new();
     for index in 0..worker.plan.connections {
-        clients.push(Client::open(&worker, players.clone(), index).await?);
+        let request = request(&worker.plan, &worker, index);
+        clients.push(Client { line: Line::open(&worker, index).await?, request, players: players.clone() });
     }
-    say(&Event::Ready)?;
-    let window = worker.wait_for_go().await;
-    let mut connections = Connections::new();
-    match worker.plan.rate {
-        None => {
-            for client in clients {
-                connections.spawn_local(sign_in_in_turn(worker.clone(), client, window));
-            }
-            worker.measure_window(window).await?;
-        }
-        Some(rate) => {
-            let due = Rc::new(Due::default());
-            for client in clients {
-                connections.spawn_local(sign_in_when_due(worker.clone(), client, due.clone()));
-            }
-            let arrivals = Arrivals::new(window.begin, rate, worker.plan.spread, worker.plan.seed);
-            let arriving = run_arrivals(arrivals, window.measure_to, |intended| {
-                worker.begin_operation();
-                due.push(intended);
-                true
-            });
-            let (measured, arrived) = tokio::join!(worker.measure_window(window), arriving);
-            measured.and(arrived)?;
-        }
-    }
-    worker.drain().await;
-    Ok(connections)
-}
-
-async fn sign_in_in_turn(worker: Rc<Worker>, mut client: Client, window: Window) {
-    while Instant::now() < window.measure_to {
-        worker.begin_operation();
-        let started = Instant::now();
-        let outcome = client.sign_in(&worker).await;
-        worker.record_closed(&window, started, outcome);
-    }
-}
-
-async fn sign_in_when_due(worker: Rc<Worker>, mut client: Client, due: Rc<Due>) {
-    loop {
-        let intended = due.take().await;
-        let outcome = client.sign_in(&worker).await;
-        worker.record_open(intended, outcome);
-    }
-}
-
-/// Intended starts that wait for a connection.
-#[derive(Default)]
-struct Due {
-    queue: RefCell<VecDeque<Instant>>,
-    changed: Notify,
-}
-
-impl Due {
-    fn push(&self, intended: Instant) {
-        self.queue.borrow_mut().push_back(intended);
-        self.changed.notify_one();
-    }
-
-    async fn take(&self) -> Instant {
-        loop {
-            if let Some(intended) = self.queue.borrow_mut().pop_front() {
-                return intended;
-            }
-            self.changed.notified().await;
-        }
-    }
+    calls::drive(&worker, clients).await
 }
 
 /// Who signs in, and what is known about them.
@@ -134,50 +61,24 @@ impl Players {
     }
 }
 
-/// One keep-alive connection with its prepared request.
+/// A connection with its prepared request.
 struct Client {
-    index: usize,
-    connection: Option<HttpConnection>,
+    line: Line,
     request: DeviceSignIn,
     players: Rc<Players>,
-    _connected: Connected,
 }
 
-impl Client {
-    async fn open(worker: &Rc<Worker>, players: Rc<Players>, index: usize) -> Result<Self, Fault> {
-        let connection = HttpConnection::open(&worker.endpoints, index).await?;
-        let request = request(&worker.plan, worker, index);
-        Ok(Self { index, connection: Some(connection), request, players, _connected: worker.connected() })
-    }
-
-    /// One sign-in, checked. After a fault of the connection the next one begins with a new connection.
-    async fn sign_in(&mut self, worker: &Worker) -> Result<(), Fault> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => reconnect(worker, self.index).await?,
-        };
+impl Caller for Client {
+    async fn call(&mut self, worker: &Worker) -> Result<(), Fault> {
         let (id, expected) = self.players.choose(&mut worker.random.borrow_mut());
-        let outcome = match connection.exchange(self.request.with(&id)).await {
-            Ok(answer) => check_sign_in(&answer).and_then(|signed_in| self.players.check(&signed_in, expected)),
-            Err(fault) => Err(fault),
-        };
-        if outcome.as_ref().err().is_none_or(Fault::leaves_connection_usable) {
-            self.connection = Some(connection);
-        }
-        outcome
+        let check =
+            |answer: &Answer<'_>| check_sign_in(answer).and_then(|signed_in| self.players.check(&signed_in, expected));
+        self.line.exchange(worker, self.request.with(&id), check).await
     }
 }
 
 fn request(plan: &Plan, worker: &Worker, index: usize) -> DeviceSignIn {
     DeviceSignIn::new(worker.endpoints.address(index), &plan.server_key)
-}
-
-async fn reconnect(worker: &Worker, index: usize) -> Result<HttpConnection, Fault> {
-    let connection = HttpConnection::open(&worker.endpoints, index).await;
-    if connection.is_err() {
-        tokio::time::sleep(RECONNECT_PAUSE).await;
-    }
-    connection
 }
 
 /// Makes the accounts that `authenticate` signs in to, outside the measured window.

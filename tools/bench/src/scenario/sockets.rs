@@ -61,7 +61,7 @@ pub async fn arrive(worker: &Rc<Worker>, index: usize) -> Result<Player, Fault> 
 }
 
 /// A new player and its session token, over a connection of its own.
-async fn sign_in(worker: &Worker, index: usize) -> Result<(Uuid, String), Fault> {
+pub async fn sign_in(worker: &Worker, index: usize) -> Result<(Uuid, String), Fault> {
     let mut connection = HttpConnection::open(&worker.endpoints, index).await?;
     let mut request = DeviceSignIn::new(worker.endpoints.address(index), &worker.plan.server_key);
     let id = fresh_device_id(&mut worker.random.borrow_mut());

@@ -37,7 +37,7 @@ fn converge(manner: Manner, rooms: &str) -> Said {
     bench_cluster(
         manner,
         2,
-        &format!("converge -c 6 --rate 100 --arrivals fixed {rooms} {TIMES} --patience {}", patience(manner, 0.5)),
+        &format!("converge -c 6 --rate 100 --arrivals fixed {rooms} {TIMES} --patience {}", patience(manner, 1.5)),
     )
 }
 

@@ -4,7 +4,7 @@ use crate::support::Manner::*;
 use crate::support::{Manner, Said, bench, patience};
 
 fn run(manner: Manner, scenario: &str) -> Said {
-    let patience = patience(manner, 0.5);
+    let patience = patience(manner, 1.5);
     bench(manner, &format!("{scenario} -c 6 --room-size 3 --duration 0.4 --warmup 0 --patience {patience}"))
 }
 

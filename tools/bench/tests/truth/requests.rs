@@ -189,3 +189,15 @@ fn server_figures_come_with_its_process() {
     assert!(said.number("rss_kb") > 1000.0);
     assert!(said.number("server_cpu_us_per_op") > 0.0, "{}", said.figures);
 }
+
+#[test]
+fn functions_answer_what_they_were_told() {
+    for arguments in
+        ["rpc-lua", "rpc-lua --rate 200", "rpc-lua --over socket", "rpc-lua --over socket --format protobuf"]
+    {
+        let said = run(Honest, arguments);
+        assert_eq!(said.number("errors"), 0.0, "{arguments}: {}", said.first_line);
+        assert!(said.number("ok") > 10.0, "{arguments}: {}", said.figures);
+        run(LiesAboutCid, arguments).only_errors("wrong answer: another payload");
+    }
+}

@@ -1,0 +1,20 @@
+//! Options of the scenarios that call game code. They travel to the generator processes as they stand.
+
+use serde::{Deserialize, Serialize};
+
+/// How calls travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    #[default]
+    Http,
+    Socket,
+}
+
+/// Calls of functions of game code.
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
+pub struct RpcOptions {
+    /// rpc-lua: how calls travel
+    #[arg(long, value_enum, default_value_t)]
+    pub over: Over,
+}

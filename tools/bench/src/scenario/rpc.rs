@@ -1,0 +1,118 @@
+//! `rpc-lua`: a function of game code that reads its payload and writes it again.
+//!
+//! Over HTTP by keep-alive connections, each with a player of its own, closed or open loop. Over sockets each player
+//! has one call under way.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use muster_wire::api;
+use muster_wire::realtime::envelope::Message;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::calls::{self, Caller, Line};
+use super::sockets::{self, Player};
+use super::{Connections, heartbeat};
+use crate::load::http::Answer;
+use crate::load::{Fault, requests};
+use crate::options::Over;
+use crate::plan::Event;
+use crate::worker::{Worker, say};
+
+pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    match worker.plan.rpc.over {
+        Over::Http => over_http(worker).await,
+        Over::Socket => over_sockets(worker).await,
+    }
+}
+
+/// What is called, which the server has of `tools/bench/modules`.
+const FUNCTION: &str = "bench_lua";
+
+/// What the `number`th call says.
+fn payload(number: u32) -> Value {
+    let items = [json!({ "name": "sword", "count": 1 }), json!({ "name": "arrow", "count": 64 })];
+    json!({ "number": number, "player": { "name": "ann", "level": 12, "online": true }, "items": items })
+}
+
+/// The function answers what it was told.
+fn check(answered: &str, sent: &Value) -> Result<(), Fault> {
+    let answered: Value = serde_json::from_str(answered).map_err(|_| Fault::Wrong("payload is not JSON"))?;
+    if answered == *sent { Ok(()) } else { Err(Fault::Wrong("another payload")) }
+}
+
+struct Client {
+    line: Line,
+    token: String,
+    number: u32,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    payload: String,
+}
+
+impl Caller for Client {
+    async fn call(&mut self, worker: &Worker) -> Result<(), Fault> {
+        self.number += 1;
+        let sent = payload(self.number);
+        let request = requests::rpc(&self.token, FUNCTION, &sent.to_string());
+        let check = |answer: &Answer<'_>| {
+            if answer.status != 200 {
+                return Err(Fault::Status(answer.status));
+            }
+            let body: Body = serde_json::from_slice(answer.body).map_err(|_| Fault::Wrong("body has no payload"))?;
+            check(&body.payload, &sent)
+        };
+        self.line.exchange(worker, &request, check).await
+    }
+}
+
+async fn over_http(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    let mut clients = Vec::new();
+    for index in 0..worker.plan.connections {
+        let (_, token) = sockets::sign_in(&worker, index).await?;
+        clients.push(Client { line: Line::open(&worker, index).await?, token, number: 0 });
+    }
+    calls::drive(&worker, clients).await
+}
+
+async fn over_sockets(worker: Rc<Worker>) -> anyhow::Result<Connections> {
+    let connections = sockets::let_players_come(&worker, sockets::stand_still, call_in_turn).await?;
+    say(&Event::Ready)?;
+    let window = worker.wait_for_go().await;
+    worker.measure_window(window).await?;
+    worker.drain().await;
+    Ok(connections)
+}
+
+async fn call_in_turn(worker: Rc<Worker>, mut player: Player) {
+    let window = match sockets::idle_until_go(&worker, &mut player).await {
+        Ok(window) => window,
+        Err(fault) => return worker.fail(&fault),
+    };
+    let mut number = 0;
+    let mut started = Instant::now();
+    while started < window.measure_to {
+        number += 1;
+        worker.begin_operation();
+        let outcome = call_once(&worker, &mut player, number).await;
+        let usable = outcome.as_ref().err().is_none_or(Fault::leaves_connection_usable);
+        worker.record_closed(&window, started, outcome);
+        if !usable {
+            return;
+        }
+        started = Instant::now();
+    }
+    heartbeat::stay(&worker, player).await;
+}
+
+async fn call_once(worker: &Worker, player: &mut Player, number: u32) -> Result<(), Fault> {
+    let sent = payload(number);
+    let request = api::Rpc { id: FUNCTION.to_owned(), payload: sent.to_string(), http_key: String::new() };
+    match sockets::ask(worker, player, Message::Rpc(request), |_, _| {}).await? {
+        Some(Message::Rpc(answer)) => check(&answer.payload, &sent),
+        _ => Err(Fault::Wrong("not the answer of a function")),
+    }
+}
