@@ -101,7 +101,7 @@ struct Inner {
     /// Those that have to do with the log.
     writers: Vec<JoinHandle<()>>,
     /// Held, not read: the file is ours while it is open.
-    _lock: File,
+    _held: Held,
 }
 
 impl SqliteStore {
@@ -111,7 +111,7 @@ impl SqliteStore {
     /// # Errors
     /// When the file is in use by another process, is not Muster's, is newer than this program, or cannot be used.
     pub fn open(path: &Path, options: &SqliteOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
-        let lock = lock(path)?;
+        let held = lock(path)?;
         // Password hashes and addresses are nobody else's business. SQLite gives the log the rights of its database.
         private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let vfs = options.vfs.as_deref();
@@ -136,7 +136,7 @@ impl SqliteStore {
             newcomers: Newcomers::default(),
             readers: Vec::new(),
             writers: Vec::new(),
-            _lock: lock,
+            _held: held,
         };
         for _ in 0..options.readers.max(1) {
             let connection = connect(options.reader_cache_kb)?;
@@ -294,11 +294,22 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Takes the database at `path` for this process, until the file is dropped.
+/// A database that this process has to itself for as long as this lives.
+pub(crate) struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing alone would leave it to a child that has inherited the file and is not another program yet. If this
+        // fails, that is what happens.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Takes the database at `path` for this process.
 ///
 /// # Errors
 /// When another process has it, or the folder cannot be written.
-pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(path: &Path) -> Result<Held, OpenError> {
     if let Some(folder) = path.parent() {
         private_folder(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
     }
@@ -306,7 +317,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
     let file =
         private_file(&lock_path).map_err(OpenError::because(format!("cannot create {}", lock_path.display())))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Held(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::new(format!(
             "the database {} is in use by another process: stop that server first, or name another data folder",
             path.display()
@@ -341,4 +352,22 @@ fn report_log_length(connection: &mut Connection, checkpointer: &Arc<Checkpointe
         Ok(())
     };
     connection.wal_hook(Some(hook)).map_err(OpenError::because("cannot watch the database's log"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::fixture::Folder;
+
+    #[test]
+    fn a_file_that_was_let_go_is_free_whoever_inherited_it() {
+        let folder = Folder::new();
+        let path = folder.0.join("muster.db");
+        let held = lock(&path).unwrap();
+        assert!(lock(&path).is_err());
+        let inherited = held.0.try_clone().unwrap();
+        drop(held);
+        assert!(lock(&path).is_ok());
+        drop(inherited);
+    }
 }
