@@ -11,12 +11,11 @@ use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
 use crate::host::Host;
-use crate::luau::call::{self, Breach, Callee, Given, Meaning};
-use crate::luau::limits::Limits;
-use crate::luau::messages::FORM;
-use crate::luau::program::Program;
-use crate::luau::registry::{Point, When};
 use crate::luau::vm::Vm;
+use crate::machine::call::{Breach, Callee, Given, Wanted};
+use crate::machine::limits::Limits;
+use crate::machine::registry::{Names, Point, When};
+use crate::machine::{Code as _, Machine};
 use crate::matches::LuaMatches;
 use crate::metrics::ScriptMetrics;
 
@@ -32,21 +31,24 @@ pub struct Surroundings {
 }
 
 /// The functions and hooks of one shard's Lua code.
-pub struct LuaFunctions {
-    program: Arc<Program>,
+pub type LuaFunctions = Functions<Vm>;
+
+/// The functions and hooks of one shard's code in a language.
+pub struct Functions<M: Machine> {
+    program: Arc<M::Program>,
     host: Rc<Host>,
     limits: Limits,
     permits: Semaphore,
-    idle: RefCell<Vec<Vm>>,
+    idle: RefCell<Vec<M>>,
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
     /// Kept for the plane, which must not keep what keeps it.
     _matches: Option<Rc<LuaMatches>>,
 }
 
-impl LuaFunctions {
+impl<M: Machine> Functions<M> {
     /// Machines are started when calls need them.
-    pub fn new(program: Arc<Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
+    pub fn new(program: Arc<M::Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
         let permits = Semaphore::new(limits.machines_max);
         Self {
             program,
@@ -67,14 +69,18 @@ impl LuaFunctions {
         self
     }
 
-    async fn run<T>(
+    fn names(&self) -> &Names {
+        self.program.names()
+    }
+
+    async fn run(
         &self,
         callee: Callee<'_>,
         arguments: (Invocation, Given),
-        meaning: Meaning<T>,
-    ) -> Result<T, Failure> {
+        wanted: Wanted,
+    ) -> Result<Option<Vec<u8>>, Failure> {
         self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(callee, arguments, meaning).await;
+        let result = self.run_uncounted(callee, arguments, wanted).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
             let (id, code) = (callee.name(), failure.code.number());
@@ -83,12 +89,12 @@ impl LuaFunctions {
         result
     }
 
-    async fn run_uncounted<T>(
+    async fn run_uncounted(
         &self,
         callee: Callee<'_>,
         arguments: (Invocation, Given),
-        meaning: Meaning<T>,
-    ) -> Result<T, Failure> {
+        wanted: Wanted,
+    ) -> Result<Option<Vec<u8>>, Failure> {
         if self.waiting.get() >= self.limits.waiting_max {
             self.metrics.refused.fetch_add(1, Ordering::Relaxed);
             let message = "Too many calls of game functions are waiting. Try again.";
@@ -100,17 +106,17 @@ impl LuaFunctions {
         let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
         let held = Held { vm: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = vm.call(callee, arguments, meaning, &self.limits).await;
+        let end = vm.call(callee, arguments, wanted, &self.limits).await;
         self.count(callee, end.breach);
         end.result
     }
 
-    async fn take(&self) -> Result<Vm, Failure> {
+    async fn take(&self) -> Result<M, Failure> {
         if let Some(vm) = self.idle.borrow_mut().pop() {
             return Ok(vm);
         }
-        let vm = Vm::start(&self.program, &self.host, &self.limits).await.map_err(|error| {
-            tracing::error!(%error, "cannot start a Lua machine");
+        let vm = M::start(&self.program, &self.host, &self.limits).await.map_err(|error| {
+            tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
             Failure::new(Code::Internal, "An internal error occurred.")
         })?;
         self.metrics.machines.fetch_add(1, Ordering::Relaxed);
@@ -129,32 +135,37 @@ impl LuaFunctions {
     }
 }
 
-impl GameFunctions for LuaFunctions {
+impl<M: Machine> GameFunctions for Functions<M> {
     fn has(&self, id: &str) -> bool {
-        self.program.functions().contains(id)
+        self.names().functions.contains(id)
     }
 
     fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
         let given = Given::Text(std::mem::take(&mut invocation.payload));
-        Box::pin(self.run(Callee::Function(id), (invocation, given), call::text))
+        Box::pin(async move {
+            let text = self.run(Callee::Function(id), (invocation, given), Wanted::Text).await?;
+            let lossy = |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+            Ok(text.map(|text| String::from_utf8(text).unwrap_or_else(lossy)))
+        })
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        if !self.program.has_farewell() {
+        if !self.names().has_farewell {
             return Box::pin(std::future::ready(Ok(())));
         }
         let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
-        Box::pin(self.run(Callee::Farewell, (invocation, Given::Number(grace_sec as f64)), call::nothing))
+        let given = (invocation, Given::Number(grace_sec as f64));
+        Box::pin(async move { self.run(Callee::Farewell, given, Wanted::Nothing).await.map(drop) })
     }
 }
 
-impl Hooks for LuaFunctions {
+impl<M: Machine> Hooks for Functions<M> {
     fn has_before(&self, subject: Subject) -> bool {
-        self.program.has_hook(Point { when: When::Before, subject })
+        self.names().has_hook(Point { when: When::Before, subject })
     }
 
     fn has_after(&self, subject: Subject) -> bool {
-        self.program.has_hook(Point { when: When::After, subject })
+        self.names().has_hook(Point { when: When::After, subject })
     }
 
     fn before<'a>(
@@ -167,10 +178,10 @@ impl Hooks for LuaFunctions {
         let Some(input) = input else {
             // Whatever it answers, there is nothing to go on with instead.
             let given = Given::Messages(Vec::new());
-            return Box::pin(async move { self.run(hook, (invocation, given), call::nothing).await.map(|()| None) });
+            return Box::pin(self.run(hook, (invocation, given), Wanted::Nothing));
         };
-        let given = Given::Messages(vec![Some(input.json(FORM))]);
-        Box::pin(self.run(hook, (invocation, given), call::message))
+        let given = Given::Messages(vec![Some(input.json(M::FORM))]);
+        Box::pin(self.run(hook, (invocation, given), Wanted::Message))
     }
 
     fn after<'a>(
@@ -180,24 +191,24 @@ impl Hooks for LuaFunctions {
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()> {
-        let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(FORM))).into());
+        let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
         let hook = Callee::Hook(Point { when: When::After, subject });
-        Box::pin(self.run(hook, (invocation, given), call::nothing))
+        Box::pin(async move { self.run(hook, (invocation, given), Wanted::Nothing).await.map(drop) })
     }
 }
 
 /// Counts one that waits, also when it stops waiting because nobody wants its answer any more.
-struct Waits<'a>(&'a LuaFunctions);
+struct Waits<'a, M: Machine>(&'a Functions<M>);
 
-impl<'a> Waits<'a> {
-    fn new(functions: &'a LuaFunctions) -> Self {
+impl<'a, M: Machine> Waits<'a, M> {
+    fn new(functions: &'a Functions<M>) -> Self {
         functions.waiting.set(functions.waiting.get() + 1);
         functions.metrics.waiting.fetch_add(1, Ordering::Relaxed);
         Self(functions)
     }
 }
 
-impl Drop for Waits<'_> {
+impl<M: Machine> Drop for Waits<'_, M> {
     fn drop(&mut self) {
         self.0.waiting.set(self.0.waiting.get() - 1);
         self.0.metrics.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -205,18 +216,18 @@ impl Drop for Waits<'_> {
 }
 
 /// A machine at work. It goes back when the call ends, also by being dropped: the call is made to end then.
-struct Held<'a> {
-    vm: Option<Vm>,
-    idle: &'a RefCell<Vec<Vm>>,
+struct Held<'a, M> {
+    vm: Option<M>,
+    idle: &'a RefCell<Vec<M>>,
 }
 
-impl Drop for Held<'_> {
+impl<M> Drop for Held<'_, M> {
     fn drop(&mut self) {
         self.idle.borrow_mut().extend(self.vm.take());
     }
 }
 
-impl Drop for LuaFunctions {
+impl<M: Machine> Drop for Functions<M> {
     fn drop(&mut self) {
         let machines = i64::try_from(self.idle.borrow().len()).unwrap_or(i64::MAX);
         self.metrics.machines.fetch_sub(machines, Ordering::Relaxed);

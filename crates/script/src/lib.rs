@@ -6,6 +6,7 @@
 pub mod functions;
 pub mod host;
 mod luau;
+mod machine;
 pub mod matches;
 pub mod metrics;
 pub mod process;
@@ -13,7 +14,8 @@ pub mod value;
 
 pub use functions::LuaFunctions;
 pub use host::Host;
-pub use luau::limits::Limits;
-pub use luau::program::{LoadError, Program};
+pub use luau::program::Program;
+pub use machine::LoadError;
+pub use machine::limits::Limits;
 pub use matches::LuaMatches;
 pub use metrics::ScriptMetrics;

@@ -11,37 +11,41 @@ use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use crate::host::Host;
-use crate::luau::limits::{Limits, SLICE};
 use crate::luau::matches::MatchVm;
-use crate::luau::program::Program;
+use crate::machine::MatchMachine;
+use crate::machine::limits::{Limits, SLICE};
+use crate::machine::matches::failed;
 use crate::metrics::ScriptMetrics;
 
 /// Takes what comes of calls.
 type Returns = Box<dyn Fn(MatchId, Return)>;
 
 /// The matches of one shard's Lua code.
-pub struct LuaMatches {
-    program: Arc<Program>,
+pub type LuaMatches = GameMatches<MatchVm>;
+
+/// The matches of one shard's code in a language.
+pub struct GameMatches<M: MatchMachine> {
+    program: Arc<M::Program>,
     host: Rc<Host>,
     limits: Limits,
     metrics: Arc<ScriptMetrics>,
     returns: Returns,
-    machines: RefCell<Vec<Rc<Machine>>>,
-    homes: RefCell<HashMap<MatchId, Rc<Machine>>>,
+    machines: RefCell<Vec<Rc<Housed<M>>>>,
+    homes: RefCell<HashMap<MatchId, Rc<Housed<M>>>>,
 }
 
 /// A machine, and what its matches wait for.
-struct Machine {
-    vm: MatchVm,
+struct Housed<M> {
+    vm: M,
     orders: RefCell<VecDeque<HandlerOrder>>,
     is_at_work: Cell<bool>,
     matches: Cell<usize>,
 }
 
-impl LuaMatches {
+impl<M: MatchMachine> GameMatches<M> {
     /// Machines are started when matches need them. `returns` is told what comes of each call, for the plane.
     pub fn new(
-        program: Arc<Program>,
+        program: Arc<M::Program>,
         host: Rc<Host>,
         limits: Limits,
         metrics: Arc<ScriptMetrics>,
@@ -79,17 +83,17 @@ impl LuaMatches {
     }
 
     /// The machine of a new match.
-    fn house(&self, call: &Call) -> Result<Rc<Machine>, Arc<str>> {
+    fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
-        let has_room = |machine: &&Rc<Machine>| machine.matches.get() < self.limits.matches_per_machine;
+        let has_room = |machine: &&Rc<Housed<M>>| machine.matches.get() < self.limits.matches_per_machine;
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
-                let vm = MatchVm::new(&self.program, &self.host, self.limits);
+                let vm = M::new(&self.program, &self.host, self.limits);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
                 let (orders, is_at_work, matches) = Default::default();
-                machines.push(Rc::new(Machine { vm, orders, is_at_work, matches }));
+                machines.push(Rc::new(Housed { vm, orders, is_at_work, matches }));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
@@ -101,14 +105,15 @@ impl LuaMatches {
     }
 
     fn fail(&self, id: MatchId, why: Arc<str>) {
-        (self.returns)(id, Return { outcome: Outcome::Failed(why), acts: Vec::new() });
+        (self.returns)(id, failed(why));
     }
 
     /// A machine without matches goes, if there are others with room.
-    fn retire(&self, machine: &Rc<Machine>) {
+    fn retire(&self, machine: &Rc<Housed<M>>) {
         let mut machines = self.machines.borrow_mut();
-        let is_spare =
-            |other: &&Rc<Machine>| !Rc::ptr_eq(other, machine) && other.matches.get() < self.limits.matches_per_machine;
+        let is_spare = |other: &&Rc<Housed<M>>| {
+            !Rc::ptr_eq(other, machine) && other.matches.get() < self.limits.matches_per_machine
+        };
         if machine.matches.get() == 0 && machines.iter().any(|other| is_spare(&other)) {
             machines.retain(|other| !Rc::ptr_eq(other, machine));
             self.metrics.match_machines.fetch_sub(1, Ordering::Relaxed);
@@ -117,7 +122,7 @@ impl LuaMatches {
 }
 
 /// Carries out a machine's orders, one after the other. Others on the thread have their turn between slices.
-async fn work(matches: Rc<LuaMatches>, machine: Rc<Machine>) {
+async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>) {
     let mut since = Instant::now();
     loop {
         let next = machine.orders.borrow_mut().pop_front();
@@ -147,7 +152,7 @@ async fn work(matches: Rc<LuaMatches>, machine: Rc<Machine>) {
     matches.retire(&machine);
 }
 
-impl Drop for LuaMatches {
+impl<M: MatchMachine> Drop for GameMatches<M> {
     fn drop(&mut self) {
         let gone = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.metrics.match_machines.fetch_sub(gone(self.machines.borrow().len()), Ordering::Relaxed);

@@ -1,104 +1,74 @@
-//! A call of game code: its context, and what its result or error means.
+//! A call of game code in Lua: its context, and what its result or error means.
 
-use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Value as LuaValue};
+use std::rc::Rc;
+
+use mlua::{IntoLuaMulti, Lua, MultiValue, Result, Table, Value as LuaValue};
 use muster_api::game::{Failure, Invocation, Multimap};
 use muster_wire::code::Code;
+use muster_wire::json::WriteOptions;
 
-use super::budget::OVER;
-use super::limits::Limits;
 use super::once::{context_of, keep_context};
-use super::registry::Point;
+use super::program::Program;
 use super::vm::{Vm, plain};
 use super::{messages, values};
 use crate::functions::Surroundings;
+use crate::host::Host;
+use crate::machine::budget::OVER;
+use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::limits::Limits;
+use crate::machine::{LoadError, Machine};
 use crate::value::Value;
 
 /// What Luau says when a machine's memory is used up.
 const NO_MEMORY: &str = "not enough memory";
 
-/// What is called.
-#[derive(Clone, Copy)]
-pub(crate) enum Callee<'a> {
-    /// A function by its id, in lower case.
-    Function(&'a str),
-    Hook(Point),
-    /// What is to be done before the server stops.
-    Farewell,
-}
-
-impl Callee<'_> {
-    /// Its name in logs.
-    pub(crate) fn name(self) -> String {
-        match self {
-            Self::Function(id) => id.to_owned(),
-            Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
-            Self::Farewell => "shutdown".to_owned(),
-        }
-    }
-
-    fn of(self, vm: &Vm) -> Option<Function> {
-        let registered = vm.registered.borrow();
-        match self {
-            Self::Function(id) => registered.function(id),
-            Self::Hook(point) => registered.hook(point),
-            Self::Farewell => registered.farewell(),
+fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
+    match given {
+        Given::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
+        Given::Number(number) => number.into_lua_multi(lua),
+        Given::Messages(messages) => {
+            let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
+            messages.into_iter().map(read).collect()
         }
     }
 }
 
-/// What a callee is given besides its context.
-pub(crate) enum Given {
-    Text(String),
-    Number(f64),
-    /// JSON of messages, or nothing where there is none.
-    Messages(Vec<Option<Vec<u8>>>),
-}
-
-impl Given {
-    fn into_lua(self, lua: &Lua) -> Result<MultiValue> {
-        match self {
-            Self::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
-            Self::Number(number) => number.into_lua_multi(lua),
-            Self::Messages(messages) => {
-                let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
-                messages.into_iter().map(read).collect()
-            }
+/// What a result is to whoever wants this of it.
+fn meaning(value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
+    let unfit = |told: String| Failure::new(Code::Internal, told);
+    match (wanted, value) {
+        (Wanted::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
+        (Wanted::Text, LuaValue::String(text)) => Ok(Some(text.as_bytes().to_vec())),
+        (Wanted::Text, other) => {
+            Err(unfit(format!("The function returned a {}; it may return a string or nothing.", kind(&other))))
+        }
+        (Wanted::Message, LuaValue::Table(table)) => {
+            messages::write(&table).map(Some).map_err(|told| unfit(format!("The hook returned no message: {told}.")))
+        }
+        (Wanted::Message, other) => {
+            Err(unfit(format!("The hook returned no message: a {} instead of a table.", kind(&other))))
         }
     }
 }
 
-/// The end of a call.
-pub(crate) struct End<T> {
-    pub(crate) result: std::result::Result<T, Failure>,
-    /// The limit that it went over.
-    pub(crate) breach: Option<Breach>,
-}
+impl Machine for Vm {
+    type Program = Program;
+    const LANGUAGE: &'static str = "Lua";
+    const FORM: WriteOptions = messages::FORM;
 
-/// A limit that a call can go over.
-pub(crate) enum Breach {
-    Time,
-    Memory,
-}
+    async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
+        Self::load(&program.modules, host, limits).await
+    }
 
-/// What a result means.
-pub(crate) type Meaning<T> = fn(LuaValue) -> std::result::Result<T, Failure>;
-
-impl Vm {
-    /// Calls what is registered.
-    pub(crate) async fn call<T>(
-        &self,
-        callee: Callee<'_>,
-        (invocation, given): (Invocation, Given),
-        meaning: Meaning<T>,
-        limits: &Limits,
-    ) -> End<T> {
-        let Some(function) = callee.of(self) else {
+    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+        let Some(function) = self.registered.borrow().find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
         let (lua, protected, host) = (self.lua.clone(), self.protected.clone(), self.host.clone());
+        let (invocation, given_to_it) = arguments;
         let call = move || -> Result<MultiValue> {
             let context = context(&lua, &invocation, &host.process.around)?;
-            let mut arguments = given.into_lua(&lua)?;
+            let mut arguments = given(&lua, given_to_it)?;
             arguments.push_front(LuaValue::Table(context));
             arguments.push_front(LuaValue::Function(function));
             protected.call(arguments)
@@ -109,32 +79,10 @@ impl Vm {
             return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         ended(match results {
-            Ok(Ok(results)) => outcome(results).and_then(meaning),
+            Ok(Ok(results)) => outcome(results).and_then(|value| meaning(value, wanted)),
             Ok(Err(error)) => Err(Failure::new(Code::Internal, plain(&error))),
             Err(error) => Err(Failure::new(Code::Internal, error.message)),
         })
-    }
-}
-
-/// The result of a function: a text or nothing.
-pub(crate) fn text(value: LuaValue) -> std::result::Result<Option<String>, Failure> {
-    match value {
-        LuaValue::Nil => Ok(None),
-        LuaValue::String(text) => Ok(Some(text.to_string_lossy())),
-        other => {
-            let message = format!("The function returned a {}; it may return a string or nothing.", kind(&other));
-            Err(Failure::new(Code::Internal, message))
-        }
-    }
-}
-
-/// The result of a hook before something: a message or nothing.
-pub(crate) fn message(value: LuaValue) -> std::result::Result<Option<Vec<u8>>, Failure> {
-    let unfit = |told: String| Failure::new(Code::Internal, format!("The hook returned no message: {told}."));
-    match value {
-        LuaValue::Nil => Ok(None),
-        LuaValue::Table(table) => messages::write(&table).map(Some).map_err(unfit),
-        other => Err(unfit(format!("a {} instead of a table", kind(&other)))),
     }
 }
 
@@ -143,13 +91,8 @@ fn kind(value: &LuaValue) -> &'static str {
     if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
 
-/// The result of what is called for its effect.
-pub(crate) fn nothing(_: LuaValue) -> std::result::Result<(), Failure> {
-    Ok(())
-}
-
 /// Luau raises want of memory as a text of its own, which nothing else tells apart.
-fn ended<T>(result: std::result::Result<T, Failure>) -> End<T> {
+fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
     let is_memory = |failure: &Failure| failure.message.ends_with(NO_MEMORY);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
     End { result, breach }

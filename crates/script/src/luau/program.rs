@@ -7,25 +7,15 @@ use std::sync::Arc;
 
 use mlua::chunk::Compiler;
 
-use super::limits::Limits;
-use super::registry::{Names, Point};
 use super::vm::Vm;
 use crate::host::Host;
+use crate::machine::limits::Limits;
+use crate::machine::registry::Names;
+use crate::machine::{Code, LoadError};
 
 const EXTENSION: &str = "lua";
 /// Larger files are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-
-/// Why game code was not loaded: a sentence with file and line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LoadError(pub(super) String);
-
-impl LoadError {
-    pub(super) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-}
 
 /// A file of Lua.
 pub(super) struct Module {
@@ -52,13 +42,9 @@ impl Program {
         collect(folder, &mut files)?;
         files.sort();
         let modules = files.iter().map(|file| compile(folder, file)).collect::<Result<_, _>>()?;
-        let mut program = Self { modules, names: Names::default() };
-        program.names = Vm::start(&program, host, limits).await?.names();
-        for Point { when, subject } in program.names.hooks().filter(|point| !point.subject.is_built()) {
-            let (hook, when) = (subject.name(), when.name());
-            tracing::warn!(hook, when, "a hook is registered for what this server does not have yet: nothing calls it");
-        }
-        Ok(program)
+        let names = Vm::load(&modules, host, limits).await?.names();
+        names.warn_of_unbuilt();
+        Ok(Self { modules, names })
     }
 
     /// The ids of functions that the modules register, in lower case.
@@ -71,18 +57,15 @@ impl Program {
         self.names.hooks().count()
     }
 
-    pub(crate) fn has_hook(&self, point: Point) -> bool {
-        self.names.has_hook(point)
-    }
-
-    /// Whether there is something to do before the server stops.
-    pub(crate) fn has_farewell(&self) -> bool {
-        self.names.has_farewell
-    }
-
     /// How many modules there are.
     pub fn modules_count(&self) -> usize {
         self.modules.len()
+    }
+}
+
+impl Code for Program {
+    fn names(&self) -> &Names {
+        &self.names
     }
 }
 

@@ -1,18 +1,20 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
 use muster_wire::code::Code;
 
-use super::budget::{Budget, OVER, Step};
-use super::fiber::Fiber;
 use super::instance::{Chunks, Instance};
-use super::limits::Limits;
-use super::program::{LoadError, Program};
-use super::registry::{Names, Registered};
-use super::{once, registry, values};
+use super::program::Module;
+use super::{once, register, values};
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
+use crate::machine::LoadError;
+use crate::machine::budget::{Budget, OVER, Step};
+use crate::machine::fiber::Fiber;
+use crate::machine::limits::Limits;
+use crate::machine::registry::{Names, Registered};
 use crate::value::Value;
 
 /// What modules call the host by.
@@ -33,7 +35,7 @@ pub struct Vm {
     pub(super) protected: Function,
     /// Makes a function of Lua from one of ours, which raises errors as Lua's own functions do.
     pub(super) bind: Function,
-    pub(super) registered: Registered,
+    pub(super) registered: Registered<Function>,
     pub(super) host: Rc<Host>,
 }
 
@@ -42,10 +44,14 @@ impl Vm {
     ///
     /// # Errors
     /// What a module failed with, with file and line.
-    pub async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
+    pub(super) async fn load(
+        modules: &Arc<[Module]>,
+        host: &Rc<Host>,
+        limits: &Limits,
+    ) -> std::result::Result<Self, LoadError> {
         let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
         vm.budget.begin(limits.load_time);
-        let (lua, modules) = (vm.lua.clone(), program.modules.clone());
+        let (lua, modules) = (vm.lua.clone(), modules.clone());
         let run = move || Instance::run_all(&lua, &Chunks::load(&lua, &modules)?);
         let ran = vm.fiber.run(&vm.budget, run).await;
         vm.registered.borrow_mut().close();
@@ -93,7 +99,7 @@ impl Vm {
 struct Parts<'a> {
     host: &'a Rc<Host>,
     fiber: &'a Rc<Fiber>,
-    registered: &'a Registered,
+    registered: &'a Registered<Function>,
 }
 
 fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
@@ -116,7 +122,7 @@ fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
         })?;
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
-    registry::bind_all(lua, &nk, bind, parts.registered)?;
+    register::bind_all(lua, &nk, bind, parts.registered)?;
     nk.raw_set("run_once", bind.call::<Function>(once::run_once(lua, parts.host.clone())?)?)?;
     nk.raw_set("get_context", bind.call::<Function>(once::get_context(lua, parts.host.clone())?)?)?;
     nk.set_readonly(true);

@@ -1,7 +1,6 @@
 //! By what a callback says what it wants done: one table for all matches of a machine, which works for the match whose
 //! callback runs.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,60 +11,20 @@ use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 
+use crate::machine::matches::Sink;
+
 /// See the module.
 pub(super) struct Dispatcher {
     pub(super) table: Table,
     pub(super) sink: Rc<Sink>,
 }
 
-/// What the callback that runs wants done.
-pub(super) struct Sink {
-    wanted: RefCell<Option<Wanted>>,
-    /// Most broadcasts that wait for the end of a tick.
-    deferred_max: usize,
-}
-
-#[derive(Default)]
-struct Wanted {
-    acts: Vec<Act>,
-    deferred: usize,
-}
-
 type Refused = String;
-
-impl Sink {
-    /// A callback begins, in a match with so many broadcasts that wait.
-    pub(super) fn open(&self, deferred: usize) {
-        self.wanted.replace(Some(Wanted { acts: Vec::new(), deferred }));
-    }
-
-    /// It has returned. Answers what it wants done, and how many broadcasts wait now.
-    pub(super) fn close(&self) -> (Vec<Act>, usize) {
-        let wanted = self.wanted.take().unwrap_or_default();
-        (wanted.acts, wanted.deferred)
-    }
-
-    fn add(&self, act: Act) -> std::result::Result<(), Refused> {
-        let mut wanted = self.wanted.borrow_mut();
-        let wanted = wanted.as_mut().ok_or("no callback of the match is running")?;
-        if let Act::Defer(_) = act {
-            if wanted.deferred >= self.deferred_max {
-                let most = self.deferred_max;
-                return Err(format!(
-                    "more than {most} broadcasts wait for the end of the tick (match.deferred_queue_size)"
-                ));
-            }
-            wanted.deferred += 1;
-        }
-        wanted.acts.push(act);
-        Ok(())
-    }
-}
 
 impl Dispatcher {
     /// Its table in a machine; `bind` turns what is refused into errors of Lua.
     pub(super) fn new(lua: &Lua, bind: &Function, deferred_max: usize) -> Result<Self> {
-        let sink = Rc::new(Sink { wanted: RefCell::default(), deferred_max });
+        let sink = Rc::new(Sink::new(deferred_max));
         let table = lua.create_table()?;
         let add = |name: &'static str, read: fn(Arguments) -> std::result::Result<Act, Refused>| {
             let sink = sink.clone();

@@ -5,7 +5,7 @@ mod arguments;
 mod dispatcher;
 mod handler;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,24 +13,23 @@ use std::sync::Arc;
 use mlua::{MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
-use super::budget::OVER;
 use super::instance::{Chunks, Instance};
-use super::limits::Limits;
 use super::once::{context_of, keep_context};
-use super::program::{LoadError, Program};
+use super::program::Program;
 use super::values;
 use super::vm::{Vm, plain};
 use crate::host::Host;
+use crate::machine::budget::OVER;
+use crate::machine::limits::Limits;
+use crate::machine::matches::{Pace, failed};
+use crate::machine::{LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
 use handler::Handler;
 
-/// So many ticks in a row that took more than their time end a match.
-const OVERRUNS_MAX: u32 = 3;
-
 /// A machine for matches.
-pub(crate) struct MatchVm {
+pub struct MatchVm {
     vm: Vm,
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
@@ -43,22 +42,18 @@ struct Game {
     handler: Handler,
     context: Table,
     state: RefCell<LuaValue>,
-    /// What waits for the end of the next loop.
-    deferred: Cell<usize>,
-    /// Ticks in a row that took too long.
-    overruns: Cell<u32>,
+    pace: Pace,
 }
 
 /// What a callback returned: the state, and what else it answers.
 type Returned = Result<Vec<LuaValue>, Arc<str>>;
 
-impl MatchVm {
-    /// A machine without matches.
-    ///
-    /// # Errors
-    /// When there is no memory for it.
-    pub(crate) fn new(program: &Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError> {
-        let failed = |error| LoadError::new(format!("cannot start Lua: {error}"));
+impl MatchMachine for MatchVm {
+    type Program = Program;
+    const LANGUAGE: &'static str = "Lua";
+
+    fn new(program: &Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError> {
+        let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits).map_err(failed)?;
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm.lua, &program.modules).map_err(failed)?;
@@ -66,13 +61,11 @@ impl MatchVm {
         Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), limits })
     }
 
-    /// Puts away what is kept of a match.
-    pub(crate) fn drop_match(&self, id: MatchId) {
+    fn drop_match(&self, id: MatchId) {
         self.games.borrow_mut().remove(&id);
     }
 
-    /// Runs a callback. Answers its return, and whether it took more time than it should.
-    pub(crate) async fn call(&self, call: &Call) -> (Return, bool) {
+    async fn call(&self, call: &Call) -> (Return, bool) {
         let Call { id, tick, .. } = *call;
         let game = if let Callback::Init { params } = &call.callback {
             match self.init(call, params).await {
@@ -91,7 +84,7 @@ impl MatchVm {
             _ => self.limits.call_time,
         };
         let sink = self.dispatcher.sink.clone();
-        sink.open(game.deferred.get());
+        sink.open(game.pace.deferred());
         let (lua, node, table, its) =
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
         let (callback, protected) = (call.callback.clone(), self.vm.protected.clone());
@@ -123,25 +116,18 @@ impl MatchVm {
         };
         let returned = self.finish(self.vm.fiber.run(&self.vm.budget, body).await);
         let (acts, deferred) = sink.close();
-        let is_loop = matches!(call.callback, Callback::Loop(_));
-        game.deferred.set(if is_loop { 0 } else { deferred });
-        let is_late = is_loop && self.vm.budget.spent() > self.limits.tick_time;
-        game.overruns.set(if is_late {
-            game.overruns.get() + 1
-        } else if is_loop {
-            0
+        let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
+            game.pace.looped(self.vm.budget.spent(), &self.limits)
         } else {
-            game.overruns.get()
-        });
-        let outcome = if game.overruns.get() >= OVERRUNS_MAX {
-            let most = self.limits.tick_time.as_millis();
-            Outcome::Failed(format!("{OVERRUNS_MAX} ticks in a row took more than {most} ms of CPU time").into())
-        } else {
-            returned.and_then(|values| game.outcome(&call.callback, values)).unwrap_or_else(Outcome::Failed)
+            game.pace.called(deferred);
+            (false, Ok(()))
         };
-        (Return { outcome, acts }, is_late)
+        let outcome = in_time.and(returned).and_then(|values| game.outcome(&call.callback, values));
+        (Return { outcome: outcome.unwrap_or_else(Outcome::Failed), acts }, is_late)
     }
+}
 
+impl MatchVm {
     async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
         let (lua, chunks, protected) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.protected.clone());
@@ -168,8 +154,7 @@ impl MatchVm {
         };
         let (state, tick_rate, label) = handler::begun(values_of(results)?)?;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
-        let (deferred, overruns) = Default::default();
-        let game = Game { handler, context, state: RefCell::new(state), deferred, overruns };
+        let game = Game { handler, context, state: RefCell::new(state), pace: Pace::default() };
         Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
     }
 
@@ -183,10 +168,6 @@ impl MatchVm {
             Err(error) => Err(error.message.as_ref().into()),
         }
     }
-}
-
-fn failed(why: Arc<str>) -> Return {
-    Return { outcome: Outcome::Failed(why), acts: Vec::new() }
 }
 
 /// What a protected call says: `true` and the results, or `false` and what was raised.

@@ -12,11 +12,11 @@ use super::limits::SLICE;
 const ASKED_PER_LOOK: u32 = 32;
 
 /// What a call that used up its time fails with.
-pub(super) const OVER: &str = "the function used more time than it may";
+pub(crate) const OVER: &str = "the function used more time than it may";
 
 /// What a call does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// It goes on.
     GoOn,
     /// Its slice is over.
@@ -26,7 +26,7 @@ pub(super) enum Step {
 }
 
 /// The time of the call that a machine runs.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     slice_started: Cell<Instant>,
     /// What the thread had used by then.
     used_before: Cell<Duration>,
@@ -37,7 +37,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             slice_started: Cell::new(Instant::now()),
             used_before: Cell::new(Duration::ZERO),
@@ -49,7 +49,7 @@ impl Budget {
     }
 
     /// A call begins.
-    pub(super) fn begin(&self, limit: Duration) {
+    pub(crate) fn begin(&self, limit: Duration) {
         self.spent.set(Duration::ZERO);
         self.limit.set(limit);
         self.is_over.set(false);
@@ -57,13 +57,13 @@ impl Budget {
     }
 
     /// The call goes on with another slice.
-    pub(super) fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.slice_started.set(Instant::now());
         self.used_before.set(used_by_thread());
     }
 
     /// The call gave its thread back.
-    pub(super) fn pause(&self) {
+    pub(crate) fn pause(&self) {
         self.spent.set(self.used());
     }
 
@@ -72,18 +72,18 @@ impl Budget {
     }
 
     /// The time that the call had used when it gave its thread back last.
-    pub(super) fn spent(&self) -> Duration {
+    pub(crate) fn spent(&self) -> Duration {
         self.spent.get()
     }
 
     /// Whether the call used up its time.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over.get()
     }
 
     /// What the call does next. Once its time is used up every further step of it fails, so that code which catches
     /// errors ends too.
-    pub(super) fn ask(&self) -> Step {
+    pub(crate) fn ask(&self) -> Step {
         if self.is_over.get() {
             return Step::End;
         }

@@ -1,12 +1,13 @@
-//! What the modules of a machine register to be called, and how they do.
+//! What the modules of a machine register to be called, under which names.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use mlua::{Function, Lua, Result, Table, Value as LuaValue};
 use muster_api::hooks::{SUBJECT_COUNT, Subject};
 use muster_wire::extensions::FUNCTION_PREFIX;
+
+use super::call::Callee;
 
 /// Names that are this much alike are suggested for one that there is not.
 const LIKENESS_MIN: f64 = 0.85;
@@ -15,8 +16,10 @@ const SUGGESTED_MAX: usize = 3;
 
 /// When a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
+    /// Before it.
     Before,
+    /// After it.
     After,
 }
 
@@ -31,7 +34,7 @@ impl When {
 
 /// A place where a hook may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
+pub struct Point {
     pub(crate) when: When,
     pub(crate) subject: Subject,
 }
@@ -43,33 +46,37 @@ impl Point {
     }
 }
 
-/// The functions that one machine's modules registered.
-#[derive(Default)]
-pub(super) struct Registry {
-    functions: BTreeMap<String, Function>,
-    hooks: Vec<(Point, Function)>,
-    farewell: Option<Function>,
+/// The functions that one machine's modules registered, as its language holds them.
+pub(crate) struct Registry<F> {
+    functions: BTreeMap<String, F>,
+    hooks: Vec<(Point, F)>,
+    farewell: Option<F>,
     /// Modules have run. Those that run once more, for a match, say again what counts already.
     is_closed: bool,
 }
 
+impl<F> Default for Registry<F> {
+    fn default() -> Self {
+        Self { functions: BTreeMap::new(), hooks: Vec::new(), farewell: None, is_closed: false }
+    }
+}
+
 /// See [`Registry`].
-pub(super) type Registered = Rc<RefCell<Registry>>;
+pub(crate) type Registered<F> = Rc<RefCell<Registry<F>>>;
 
-impl Registry {
-    pub(super) fn function(&self, id: &str) -> Option<Function> {
-        self.functions.get(id).cloned()
+impl<F: Clone> Registry<F> {
+    /// What is registered for this.
+    pub(crate) fn find(&self, callee: Callee<'_>) -> Option<F> {
+        match callee {
+            Callee::Function(id) => self.functions.get(id).cloned(),
+            Callee::Hook(point) => {
+                self.hooks.iter().find(|(known, _)| *known == point).map(|(_, function)| function.clone())
+            }
+            Callee::Farewell => self.farewell.clone(),
+        }
     }
 
-    pub(super) fn hook(&self, point: Point) -> Option<Function> {
-        self.hooks.iter().find(|(known, _)| *known == point).map(|(_, function)| function.clone())
-    }
-
-    pub(super) fn farewell(&self) -> Option<Function> {
-        self.farewell.clone()
-    }
-
-    pub(super) fn names(&self) -> Names {
+    pub(crate) fn names(&self) -> Names {
         let mut hooks = vec![false; 2 * SUBJECT_COUNT];
         for (point, _) in &self.hooks {
             hooks[point.index()] = true;
@@ -82,25 +89,49 @@ impl Registry {
     }
 
     /// Nothing more counts.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// The last one registered counts.
-    fn set_hook(&mut self, point: Point, function: Function) {
+    /// The last one registered counts. `registers` is the function by which game code does it.
+    ///
+    /// # Errors
+    /// A sentence, for a name that takes no hooks.
+    pub(crate) fn set_hook(
+        &mut self,
+        registers: &str,
+        when: When,
+        (among, name): (Among, &str),
+        function: F,
+    ) -> Result<(), String> {
+        let subject = among.find(name).ok_or_else(|| format!("{registers}: {}", among.advice(when, name)))?;
         if !self.is_closed {
+            let point = Point { when, subject };
             self.hooks.retain(|(known, _)| *known != point);
             self.hooks.push((point, function));
         }
+        Ok(())
     }
 
-    fn set_function(&mut self, id: String, function: Function) {
+    /// `registers` is the function by which game code does it.
+    ///
+    /// # Errors
+    /// A sentence, for an id that no function may have.
+    pub(crate) fn set_function(&mut self, registers: &str, id: &str, function: F) -> Result<(), String> {
+        let id = id.to_ascii_lowercase();
+        if id.is_empty() {
+            return Err(format!("{registers} expects an id that is not empty"));
+        }
+        if id.starts_with(FUNCTION_PREFIX) {
+            return Err(format!("{registers}: ids that begin with {FUNCTION_PREFIX} are built in"));
+        }
         if !self.is_closed {
             self.functions.insert(id, function);
         }
+        Ok(())
     }
 
-    fn set_farewell(&mut self, function: Function) {
+    pub(crate) fn set_farewell(&mut self, function: F) {
         if !self.is_closed {
             self.farewell = Some(function);
         }
@@ -109,20 +140,28 @@ impl Registry {
 
 /// What there is to be called, without the functions: the same for every machine of a program.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub struct Names {
     /// Ids of functions, in lower case.
-    pub(super) functions: BTreeSet<String>,
+    pub(crate) functions: BTreeSet<String>,
     /// By [`Point::index`].
     hooks: Box<[bool]>,
-    pub(super) has_farewell: bool,
+    pub(crate) has_farewell: bool,
 }
 
 impl Names {
-    pub(super) fn has_hook(&self, point: Point) -> bool {
+    pub(crate) fn has_hook(&self, point: Point) -> bool {
         self.hooks.get(point.index()).is_some_and(|is_there| *is_there)
     }
 
-    pub(super) fn hooks(&self) -> impl Iterator<Item = Point> {
+    /// Tells of hooks on what this server does not have yet.
+    pub(crate) fn warn_of_unbuilt(&self) {
+        for Point { when, subject } in self.hooks().filter(|point| !point.subject.is_built()) {
+            let (hook, when) = (subject.name(), when.name());
+            tracing::warn!(hook, when, "a hook is registered for what this server does not have yet: nothing calls it");
+        }
+    }
+
+    pub(crate) fn hooks(&self) -> impl Iterator<Item = Point> {
         let points = Subject::operations()
             .chain(Subject::messages())
             .flat_map(|subject| [When::Before, When::After].map(|when| Point { when, subject }));
@@ -130,79 +169,9 @@ impl Names {
     }
 }
 
-/// Puts the functions by which modules register others into the host's module.
-pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Registered) -> Result<()> {
-    let put = |name: &str, run: Function| nk.raw_set(name, bind.call::<Function>(run)?);
-    put("register_rpc", register_rpc(lua, registered.clone())?)?;
-    put("register_shutdown", register_shutdown(lua, registered.clone())?)?;
-    for (name, when, table) in [
-        ("register_req_before", When::Before, Among::Operations),
-        ("register_req_after", When::After, Among::Operations),
-        ("register_rt_before", When::Before, Among::Messages),
-        ("register_rt_after", When::After, Among::Messages),
-    ] {
-        put(name, register_hook(lua, registered.clone(), name, when, table)?)?;
-    }
-    Ok(())
-}
-
-/// Answers `true`, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
-type Answer = Result<(bool, LuaValue)>;
-
-fn refused(lua: &Lua, told: impl AsRef<[u8]>) -> Answer {
-    Ok((false, LuaValue::String(lua.create_string(told.as_ref())?)))
-}
-
-fn register_rpc(lua: &Lua, registered: Registered) -> Result<Function> {
-    lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
-        let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
-            return refused(lua, "register_rpc expects a function and an id");
-        };
-        let id = id.to_string_lossy().to_ascii_lowercase();
-        if id.is_empty() {
-            return refused(lua, "register_rpc expects an id that is not empty");
-        }
-        if id.starts_with(FUNCTION_PREFIX) {
-            return refused(lua, "register_rpc: ids that begin with muster. are built in");
-        }
-        registered.borrow_mut().set_function(id, function);
-        Ok((true, LuaValue::Nil))
-    })
-}
-
-fn register_shutdown(lua: &Lua, registered: Registered) -> Result<Function> {
-    lua.create_function(move |lua, function: LuaValue| {
-        let LuaValue::Function(function) = function else {
-            return refused(lua, "register_shutdown expects a function");
-        };
-        registered.borrow_mut().set_farewell(function);
-        Ok((true, LuaValue::Nil))
-    })
-}
-
-fn register_hook(
-    lua: &Lua,
-    registered: Registered,
-    registers: &'static str,
-    when: When,
-    among: Among,
-) -> Result<Function> {
-    lua.create_function(move |lua, (function, name): (LuaValue, LuaValue)| {
-        let (LuaValue::Function(function), LuaValue::String(name)) = (function, name) else {
-            return refused(lua, format!("{registers} expects a function and a name"));
-        };
-        let name = name.to_string_lossy();
-        match among.find(&name) {
-            Some(subject) => registered.borrow_mut().set_hook(Point { when, subject }, function),
-            None => return refused(lua, format!("{registers}: {}", among.advice(when, &name))),
-        }
-        Ok((true, LuaValue::Nil))
-    })
-}
-
 /// Among what a name is looked up.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Among {
+pub(crate) enum Among {
     Operations,
     Messages,
 }

@@ -44,7 +44,7 @@ type Stack = Coroutine<Given, Aside, (), DefaultStack>;
 
 /// The stack of one machine, as what runs on it sees it.
 #[derive(Default)]
-pub(super) struct Fiber {
+pub(crate) struct Fiber {
     /// While something runs on it.
     yielder: Cell<Option<NonNull<Yielder<Given, Aside>>>>,
     is_abandoned: Cell<bool>,
@@ -53,7 +53,7 @@ pub(super) struct Fiber {
 
 impl Fiber {
     /// Puts the stack aside until it is its turn again.
-    pub(super) fn take_turns(&self) {
+    pub(crate) fn take_turns(&self) {
         self.put_aside(Aside::Turn);
     }
 
@@ -61,7 +61,7 @@ impl Fiber {
     ///
     /// # Errors
     /// The answer's; `Unavailable` when the call is given up.
-    pub(super) fn wait(&self, awaited: Awaited) -> Result<Value> {
+    pub(crate) fn wait(&self, awaited: Awaited) -> Result<Value> {
         if self.is_abandoned() {
             return Err(abandoned());
         }
@@ -72,7 +72,7 @@ impl Fiber {
     }
 
     /// Whether what runs on the stack is to end.
-    pub(super) fn is_abandoned(&self) -> bool {
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.is_abandoned.get()
     }
 
@@ -92,7 +92,7 @@ impl Fiber {
     ///
     /// # Errors
     /// When there is no memory for a stack, and when it panicked.
-    pub(super) async fn run<T: 'static>(
+    pub(crate) async fn run<T: 'static>(
         self: &Rc<Self>,
         budget: &Rc<Budget>,
         body: impl FnOnce() -> T + 'static,

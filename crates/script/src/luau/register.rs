@@ -1,0 +1,71 @@
+//! The functions by which modules in Lua register others.
+
+use mlua::{Function, Lua, Result, Table, Value as LuaValue};
+
+use crate::machine::registry::{Among, Registered, When};
+
+/// Puts the functions by which modules register others into the host's module.
+pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Registered<Function>) -> Result<()> {
+    let put = |name: &str, run: Function| nk.raw_set(name, bind.call::<Function>(run)?);
+    put("register_rpc", register_rpc(lua, registered.clone())?)?;
+    put("register_shutdown", register_shutdown(lua, registered.clone())?)?;
+    for (name, when, table) in [
+        ("register_req_before", When::Before, Among::Operations),
+        ("register_req_after", When::After, Among::Operations),
+        ("register_rt_before", When::Before, Among::Messages),
+        ("register_rt_after", When::After, Among::Messages),
+    ] {
+        put(name, register_hook(lua, registered.clone(), name, when, table)?)?;
+    }
+    Ok(())
+}
+
+/// Answers `true`, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
+type Answer = Result<(bool, LuaValue)>;
+
+fn refused(lua: &Lua, told: impl AsRef<[u8]>) -> Answer {
+    Ok((false, LuaValue::String(lua.create_string(told.as_ref())?)))
+}
+
+fn answer(lua: &Lua, set: std::result::Result<(), String>) -> Answer {
+    match set {
+        Ok(()) => Ok((true, LuaValue::Nil)),
+        Err(why) => refused(lua, why),
+    }
+}
+
+fn register_rpc(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+    lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
+        let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
+            return refused(lua, "register_rpc expects a function and an id");
+        };
+        let set = registered.borrow_mut().set_function("register_rpc", &id.to_string_lossy(), function);
+        answer(lua, set)
+    })
+}
+
+fn register_shutdown(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+    lua.create_function(move |lua, function: LuaValue| {
+        let LuaValue::Function(function) = function else {
+            return refused(lua, "register_shutdown expects a function");
+        };
+        registered.borrow_mut().set_farewell(function);
+        Ok((true, LuaValue::Nil))
+    })
+}
+
+fn register_hook(
+    lua: &Lua,
+    registered: Registered<Function>,
+    registers: &'static str,
+    when: When,
+    among: Among,
+) -> Result<Function> {
+    lua.create_function(move |lua, (function, name): (LuaValue, LuaValue)| {
+        let (LuaValue::Function(function), LuaValue::String(name)) = (function, name) else {
+            return refused(lua, format!("{registers} expects a function and a name"));
+        };
+        let set = registered.borrow_mut().set_hook(registers, when, (among, &name.to_string_lossy()), function);
+        answer(lua, set)
+    })
+}

@@ -1,0 +1,72 @@
+//! What the machines of every language share: a stack that can be put aside, budgets, what modules register, and how pools
+//! call them.
+
+pub(crate) mod budget;
+pub(crate) mod call;
+pub(crate) mod fiber;
+pub mod limits;
+pub(crate) mod matches;
+pub(crate) mod registry;
+
+use std::rc::Rc;
+
+use muster_api::game::Invocation;
+use muster_live::matches::{Call, MatchId, Return};
+use muster_wire::json::WriteOptions;
+
+use self::call::{Callee, End, Given, Wanted};
+use self::limits::Limits;
+use self::registry::Names;
+use crate::host::Host;
+
+/// Why game code was not loaded: a sentence with file and line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LoadError(pub(crate) String);
+
+/// What machines of a language are made of: modules that were checked, and ran once without an error.
+pub trait Code: 'static {
+    /// What the modules register.
+    fn names(&self) -> &Names;
+}
+
+/// One that has run all modules of a program, and takes one call at a time.
+#[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
+pub trait Machine: Sized + 'static {
+    /// What it is made of.
+    type Program: Code;
+    /// The language's name in logs.
+    const LANGUAGE: &'static str;
+    /// How the language is shown messages.
+    const FORM: WriteOptions;
+
+    /// Starts one.
+    ///
+    /// # Errors
+    /// What a module failed with, with file and line.
+    async fn start(program: &Self::Program, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError>;
+
+    /// Calls what is registered.
+    async fn call(&self, callee: Callee<'_>, given: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End;
+}
+
+/// One for matches, each of which has variables of its own. It takes one call at a time.
+#[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
+pub trait MatchMachine: Sized + 'static {
+    /// What it is made of.
+    type Program: Code;
+    /// The language's name in logs.
+    const LANGUAGE: &'static str;
+
+    /// One without matches.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    fn new(program: &Self::Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError>;
+
+    /// Runs a callback. Answers its return, and whether it took more time than it should.
+    async fn call(&self, call: &Call) -> (Return, bool);
+
+    /// Puts away what is kept of a match.
+    fn drop_match(&self, id: MatchId);
+}
