@@ -339,7 +339,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
                 return;
             }
         };
-        game::attach(&app);
+        game::attach(&app, &metrics);
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {
