@@ -3,14 +3,18 @@
 //! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
 //! touches a socket or the database.
 
+mod events;
 pub mod functions;
 pub mod host;
 mod luau;
 mod machine;
 pub mod matches;
 pub mod metrics;
+mod pool;
 pub mod process;
+mod schedules;
 pub mod value;
+pub mod watch;
 
 pub use functions::LuaFunctions;
 pub use host::Host;

@@ -1,31 +1,58 @@
 //! Game code: where it is, and what each shard is given of it.
 
 mod outgoing;
+mod reload;
+mod schedules;
 
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::{CustomMetrics, Process};
 use muster_script::value::Value;
+use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
 
+use tokio::sync::watch;
+
 use self::outgoing::Outgoing;
+pub(crate) use self::reload::{Ask, Reload};
 use crate::config::Config;
+use crate::jobs::Jobs;
 use crate::settings::live_rules;
 use crate::system::{RandomPool, System};
 
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
 
-/// What was loaded, for all shards.
+/// Game code as it was loaded at one time.
+#[derive(Clone)]
+pub(crate) struct Generation {
+    /// The how manieth of the process.
+    number: u64,
+    lua: Arc<Program>,
+}
+
+/// The game code of a server, whichever generation of it there is.
 #[derive(Clone)]
 pub(crate) struct Game {
-    program: Arc<Program>,
+    generations: watch::Receiver<Generation>,
+    loader: Loader,
+    jobs: Jobs,
+}
+
+/// Loads game code.
+#[derive(Clone)]
+struct Loader {
+    folder: PathBuf,
+    /// Whether the configuration names the folder, which then must be there.
+    is_named: bool,
     means: Means,
     limits: Limits,
 }
@@ -42,7 +69,7 @@ struct Means {
 }
 
 impl Game {
-    /// Loads what the configuration names; nothing if it names nothing and there is no such folder.
+    /// Loads what the configuration names, or what is in the folder of modules if there is one; and what loads it anew.
     ///
     /// # Errors
     /// A sentence with file and line.
@@ -52,10 +79,14 @@ impl Game {
         store: Rc<dyn Store>,
         signing: Signing,
         (metrics, custom): (Arc<ScriptMetrics>, Arc<CustomMetrics>),
-    ) -> Result<Option<Self>, String> {
-        let Some(folder) = folder(config) else { return Ok(None) };
+    ) -> Result<(Self, Reload), String> {
+        let named = config.runtime.path.clone();
+        let is_named = named.is_some();
+        let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
         let limits = Limits {
             machines_max: config.runtime.lua_max_count.div_ceil(shards),
+            events_max: config.runtime.event_queue_size.div_ceil(shards),
+            event_workers: config.runtime.event_queue_workers.div_ceil(shards),
             deferred_max: config.matches.deferred_queue_size,
             ..Limits::default()
         };
@@ -68,18 +99,24 @@ impl Game {
             http_strict: config.script.http_strict,
             metrics,
         };
-        let program =
-            Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
-                .await
-                .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
-        let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
-        tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
-        Ok(Some(Self { program: Arc::new(program), means, limits }))
+        let loader = Loader { folder, is_named, means, limits };
+        // Before they are read: what changes meanwhile is loaded again.
+        let files = loader.look();
+        let first = loader.load(1, store.clone(), signing.clone()).await?;
+        let (told, generations) = watch::channel(first);
+        let reload = Reload::new(loader.clone(), (store, signing), told, config.script.reload.then_some(files));
+        Ok((Self { generations, loader, jobs: Jobs::of_one_server() }, reload))
+    }
+
+    /// Says which scheduled functions are this node's to run.
+    pub(crate) fn set_jobs(&mut self, jobs: Jobs) {
+        self.jobs = jobs;
     }
 
     /// The functions and hooks as one shard calls them; it runs the matches that are made there.
     pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<LuaFunctions> {
-        let Self { program, means, limits } = self;
+        let Self { mut generations, loader: Loader { means, limits, .. }, jobs } = self;
+        let lua = generations.borrow_and_update().lua.clone();
         let host = means.host(store, signing, live.clone(), live.clone());
         let plane = Rc::downgrade(live);
         let returns = move |id, returned| {
@@ -88,14 +125,79 @@ impl Game {
             }
         };
         let counted = means.metrics.clone();
-        let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, counted, returns));
+        let matches = Rc::new(LuaMatches::new(lua.clone(), host.clone(), limits, counted, returns));
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
-        Rc::new(LuaFunctions::new(program, host, limits, means.metrics).with_matches(matches))
+        let functions = LuaFunctions::new(lua, host, limits, means.metrics).with_matches(matches.clone());
+        let functions = Rc::new(functions);
+        let of_shard = OfShard {
+            functions: Rc::downgrade(&functions),
+            matches: Rc::downgrade(&matches),
+            live: Rc::downgrade(live),
+        };
+        tokio::task::spawn_local(of_shard.follow(generations));
+        // One shard of the node does, so that there is one list of what runs.
+        if live.place().shard() == 0 {
+            tokio::task::spawn_local(schedules::keep(Rc::downgrade(&functions), jobs));
+        }
+        functions
+    }
+}
+
+/// What a shard has of game code.
+struct OfShard {
+    functions: Weak<LuaFunctions>,
+    matches: Weak<LuaMatches>,
+    live: Weak<Live>,
+}
+
+impl OfShard {
+    /// Goes over to each generation that comes.
+    async fn follow(self, mut generations: watch::Receiver<Generation>) {
+        while generations.changed().await.is_ok() {
+            let Generation { number, lua } = generations.borrow_and_update().clone();
+            let (Some(functions), Some(matches), Some(live)) =
+                (self.functions.upgrade(), self.matches.upgrade(), self.live.upgrade())
+            else {
+                return;
+            };
+            functions.renew(lua.clone(), number).await;
+            matches.renew(lua, number);
+            let is_asked = functions.is_asked_of_matches();
+            live.step(|plane, _, _| plane.ask_of_matches(is_asked));
+        }
+    }
+}
+
+impl Loader {
+    /// The files as they are.
+    fn look(&self) -> Snapshot {
+        snapshot(&self.folder)
+    }
+
+    /// Loads them in machines of their own.
+    ///
+    /// Errors: a sentence with file and line.
+    async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
+        let Self { folder, is_named, means, limits } = self;
+        let lua = if !is_named && !folder.is_dir() {
+            Program::default()
+        } else {
+            let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+            let loaded = Program::load(folder, &host, limits).await;
+            loaded.map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?
+        };
+        let (modules, functions, hooks) = (lua.modules_count(), lua.functions().len(), lua.hooks_count());
+        if modules > 0 {
+            let folder = folder.display();
+            tracing::info!(%folder, generation = number, modules, functions, hooks, "game code is loaded");
+        }
+        means.metrics.generation.store(number, Ordering::Relaxed);
+        Ok(Generation { number, lua: Arc::new(lua) })
     }
 }
 
@@ -117,15 +219,11 @@ impl Means {
             process: self.process.clone(),
             signing,
             node: self.public_node.clone(),
+            reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
             walks: Rc::default(),
         })
     }
-}
-
-fn folder(config: &Config) -> Option<PathBuf> {
-    let named = config.runtime.path.clone();
-    named.or_else(|| Some(config.general.data_dir.join(MODULES)).filter(|folder| folder.is_dir()))
 }
 
 fn around(config: &Config) -> Surroundings {

@@ -9,6 +9,7 @@ mod cron;
 mod crypto;
 mod custom_metrics;
 mod encoding;
+mod events;
 mod files;
 mod http;
 mod link;
@@ -40,6 +41,8 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
+pub use events::Reporter;
+pub(crate) use events::Reports;
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
@@ -73,6 +76,8 @@ pub struct Host {
     pub signing: Signing,
     /// The part of public ids behind the dot.
     pub node: Arc<str>,
+    /// Takes events that game code reports.
+    pub reporter: Rc<Reporter>,
     /// Runs what goes on after a call has answered.
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
     /// Notifications to everybody that are being written, see [`WALKS_MAX`].
@@ -276,6 +281,7 @@ pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
         crypto::FUNCTIONS,
         custom_metrics::FUNCTIONS,
         encoding::FUNCTIONS,
+        events::FUNCTIONS,
         files::FUNCTIONS,
         http::FUNCTIONS,
         link::FUNCTIONS,

@@ -26,7 +26,8 @@ pub(super) struct Module {
     pub(super) code: Vec<u8>,
 }
 
-/// Modules that were compiled and ran once without an error.
+/// Modules that were compiled and ran once without an error; by default none.
+#[derive(Default)]
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
     names: Names,

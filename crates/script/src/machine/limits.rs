@@ -12,6 +12,10 @@ pub struct Limits {
     pub machines_max: usize,
     /// Most calls that wait for a machine; further ones are refused.
     pub waiting_max: usize,
+    /// Most events of one shard that wait for game code; further ones are dropped.
+    pub events_max: usize,
+    /// Most of them that it is told of at a time.
+    pub event_workers: usize,
     /// CPU time of one call.
     pub call_time: Duration,
     /// CPU time of loading all modules.
@@ -33,6 +37,8 @@ impl Default for Limits {
         Self {
             machines_max: 16,
             waiting_max: 10_000,
+            events_max: 65_536,
+            event_workers: 8,
             call_time: Duration::from_secs(1),
             load_time: Duration::from_secs(5),
             tick_time: Duration::from_millis(100),

@@ -90,6 +90,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
         process: Arc::new(process),
         signing: signing(),
         node: "muster".into(),
+        reporter: Rc::default(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
     }

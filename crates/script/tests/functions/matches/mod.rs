@@ -1,6 +1,7 @@
 //! A shard's matches: the plane's rules for them, and the Lua code of one folder.
 
 mod containment;
+mod generations;
 mod isolation;
 mod life;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use muster_domain::ids::{SessionId, Uuid};
@@ -20,7 +22,7 @@ use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
 use muster_live::{Encoding, Millis, Place, Presence, SessionKey, SessionRef};
 use muster_script::value::Value;
-use muster_script::{Limits, LuaMatches};
+use muster_script::{Limits, LuaMatches, Program, ScriptMetrics};
 
 use crate::world;
 
@@ -28,6 +30,7 @@ use crate::world;
 pub struct Hall {
     rules: RefCell<Matches>,
     code: Rc<LuaMatches>,
+    metrics: Arc<ScriptMetrics>,
     returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
     under_way: Cell<usize>,
     now: Cell<Millis>,
@@ -49,12 +52,14 @@ impl Hall {
         let (program, host) = world::program(files, &limits);
         let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
         let returns = returned.clone();
-        let code = LuaMatches::new(program, host, limits, Arc::default(), move |id, what| {
+        let metrics = Arc::<ScriptMetrics>::default();
+        let code = LuaMatches::new(program, host, limits, metrics.clone(), move |id, what| {
             returns.borrow_mut().push((id, what));
         });
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
             code: Rc::new(code),
+            metrics,
             returned,
             under_way: Cell::default(),
             now: Cell::new(1_000),
@@ -69,6 +74,16 @@ impl Hall {
     /// are plain.
     pub fn with(body: &str) -> Self {
         Self::of(&[("game.lua", &module(body))], Limits::default())
+    }
+
+    /// Code that new matches may be of.
+    fn program(&self, body: &str) -> Arc<Program> {
+        world::program(&[("game.lua", &module(body))], &Limits::default()).0
+    }
+
+    /// Machines that there are.
+    fn machines(&self) -> i64 {
+        self.metrics.match_machines.load(Ordering::Relaxed)
     }
 
     /// Makes a match.

@@ -17,6 +17,10 @@ honoured! {
         env: BTreeMap<String, Secret> = "", Kind::Pairs { secret: true };
         /// Most Lua machines of the server, shared out among its shards; further calls wait.
         lua_max_count: usize = "48", at_least(1);
+        /// Most events that may wait for game code, shared out among the shards; further ones are dropped.
+        event_queue_size: usize = "65536", at_least(1);
+        /// Events that game code is told of at a time, shared out among the shards.
+        event_queue_workers: usize = "8", number(1, 1024);
         /// Key with which servers of yours call functions of the game code over HTTP. Generated at first start.
         http_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaulthttpkey", why: "a published key lets anyone call" };
     }
@@ -57,14 +61,6 @@ pub const OTHERS: &[Key] = &[
         "false",
         FEATURE,
         "Errors that clients see hold Lua's stack trace.",
-    ),
-    Key::not_yet("runtime.event_queue_size", at_least(1), "65536", FEATURE, "Most events that may wait for game code."),
-    Key::not_yet(
-        "runtime.event_queue_workers",
-        number(1, 1024),
-        "8",
-        FEATURE,
-        "Events that game code handles at a time.",
     ),
     Key::no_meaning(
         "runtime.lua_registry_size",
