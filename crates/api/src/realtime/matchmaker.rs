@@ -225,14 +225,13 @@ fn is_match(app: &App, id: &str) -> bool {
 }
 
 fn players(matched: &Matched) -> Vec<MatchedPlayer> {
-    let members = matched.tickets.iter().flat_map(|ticket| ticket.members.iter().map(move |member| (ticket, member)));
-    let player = |(ticket, member): (&Box<Ticket<Presence>>, &Member<Presence>)| MatchedPlayer {
+    let of = |ticket: &Ticket<Presence>, member: &Member<Presence>| MatchedPlayer {
         presence: member.presence.clone(),
         party_id: ticket.party_id().cloned(),
         string_properties: ticket.string_properties.clone(),
         numeric_properties: ticket.numeric_properties.clone(),
     };
-    members.map(player).collect()
+    matched.tickets.iter().flat_map(|ticket| ticket.members.iter().map(move |member| of(ticket, member))).collect()
 }
 
 /// Tells everybody of a match the way in: the match of game code that was made for them, or else a relayed match that does
