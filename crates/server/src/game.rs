@@ -19,9 +19,10 @@ use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use self::outgoing::Outgoing;
+use self::reload::Shards;
 pub(crate) use self::reload::{Ask, Reload};
 use crate::config::Config;
 use crate::jobs::Jobs;
@@ -43,6 +44,8 @@ pub(crate) struct Generation {
 #[derive(Clone)]
 pub(crate) struct Game {
     generations: watch::Receiver<Generation>,
+    /// Told the number of a generation by each shard that has gone over to it.
+    taken: mpsc::Sender<u64>,
     loader: Loader,
     jobs: Jobs,
 }
@@ -103,9 +106,12 @@ impl Game {
         // Before they are read: what changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
+        loader.means.metrics.generation.store(1, Ordering::Relaxed);
         let (told, generations) = watch::channel(first);
-        let reload = Reload::new(loader.clone(), (store, signing), told, config.script.reload.then_some(files));
-        Ok((Self { generations, loader, jobs: Jobs::of_one_server() }, reload))
+        let (taken, takes) = mpsc::channel(shards);
+        let shards = Shards { count: shards, generations: told, takes };
+        let reload = Reload::new(loader.clone(), (store, signing), shards, config.script.reload.then_some(files));
+        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server() }, reload))
     }
 
     /// Says which scheduled functions are this node's to run.
@@ -115,7 +121,7 @@ impl Game {
 
     /// The functions and hooks as one shard calls them; it runs the matches that are made there.
     pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<LuaFunctions> {
-        let Self { mut generations, loader: Loader { means, limits, .. }, jobs } = self;
+        let Self { mut generations, taken, loader: Loader { means, limits, .. }, jobs } = self;
         let lua = generations.borrow_and_update().lua.clone();
         let host = means.host(store, signing, live.clone(), live.clone());
         let plane = Rc::downgrade(live);
@@ -138,6 +144,7 @@ impl Game {
             functions: Rc::downgrade(&functions),
             matches: Rc::downgrade(&matches),
             live: Rc::downgrade(live),
+            taken,
         };
         tokio::task::spawn_local(of_shard.follow(generations));
         // One shard of the node does, so that there is one list of what runs.
@@ -153,6 +160,7 @@ struct OfShard {
     functions: Weak<LuaFunctions>,
     matches: Weak<LuaMatches>,
     live: Weak<Live>,
+    taken: mpsc::Sender<u64>,
 }
 
 impl OfShard {
@@ -169,6 +177,8 @@ impl OfShard {
             matches.renew(lua, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
+            // Whoever counts may have stopped to wait.
+            let _ = self.taken.try_send(number);
         }
     }
 }
@@ -196,7 +206,6 @@ impl Loader {
             let folder = folder.display();
             tracing::info!(%folder, generation = number, modules, functions, hooks, "game code is loaded");
         }
-        means.metrics.generation.store(number, Ordering::Relaxed);
         Ok(Generation { number, lua: Arc::new(lua) })
     }
 }

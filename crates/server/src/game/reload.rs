@@ -9,13 +9,16 @@ use std::time::Duration;
 use muster_domain::ports::store::Store;
 use muster_script::host::Signing;
 use muster_script::watch::{Snapshot, Watch};
-use tokio::sync::{Notify, watch};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Generation, Loader};
 
 /// How often files are looked at. What has changed is loaded when it stayed as it is from one time to the next.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long it is waited until all shards have gone over to new code, before the log says that some have not.
+const TAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// By which game code is asked to be loaded anew, whether or not it has changed.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +31,20 @@ impl Ask {
     }
 }
 
+/// Those that go over to new code.
+pub(super) struct Shards {
+    pub(super) count: usize,
+    pub(super) generations: watch::Sender<Generation>,
+    /// The number of a generation, from each that has.
+    pub(super) takes: mpsc::Receiver<u64>,
+}
+
 /// See the module.
 pub(crate) struct Reload {
     loader: Loader,
     store: Rc<dyn Store>,
     signing: Signing,
-    generations: watch::Sender<Generation>,
+    shards: Shards,
     /// Of files that are to be watched.
     watch: Option<Watch>,
 }
@@ -43,10 +54,10 @@ impl Reload {
     pub(super) fn new(
         loader: Loader,
         (store, signing): (Rc<dyn Store>, Signing),
-        generations: watch::Sender<Generation>,
+        shards: Shards,
         files: Option<Snapshot>,
     ) -> Self {
-        Self { loader, store, signing, generations, watch: files.map(Watch::new) }
+        Self { loader, store, signing, shards, watch: files.map(Watch::new) }
     }
 
     /// Loads what changes and what is asked for.
@@ -72,15 +83,39 @@ impl Reload {
         tokio::task::spawn_blocking(move || loader.look()).await.unwrap_or_default()
     }
 
-    async fn load(&self) {
-        let running = self.generations.borrow().number;
+    async fn load(&mut self) {
+        let metrics = self.loader.means.metrics.clone();
+        let running = self.shards.generations.borrow().number;
         match self.loader.load(running + 1, self.store.clone(), self.signing.clone()).await {
-            // There is always somebody: the shards end behind this.
-            Ok(generation) => drop(self.generations.send_replace(generation)),
+            Ok(generation) => {
+                metrics.generation.store(generation.number, Ordering::Relaxed);
+                self.shards.go_over(generation).await;
+            }
             Err(error) => {
-                self.loader.means.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
+                metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(generation = running, "{error}; what runs goes on");
             }
+        }
+    }
+}
+
+impl Shards {
+    /// Has all of them go over to new code.
+    async fn go_over(&mut self, generation: Generation) {
+        let number = generation.number;
+        self.generations.send_replace(generation);
+        let all = async {
+            let mut left = self.count;
+            while left > 0
+                && let Some(taken) = self.takes.recv().await
+            {
+                left -= usize::from(taken == number);
+            }
+        };
+        if timeout(TAKE_WAIT, all).await.is_ok() {
+            tracing::info!(generation = number, "the new game code runs");
+        } else {
+            tracing::warn!(generation = number, "the new game code does not run on all shards yet");
         }
     }
 }

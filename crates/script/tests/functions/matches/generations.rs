@@ -28,8 +28,9 @@ fn a_match_keeps_the_code_that_it_began_with() {
 
 #[test]
 fn machines_of_earlier_code_go_with_their_last_match() {
-    let hall = Hall::with("function M.match_signal() return nil end");
-    let program = hall.program("");
+    let ends = "function M.match_signal() return nil end";
+    let hall = Hall::with(ends);
+    let program = hall.program(ends);
     run(async {
         for (number, generation) in (1..=3).zip(2..) {
             hall.create(number, Value::Nil).await.unwrap();
