@@ -329,8 +329,8 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
         let LaneEnds { me, routes, senders, far, receiver } = ends;
         let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
         let rim = Rc::new(ShardRim::new(me, senders, far, sockets.clone()));
-        let framer = Rc::new(Framer { node: config.node.clone() });
-        let plane = Plane::new(me, routes, config.plane.clone(), framer);
+        let framer = Framer::new(config.node.clone());
+        let plane = Plane::new(me, routes, config.plane.clone(), framer.clone());
         let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,
             Err(reason) => {
@@ -338,6 +338,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
                 return;
             }
         };
+        framer.frames_for(&app);
         let matched = Rc::downgrade(&app);
         app.live.on_match(move |found| {
             if let Some(app) = matched.upgrade() {
