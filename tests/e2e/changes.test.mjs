@@ -12,12 +12,12 @@ import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
 
 const OP_SAID = 2;
 
-/** A server whose modules a test may change. */
-async function startWith(t, modules) {
+/** A server whose modules a test may change. What modules keep for the whole process is theirs alone on one shard. */
+async function startWith(t, modules, shards = 1) {
   const folder = await mkdtemp(join(tmpdir(), "muster-modules-"));
   const write = (text) => writeFile(join(folder, "game.lua"), text);
   await write(modules);
-  const server = await startServer({ database: "sqlite", shards: 2 }, { "runtime.path": folder });
+  const server = await startServer({ database: "sqlite", shards }, { "runtime.path": folder });
   t.after(async () => {
     await server.dispose();
     await rm(folder, { recursive: true });
@@ -53,7 +53,7 @@ const saying = (text) => `
 
 for (const formats of FORMAT_ORDERS) {
   test(`code that changes is new for what begins, and matches go on: ${formats.join(" and ")}`, async (t) => {
-    const { server, write } = await startWith(t, saying("old"));
+    const { server, write } = await startWith(t, saying("old"), 2);
     const [ann, bob] = await connectPlayers(server, formats, 2);
     const said = async () => (await payloadOf(ann, "ask")).said;
     const heard = async (player) => Buffer.from((await player.next("matchData")).data).toString();

@@ -59,12 +59,10 @@ fn in_development_what_changes_is_loaded_at_once() {
 
 #[test]
 fn in_production_it_is_loaded_when_an_operator_says_so() {
-    let setup = Setup::serve().flag("logger.format", "json").flag("socket.server_key", support::server::SERVER_KEY);
-    let setup = setup.flag("session.encryption_key", "reload-session-key-0123456789");
+    let setup = Setup::serve().flag("logger.format", "json");
     let modules = setup.folder().join("modules");
     write(&modules, "game.lua", &says("first"));
-    let setup = setup.flag("runtime.path", modules.display());
-    let server = setup.start();
+    let server = setup.flag("runtime.path", modules.display()).start();
     write(&modules, "game.lua", "broken");
     server.signal(Signal::HUP);
     server.wait_for_log("what runs goes on");

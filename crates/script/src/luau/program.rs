@@ -93,7 +93,11 @@ fn compile(folder: &Path, path: &Path) -> Result<Module, LoadError> {
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let file = relative.display().to_string();
     let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
-    let code = compiler.compile(source).map_err(|error| LoadError(format!("{file}: {error}")))?;
+    let code = compiler.compile(source).map_err(|error| match error {
+        // It begins with the line.
+        mlua::Error::SyntaxError { message, .. } => LoadError(format!("{file}:{message}")),
+        other => LoadError(format!("{file}: {other}")),
+    })?;
     let parts: Vec<_> = relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
     Ok(Module { name: parts.join("."), file, code })
 }

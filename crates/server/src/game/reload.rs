@@ -66,7 +66,12 @@ impl Reload {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = asked.0.notified() => self.load().await,
+                () = asked.0.notified() => {
+                    if self.watch.is_some() {
+                        self.watch = Some(Watch::new(self.look().await));
+                    }
+                    self.load().await;
+                }
                 _ = look.tick(), if self.watch.is_some() => {
                     let files = self.look().await;
                     if self.watch.as_mut().is_some_and(|watch| watch.look(files)) {
