@@ -5,10 +5,12 @@
 
 mod call;
 mod instance;
+mod interrupt;
 pub mod matches;
 mod messages;
 mod once;
 pub mod program;
 mod register;
+mod seat;
 mod values;
 pub mod vm;
