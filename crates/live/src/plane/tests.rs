@@ -81,6 +81,7 @@ struct World {
     closed: Vec<(SessionRef, CloseReason)>,
     replies: Vec<Reply>,
     matches: Vec<Matched>,
+    asked_matches: Vec<(ShardIndex, AskedMatch)>,
     calls: Vec<crate::matches::Call>,
     dropped: Vec<crate::matches::MatchId>,
     orders: Vec<(RequestRef, Order)>,
@@ -99,6 +100,7 @@ impl World {
             closed: Vec::new(),
             replies: Vec::new(),
             matches: Vec::new(),
+            asked_matches: Vec::new(),
             calls: Vec::new(),
             dropped: Vec::new(),
             orders: Vec::new(),
@@ -127,6 +129,7 @@ impl World {
         }
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         self.matches.extend(out.matches);
+        self.asked_matches.extend(out.asked_matches.into_iter().map(|asked| (shard, asked)));
         for order in out.handlers {
             match order {
                 HandlerOrder::Call(call) => self.calls.push(*call),

@@ -1,8 +1,10 @@
 //! A call of game code, whatever its language: what is called, with what, and how it ended.
 
-use muster_api::game::Failure;
+use muster_api::game::{Failure, MatchedPlayer};
+use muster_wire::json::WriteOptions;
 
 use super::registry::Point;
+use crate::value::Value;
 
 /// What is called.
 #[derive(Clone, Copy)]
@@ -11,8 +13,8 @@ pub enum Callee<'a> {
     Function(&'a str),
     /// What stands before or after something.
     Hook(Point),
-    /// What is to be done before the server stops.
-    Farewell,
+    /// What there is one of.
+    Sole(Sole),
 }
 
 impl Callee<'_> {
@@ -21,7 +23,29 @@ impl Callee<'_> {
         match self {
             Self::Function(id) => id.to_owned(),
             Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
-            Self::Farewell => "shutdown".to_owned(),
+            Self::Sole(sole) => sole.name().to_owned(),
+        }
+    }
+}
+
+/// What modules register at most one function for; the last one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sole {
+    /// What is to be done before the server stops.
+    Farewell,
+    /// Where players go whom the matchmaker has matched.
+    Matched,
+}
+
+impl Sole {
+    /// All, in the order of their numbers.
+    pub(crate) const ALL: [Self; 2] = [Self::Farewell, Self::Matched];
+
+    /// Its name in logs, and behind `register_`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Farewell => "shutdown",
+            Self::Matched => "matchmaker_matched",
         }
     }
 }
@@ -32,6 +56,8 @@ pub enum Given {
     Text(String),
     /// A number.
     Number(f64),
+    /// A value, in which names are spelled as the language does.
+    Value(Value),
     /// JSON of messages, or nothing where there is none.
     Messages(Vec<Option<Vec<u8>>>),
 }
@@ -60,4 +86,27 @@ pub struct End {
 pub(crate) enum Breach {
     Time,
     Memory,
+}
+
+/// Players whom the matchmaker has matched, as game code is given them. `node` is the part of public ids behind the dot.
+pub(crate) fn matched_players(players: Vec<MatchedPlayer>, form: WriteOptions, node: &str) -> Value {
+    let name = |snake: &'static str, camel: &'static str| (if form.camel_case { camel } else { snake }).to_owned();
+    let player = |player: MatchedPlayer| {
+        let MatchedPlayer { presence, party_id, string_properties, numeric_properties } = player;
+        let presence = vec![
+            (name("user_id", "userId"), Value::text(presence.user_id.to_string())),
+            (name("session_id", "sessionId"), Value::text(presence.session_id.to_string())),
+            (name("username", "username"), Value::text(&*presence.username)),
+            (name("node", "node"), Value::text(node)),
+        ];
+        let texts = string_properties.into_iter().map(|(name, text)| (name, Value::text(text)));
+        let numbers = numeric_properties.into_iter().map(|(name, number)| (name, Value::Number(number)));
+        let mut entry = vec![
+            (name("presence", "presence"), Value::Map(presence)),
+            (name("properties", "properties"), Value::Map(texts.chain(numbers).collect())),
+        ];
+        entry.extend(party_id.map(|id| (name("party_id", "partyId"), Value::text(&*id))));
+        Value::Map(entry)
+    };
+    Value::List(players.into_iter().map(player).collect())
 }

@@ -9,6 +9,7 @@ mod errors;
 mod generated;
 mod hooks;
 mod host;
+mod matched;
 mod matches;
 mod messages;
 mod modules;
