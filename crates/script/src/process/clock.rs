@@ -58,6 +58,7 @@ impl Lane {
 }
 
 /// See the module.
+#[derive(Default)]
 pub struct Clock {
     shared: Arc<Shared>,
 }
@@ -74,12 +75,6 @@ struct Shared {
 thread_local! {
     /// The lane of this thread, of the clock that asked last.
     static LANE: RefCell<Weak<Lane>> = const { RefCell::new(Weak::new()) };
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        Self { shared: Arc::default() }
-    }
 }
 
 impl Clock {
@@ -131,7 +126,7 @@ impl Shared {
         while !self.is_over.load(Ordering::Relaxed) {
             idle_looks = if self.look() { 0 } else { idle_looks + 1 };
             if idle_looks <= IDLE_LOOKS_MAX {
-                thread::sleep(LOOK);
+                thread::park_timeout(LOOK);
                 continue;
             }
             self.sleeps.store(true, Ordering::Relaxed);
