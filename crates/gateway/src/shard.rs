@@ -330,8 +330,8 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
         let LaneEnds { me, routes, senders, far, receiver } = ends;
         let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
         let rim = Rc::new(ShardRim::new(me, senders, far, sockets.clone()));
-        let framer = Rc::new(Framer { node: config.node.clone() });
-        let plane = Plane::new(me, routes, config.plane.clone(), framer);
+        let framer = Framer::new(config.node.clone());
+        let plane = Plane::new(me, routes, config.plane.clone(), framer.clone());
         let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,
             Err(reason) => {
@@ -339,6 +339,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
                 return;
             }
         };
+        framer.frames_for(&app);
         game::attach(&app, &metrics);
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));

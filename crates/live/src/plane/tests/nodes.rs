@@ -78,8 +78,14 @@ impl Cluster {
     }
 
     fn open(&mut self, place: Place) -> SessionRef {
+        self.open_at(place, None)
+    }
+
+    /// One that is to be its user's only one, if it says when it opened.
+    fn open_at(&mut self, place: Place, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
+        let info = SessionInfo { sole_since: second.map(Timestamp::from_seconds), ..info };
         let plane = self.planes.get_mut(&place).unwrap();
         SessionRef { place, key: plane.open(info, name, Encoding::Json) }
     }

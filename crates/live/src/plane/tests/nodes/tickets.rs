@@ -258,6 +258,7 @@ fn of_server(number: u128) -> Box<NewTicket<Presence>> {
         hidden: false,
         persistence: false,
         status: None,
+        sole_since: None,
     };
     Box::new(NewTicket {
         id: TicketId(Uuid::from_u128(number).to_string().into()),
