@@ -2,15 +2,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use futures_util::poll;
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
-use crate::host::Host;
+use crate::host::{Host, Meter};
 use crate::luau::matches::MatchVm;
 use crate::machine::MatchMachine;
 use crate::machine::limits::{Limits, SLICE};
@@ -48,6 +50,8 @@ struct Housed<M> {
     orders: RefCell<VecDeque<HandlerOrder>>,
     is_at_work: Cell<bool>,
     matches: Cell<usize>,
+    /// Callbacks that wait while others may run.
+    parked: Cell<usize>,
 }
 
 impl<M: MatchMachine> GameMatches<M> {
@@ -70,7 +74,7 @@ impl<M: MatchMachine> GameMatches<M> {
         self.current.replace(Current { program, generation });
         let mut machines = self.machines.borrow_mut();
         let before = machines.len();
-        machines.retain(|machine| machine.matches.get() > 0);
+        machines.retain(|machine| machine.matches.get() > 0 || machine.parked.get() > 0);
         let gone = i64::try_from(before - machines.len()).unwrap_or(i64::MAX);
         self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
     }
@@ -82,10 +86,18 @@ impl<M: MatchMachine> GameMatches<M> {
                 Ok(machine) => Some(machine),
                 Err(why) => return self.fail(call.id, why),
             },
-            HandlerOrder::Call(call) => match self.homes.borrow().get(&call.id) {
-                Some(machine) => Some(machine.clone()),
-                None => return self.fail(call.id, "this shard does not run the match".into()),
-            },
+            HandlerOrder::Call(call) => {
+                let machine = self.homes.borrow().get(&call.id).cloned();
+                match machine {
+                    Some(machine) if self.waits_for(&machine, call) => {
+                        let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
+                        let outcome = Outcome::Refused(why.into());
+                        return (self.returns)(call.id, Return { outcome, acts: Vec::new() });
+                    }
+                    Some(machine) => Some(machine),
+                    None => return self.fail(call.id, "this shard does not run the match".into()),
+                }
+            }
             HandlerOrder::Drop(id) => {
                 let machine = self.homes.borrow_mut().remove(id);
                 if let Some(machine) = &machine {
@@ -108,15 +120,19 @@ impl<M: MatchMachine> GameMatches<M> {
         // Machines are filled, and emptied ones go.
         let current = self.current.borrow();
         let has_room = |machine: &&Rc<Housed<M>>| {
-            machine.generation == current.generation && machine.matches.get() < self.limits.matches_per_machine
+            // One that waits may wait for this very match.
+            let is_free = M::PARKS || machine.parked.get() == 0;
+            let is_current = machine.generation == current.generation;
+            is_free && is_current && machine.matches.get() < self.limits.matches_per_machine
         };
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
                 let vm = M::new(&current.program, &self.host, self.limits);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
-                let (orders, is_at_work, matches) = Default::default();
-                machines.push(Rc::new(Housed { vm, generation: current.generation, orders, is_at_work, matches }));
+                let (orders, is_at_work, matches, parked) = Default::default();
+                let generation = current.generation;
+                machines.push(Rc::new(Housed { vm, generation, orders, is_at_work, matches, parked }));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
@@ -125,6 +141,13 @@ impl<M: MatchMachine> GameMatches<M> {
         self.metrics.matches.fetch_add(1, Ordering::Relaxed);
         self.homes.borrow_mut().insert(call.id, machine.clone());
         Ok(machine)
+    }
+
+    /// Whether a machine that takes one call at a time cannot take this one, since it waits for what comes of it.
+    fn waits_for(&self, machine: &Rc<Housed<M>>, call: &Call) -> bool {
+        let homes = self.homes.borrow();
+        let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(home, machine));
+        !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
     fn fail(&self, id: MatchId, why: Arc<str>) {
@@ -139,9 +162,10 @@ impl<M: MatchMachine> GameMatches<M> {
                 && other.generation == machine.generation
                 && other.matches.get() < self.limits.matches_per_machine
         };
+        let is_unused = machine.matches.get() == 0 && machine.parked.get() == 0;
         let is_old = machine.generation != self.current.borrow().generation;
         let before = machines.len();
-        if machine.matches.get() == 0 && (is_old || machines.iter().any(|other| is_spare(&other))) {
+        if is_unused && (is_old || machines.iter().any(|other| is_spare(&other))) {
             machines.retain(|other| !Rc::ptr_eq(other, machine));
             let gone = i64::try_from(before - machines.len()).unwrap_or(i64::MAX);
             self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
@@ -149,7 +173,8 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 }
 
-/// Carries out a machine's orders, one after the other. Others on the thread have their turn between slices.
+/// Carries out a machine's orders, one after the other but for those that wait, where machines take others meanwhile. Others
+/// on the thread have their turn between slices.
 async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>) {
     let mut since = Instant::now();
     loop {
@@ -158,19 +183,15 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
         match order {
             HandlerOrder::Drop(id) => machine.vm.drop_match(id),
             HandlerOrder::Call(call) => {
-                matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
-                let (returned, is_late) = machine.vm.call(&call).await;
-                if is_late {
-                    matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
-                    let generation = machine.generation;
-                    tracing::warn!(handler = &*call.handler, id = %call.id, generation, "a tick took more time than it may");
+                let mut called = Box::pin(run(matches.clone(), machine.clone(), call));
+                if poll!(&mut called).is_pending() {
+                    let parked = Parked::new(matches.clone(), machine.clone(), called);
+                    if M::PARKS {
+                        tokio::task::spawn_local(parked.end());
+                    } else {
+                        parked.end().await;
+                    }
                 }
-                if let Outcome::Failed(why) = &returned.outcome {
-                    matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
-                    let (handler, generation) = (&*call.handler, machine.generation);
-                    tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
-                }
-                (matches.returns)(call.id, returned);
             }
         }
         if since.elapsed() > SLICE {
@@ -180,6 +201,51 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
     }
     machine.is_at_work.set(false);
     matches.retire(&machine);
+}
+
+/// A callback that waits, or whose slice is over.
+struct Parked<M: MatchMachine> {
+    matches: Rc<GameMatches<M>>,
+    machine: Rc<Housed<M>>,
+    called: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+impl<M: MatchMachine> Parked<M> {
+    fn new(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, called: Pin<Box<dyn Future<Output = ()>>>) -> Self {
+        machine.parked.set(machine.parked.get() + 1);
+        matches.metrics.match_calls_parked.fetch_add(1, Ordering::Relaxed);
+        Self { matches, machine, called }
+    }
+
+    async fn end(mut self) {
+        self.called.as_mut().await;
+    }
+}
+
+impl<M: MatchMachine> Drop for Parked<M> {
+    fn drop(&mut self) {
+        self.machine.parked.set(self.machine.parked.get() - 1);
+        self.matches.metrics.match_calls_parked.fetch_sub(1, Ordering::Relaxed);
+        self.matches.retire(&self.machine);
+    }
+}
+
+/// Runs one callback, and tells what came of it.
+async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
+    matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
+    let chain = call.chain.iter().copied().chain([call.id]).collect();
+    let (returned, is_late) = matches.host.current.during(Meter::new(chain), machine.vm.call(&call)).await;
+    let generation = machine.generation;
+    if is_late {
+        matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(handler = &*call.handler, id = %call.id, generation, "a tick took more time than it may");
+    }
+    if let Outcome::Failed(why) = &returned.outcome {
+        matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
+        let handler = &*call.handler;
+        tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
+    }
+    (matches.returns)(call.id, returned);
 }
 
 impl<M: MatchMachine> Drop for GameMatches<M> {

@@ -13,7 +13,7 @@ use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{Matches, NoMatches, NoPlayers, Players, Signing};
+use muster_script::host::{Current, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::{CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
@@ -231,6 +231,7 @@ impl Means {
             reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
             walks: Rc::default(),
+            current: Current::default(),
         })
     }
 }

@@ -24,6 +24,7 @@ mod random;
 mod scene;
 mod schedules;
 mod sessions;
+mod signals;
 mod streams;
 mod utilities;
 mod waits;
