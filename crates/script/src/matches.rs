@@ -16,7 +16,7 @@ use crate::host::{Host, Meter};
 use crate::luau::matches::MatchVm;
 use crate::machine::MatchMachine;
 use crate::machine::limits::{Limits, SLICE};
-use crate::machine::matches::failed;
+use crate::machine::matches::{failed, is_want_of_memory};
 use crate::metrics::ScriptMetrics;
 
 /// Takes what comes of calls.
@@ -234,13 +234,17 @@ impl<M: MatchMachine> Drop for Parked<M> {
 async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
     let chain = call.chain.iter().copied().chain([call.id]).collect();
-    let (returned, is_late) = matches.host.current.during(Meter::new(chain), machine.vm.call(&call)).await;
+    let (returned, is_late) =
+        matches.host.current.during(Meter::new(chain, &matches.limits), machine.vm.call(&call)).await;
     let generation = machine.generation;
     if is_late {
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(handler = &*call.handler, id = %call.id, generation, "a tick took more time than it may");
     }
     if let Outcome::Failed(why) = &returned.outcome {
+        if is_want_of_memory(why) {
+            matches.metrics.matches_over_memory.fetch_add(1, Ordering::Relaxed);
+        }
         matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
         let handler = &*call.handler;
         tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");

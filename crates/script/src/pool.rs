@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use muster_api::game::{Failure, Invocation};
+use muster_live::matches::Chain;
 use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
-use crate::host::Host;
+use crate::host::{Host, Meter};
 use crate::machine::call::{Breach, Callee, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
@@ -91,10 +92,16 @@ impl<M: Machine> Pool<M> {
         let permit = self.permits.acquire().await;
         drop(waits);
         let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
-        let held = Held { machine: Some(self.take().await?), idle: &self.idle };
+        let mut held = Held { machine: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &held.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = vm.call(callee, arguments, wanted, &self.limits).await;
+        let meter = Meter::new(Chain::default(), &self.limits);
+        let end = self.host.current.during(meter, vm.call(callee, arguments, wanted, &self.limits)).await;
         self.count(callee, end.breach);
+        if end.breach == Some(Breach::Memory) && !vm.has_room() {
+            // What fills it are variables of modules, and stays: every further call would fail.
+            held.machine = None;
+            self.metrics.machines.fetch_sub(1, Ordering::Relaxed);
+        }
         end.result
     }
 
@@ -102,7 +109,9 @@ impl<M: Machine> Pool<M> {
         if let Some(vm) = self.idle.borrow_mut().pop() {
             return Ok(vm);
         }
-        let vm = M::start(&self.program, &self.host, &self.limits).await.map_err(|error| {
+        let meter = Meter::new(Chain::default(), &self.limits);
+        let started = M::start(&self.program, &self.host, &self.limits);
+        let vm = self.host.current.during(meter, started).await.map_err(|error| {
             tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
             Failure::new(Code::Internal, "An internal error occurred.")
         })?;

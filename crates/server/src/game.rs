@@ -4,21 +4,22 @@ mod outgoing;
 mod reload;
 mod schedules;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Matches, NoMatches, NoPlayers, Players, Signing};
-use muster_script::process::{CustomMetrics, Process};
+use muster_script::process::stuck::{StuckModules, StuckPolicy};
+use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
-
 use tokio::sync::{mpsc, watch};
 
 use self::outgoing::Outgoing;
@@ -31,6 +32,9 @@ use crate::system::{RandomPool, System};
 
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
+
+/// Where modules that stopped the server are noted, in the data folder.
+const STUCK_MODULES: &str = "stuck-modules";
 
 /// Game code as it was loaded at one time.
 #[derive(Clone)]
@@ -91,11 +95,12 @@ impl Game {
             events_max: config.runtime.event_queue_size.div_ceil(shards),
             event_workers: config.runtime.event_queue_workers.div_ceil(shards),
             deferred_max: config.matches.deferred_queue_size,
-            ..Limits::default()
+            ..limits(config)
         };
         let mut process = Process::new(around(config), metrics.clone(), custom);
         process.folder = Some(folder.clone());
         process.config = told(config);
+        guard(config, &folder, &mut process)?;
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
@@ -234,6 +239,34 @@ impl Means {
             current: Current::default(),
         })
     }
+}
+
+/// What game code may use.
+fn limits(config: &Config) -> Limits {
+    let script = &config.script;
+    let call_time = Duration::from_millis(script.call_cpu_ms);
+    Limits {
+        call_time,
+        tick_time: Duration::from_millis(script.tick_cpu_ms),
+        tick_time_max: call_time,
+        load_time: Duration::from_millis(script.load_cpu_ms),
+        machine_bytes: script.vm_bytes,
+        match_bytes: script.match_bytes,
+        host_calls_max: script.host_calls,
+        log_bytes_max: script.log_bytes,
+        ..Limits::default()
+    }
+}
+
+/// Sees to it that a module which does not come back ends the process, and that it is not loaded again as it is.
+fn guard(config: &Config, folder: &Path, process: &mut Process) -> Result<(), String> {
+    let path = config.general.data_dir.join(STUCK_MODULES);
+    process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    if config.script.stuck_ms > 0 {
+        let after = Duration::from_millis(config.script.stuck_ms);
+        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path, folder.to_owned())));
+    }
+    Ok(())
 }
 
 fn around(config: &Config) -> Surroundings {

@@ -26,6 +26,7 @@ mod schedules;
 mod sessions;
 mod signals;
 mod streams;
+mod stuck;
 mod utilities;
 mod waits;
 mod world;
