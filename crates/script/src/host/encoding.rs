@@ -17,7 +17,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "the JSON text",
         doc: "Writes a value as JSON. A table with a first element is a list, any other an object.",
         effect: Effect::Pure,
-        run: Run::Now(|_, mut arguments| Ok(Value::text(arguments.any().into_json().to_string()))),
+        run: Run::Now(|_, mut arguments| {
+            let text = serde_json::to_vec(&arguments.any());
+            text.map(Value::Bytes).map_err(|error| Error::invalid(format!("not a value that JSON has: {error}")))
+        }),
     },
     HostFunction {
         name: "json_decode",
@@ -28,8 +31,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         run: Run::Now(|_, mut arguments| {
             let json = arguments.bytes();
             Allowance::check_json(&json).map_err(Error::invalid)?;
-            let json = serde_json::from_slice(&json);
-            json.map(Value::from_json).map_err(|error| Error::invalid(format!("not a valid JSON string: {error}")))
+            serde_json::from_slice(&json).map_err(|error| Error::invalid(format!("not a valid JSON string: {error}")))
         }),
     },
     HostFunction {

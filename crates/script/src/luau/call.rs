@@ -7,8 +7,9 @@ use muster_api::game::{Failure, Invocation, Multimap};
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
-use super::once::context_of;
+use super::once::{NAMES, fill_context};
 use super::program::Program;
+use super::raw::{self, Pen};
 use super::seat::Seat;
 use super::vm::{Vm, plain};
 use super::{messages, values};
@@ -25,7 +26,7 @@ fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
     match given {
         Given::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
         Given::Number(number) => number.into_lua_multi(lua),
-        Given::Value(value) => values::write(lua, value)?.into_lua_multi(lua),
+        Given::Value(value) => values::write(lua, &value)?.into_lua_multi(lua),
         Given::Messages(messages) => {
             let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
             messages.into_iter().map(read).collect()
@@ -34,7 +35,7 @@ fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
 }
 
 /// What a result is to whoever wants this of it.
-fn meaning(value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
+fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
     let unfit = |told: String| Failure::new(Code::Internal, told);
     match (wanted, value) {
         (Wanted::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
@@ -42,9 +43,9 @@ fn meaning(value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8
         (Wanted::Text, other) => {
             Err(unfit(format!("The function returned a {}; it may return a string or nothing.", kind(&other))))
         }
-        (Wanted::Message, LuaValue::Table(table)) => {
-            messages::write(&table).map(Some).map_err(|told| unfit(format!("The hook returned no message: {told}.")))
-        }
+        (Wanted::Message, LuaValue::Table(table)) => messages::write(lua, table)
+            .map(Some)
+            .map_err(|told| unfit(format!("The hook returned no message: {told}."))),
         (Wanted::Message, other) => {
             Err(unfit(format!("The hook returned no message: a {} instead of a table.", kind(&other))))
         }
@@ -89,7 +90,8 @@ impl Machine for Vm {
             return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         let results = ran.result.map_err(|told| Failure::new(Code::Internal, told));
-        ended(results.and_then(outcome).and_then(|value| meaning(value, wanted)))
+        let value = results.and_then(|results| outcome(&self.lua, results));
+        ended(value.and_then(|value| meaning(&self.lua, value, wanted)))
     }
 }
 
@@ -106,56 +108,56 @@ fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
 
 /// The context table, with the original's names.
 fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<Table> {
-    let context = context_of(lua, invocation.mode.name(), around)?;
-    context.raw_set("headers", multimap(lua, &invocation.headers)?)?;
-    context.raw_set("query_params", multimap(lua, &invocation.query)?)?;
-    if let Some(claims) = &invocation.user {
-        context.raw_set("user_id", claims.user_id.to_string())?;
-        context.raw_set("username", claims.username.as_str())?;
-        context.raw_set("user_session_exp", claims.expires_at_sec as f64)?;
-        let vars = claims.vars.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        context.raw_set("vars", lua.create_table_from(vars)?)?;
-    }
-    let client = &invocation.client;
-    let texts = [
-        ("session_id", invocation.session_id.clone()),
-        ("client_ip", client.address.map(|address| address.to_string())),
-        // A text, as in the original.
-        ("client_port", client.port.map(|port| port.to_string())),
-        ("lang", client.lang.clone()),
-        ("trace_id", invocation.trace_id.map(|id| id.to_string())),
-    ];
-    for (name, text) in texts {
-        if let Some(text) = text {
-            context.raw_set(name, text)?;
+    raw::table(lua, NAMES, |context| {
+        fill_context(context, invocation.mode.name(), around);
+        set_multimap(context, "headers", &invocation.headers);
+        set_multimap(context, "query_params", &invocation.query);
+        if let Some(claims) = &invocation.user {
+            context.set_text("user_id", claims.user_id.to_string());
+            context.set_text("username", &claims.username);
+            context.set_number("user_session_exp", claims.expires_at_sec as f64);
+            context.set_table("vars", claims.vars.len(), |vars| {
+                claims.vars.iter().for_each(|(name, value)| vars.set_text(name, value));
+            });
         }
-    }
-    Ok(context)
+        let client = &invocation.client;
+        let texts = [
+            ("session_id", invocation.session_id.clone()),
+            ("client_ip", client.address.map(|address| address.to_string())),
+            // A text, as in the original.
+            ("client_port", client.port.map(|port| port.to_string())),
+            ("lang", client.lang.clone()),
+            ("trace_id", invocation.trace_id.map(|id| id.to_string())),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                context.set_text(name, text);
+            }
+        }
+    })
 }
 
 /// Each name with the list of its values.
-fn multimap(lua: &Lua, values: &Multimap) -> Result<Table> {
-    let table = lua.create_table_with_capacity(0, values.len())?;
-    for (name, values) in values {
-        table.raw_set(name.as_str(), lua.create_sequence_from(values.iter().map(String::as_str))?)?;
-    }
-    Ok(table)
+fn set_multimap(context: &mut Pen, name: &str, values: &Multimap) {
+    context.set_table(name, values.len(), |table| {
+        values.iter().for_each(|(name, values)| table.set_texts(name, values));
+    });
 }
 
 /// What a call that ended says: `true` and a result, or `false` and what was raised.
-pub(super) fn outcome(results: MultiValue) -> std::result::Result<LuaValue, Failure> {
+pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<LuaValue, Failure> {
     let mut results = results.into_iter();
     let is_done = matches!(results.next(), Some(LuaValue::Boolean(true)));
     let value = results.next().unwrap_or(LuaValue::Nil);
-    if is_done { Ok(value) } else { Err(raised(value)) }
+    if is_done { Ok(value) } else { Err(raised(lua, value)) }
 }
 
 /// An error as game code raised it: a text, or a table of message and code.
-pub(super) fn raised(value: LuaValue) -> Failure {
+pub(super) fn raised(lua: &Lua, value: LuaValue) -> Failure {
     if let LuaValue::Error(error) = &value {
         return Failure::new(Code::Internal, plain(error));
     }
-    match values::read(value) {
+    match values::read(lua, value) {
         Ok(Value::Bytes(text)) => Failure::new(Code::Internal, String::from_utf8_lossy(&text)),
         Ok(Value::List(parts)) => {
             let mut parts = parts.into_iter();

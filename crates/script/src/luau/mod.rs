@@ -11,6 +11,7 @@ mod memory;
 mod messages;
 mod once;
 pub mod program;
+mod raw;
 mod register;
 mod seat;
 mod values;

@@ -4,18 +4,27 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Result, Table, Value as LuaValue};
 
+use super::raw::{self, Pen};
 use super::seat::Seats;
 use crate::functions::Surroundings;
 use crate::host::Host;
 
-/// What every context has.
+/// About how many names a context has.
+pub(super) const NAMES: usize = 16;
+
+/// A context of nobody in particular.
 pub(super) fn context_of(lua: &Lua, mode: &str, around: &Surroundings) -> Result<Table> {
-    let context = lua.create_table_with_capacity(0, 16)?;
-    context.raw_set("execution_mode", mode)?;
-    context.raw_set("node", &*around.node)?;
-    context.raw_set("version", &*around.version)?;
-    context.raw_set("env", lua.create_table_from(around.env.iter().map(|(name, value)| (&**name, &**value)))?)?;
-    Ok(context)
+    raw::table(lua, NAMES, |context| fill_context(context, mode, around))
+}
+
+/// What every context has.
+pub(super) fn fill_context(context: &mut Pen, mode: &str, around: &Surroundings) {
+    context.set_text("execution_mode", mode);
+    context.set_text("node", &*around.node);
+    context.set_text("version", &*around.version);
+    context.set_table("env", around.env.len(), |env| {
+        around.env.iter().for_each(|(name, value)| env.set_text(name, value));
+    });
 }
 
 /// Answers the context for a function that is to be called, unless one was called so in this process already: the first of

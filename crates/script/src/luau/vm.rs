@@ -93,7 +93,7 @@ impl Vm {
         if ran.is_over {
             return Err(LoadError(OVER.to_owned()));
         }
-        outcome(ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
+        outcome(&vm.lua, ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
         Ok(vm)
     }
 
@@ -209,7 +209,7 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
 fn host_function(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, function: &'static HostFunction) -> Result<Function> {
     lua.create_function(move |lua, arguments: MultiValue| {
         let mut left = Allowance::new();
-        let read = |value| values::read_within(value, &mut left);
+        let read = |value| values::read_within(lua, value, &mut left);
         let values = match arguments.into_iter().take(function.parameters.len()).map(read).collect::<Result<Vec<_>>>() {
             Ok(values) => values,
             Err(error) => return refused(lua, format!("{}: {}", function.name, plain(&error))),
@@ -230,10 +230,10 @@ fn host_function(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, function: &'static
 fn told(lua: &Lua, answer: muster_domain::Result<Value>) -> Result<MultiValue> {
     match answer {
         Ok(Value::Results(results)) => {
-            let results = results.into_iter().map(|value| values::write(lua, value));
+            let results = results.into_iter().map(|value| values::write(lua, &value));
             std::iter::once(Ok(LuaValue::Boolean(true))).chain(results).collect()
         }
-        Ok(value) => Ok(MultiValue::from_vec(vec![LuaValue::Boolean(true), values::write(lua, value)?])),
+        Ok(value) => Ok(MultiValue::from_vec(vec![LuaValue::Boolean(true), values::write(lua, &value)?])),
         Err(error) => refused(lua, error.message.into_owned()),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod allowance;
 mod bytes;
+mod json;
 
 use serde_json::{Map, Number, Value as Json};
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{MultiValue, Table, Value as LuaValue};
+use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
 use super::instance::Chunks;
@@ -118,7 +118,7 @@ impl MatchMachine for MatchVm {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
                     let said = metadata(&lua, said)?;
-                    (&its.handler.join_attempt, presence(&lua, who, &node, None)?, Some(said))
+                    (&its.handler.join_attempt, presence(&lua, who, &node)?, Some(said))
                 }
                 Callback::Join(came) => (&its.handler.join, presences(&lua, came, &node)?, None),
                 Callback::Leave(left) => (&its.handler.leave, left_presences(&lua, left, &node)?, None),
@@ -143,7 +143,7 @@ impl MatchMachine for MatchVm {
         let ran = self.vm.run(seat, limit, body).await;
         let (acts, deferred) = its.sink.close();
         let spent = ran.spent;
-        let returned = finish(ran).and_then(values_of);
+        let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             game.pace.looped(spent, &self.limits)
         } else {
@@ -218,7 +218,7 @@ impl MatchVm {
         let public_id = format!("{}.{}", call.id, host.node);
         let body = move |seat: &Seat| -> mlua::Result<Begun> {
             let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
-            let module = match values_of(seat.call((require, &*name))?) {
+            let module = match values_of(&lua, seat.call((require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
@@ -228,12 +228,12 @@ impl MatchVm {
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
-            let params = memory::counted(&lua, category, || values::write(&lua, params))?;
+            let params = memory::counted(&lua, category, || values::write(&lua, &params))?;
             let results = seat.call((&handler.init, &context, params))?;
             Ok(Ok((handler, context, results)))
         };
         let (handler, context, results) = finish(self.vm.run(seat, self.limits.load_time, body).await)??;
-        let (state, tick_rate, label) = handler::begun(values_of(results)?)?;
+        let (state, tick_rate, label) = handler::begun(values_of(&self.vm.lua, results)?)?;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
         let looked_at = Cell::new(self.limits.match_bytes);
         let (state, condemned) = (RefCell::new(state), RefCell::default());
@@ -249,11 +249,11 @@ fn finish<T>(ran: Ran<T>) -> Result<T, Arc<str>> {
 }
 
 /// What a protected call says: `true` and the results, or `false` and what was raised.
-fn values_of(results: MultiValue) -> Returned {
+fn values_of(lua: &Lua, results: MultiValue) -> Returned {
     let mut results = results.into_iter();
     match results.next() {
         Some(LuaValue::Boolean(true)) => Ok(results.collect()),
-        _ => Err(super::call::raised(results.next().unwrap_or(LuaValue::Nil)).message.into()),
+        _ => Err(super::call::raised(lua, results.next().unwrap_or(LuaValue::Nil)).message.into()),
     }
 }
 
