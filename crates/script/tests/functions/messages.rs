@@ -121,11 +121,13 @@ fn what_does_not_fit_is_refused_by_its_name() {
 fn what_is_no_message_is_refused_before_it_is_read() {
     for (body, told) in [
         ("return 5", "a number instead of a table"),
-        ("return { username = function() end }", "there is a function in it"),
+        ("return { username = function() end }", "a function cannot be used here"),
         ("return { username = '\\255' }", "a text in it is not UTF-8"),
-        ("m.m = m return m", "its tables are nested too deeply"),
+        ("m.m = m return m", "the table is nested too deeply"),
         // Written out it would have 2^60 tables.
-        ("for _ = 1, 60 do m = { m, m } end return m", "it has more than 16777216 bytes"),
+        ("for _ = 1, 60 do m = { m, m } end return m", "more than 250000 values"),
+        // Each byte is written as six.
+        ("m.username = string.rep('\\1', 3000000) return m", "it has more than 16777216 bytes"),
     ] {
         let expect = Err(format!("The hook returned no message: {told}."));
         assert_eq!(through(&hook(body), &UpdateAccountRequest::default()), expect, "{body}");
