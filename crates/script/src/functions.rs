@@ -11,13 +11,13 @@ use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
 use crate::host::Host;
-use crate::luau::vm::Vm;
+use crate::luau::vm::Vm as LuaVm;
 use crate::machine::call::{Breach, Callee, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Point, When};
 use crate::machine::{Code as _, Machine};
-use crate::matches::LuaMatches;
 use crate::metrics::ScriptMetrics;
+use crate::quickjs::vm::Vm as JsVm;
 
 /// What every call is told of the server.
 #[derive(Clone, Debug)]
@@ -31,7 +31,10 @@ pub struct Surroundings {
 }
 
 /// The functions and hooks of one shard's Lua code.
-pub type LuaFunctions = Functions<Vm>;
+pub type LuaFunctions = Functions<LuaVm>;
+
+/// The functions and hooks of one shard's JavaScript code.
+pub type JsFunctions = Functions<JsVm>;
 
 /// The functions and hooks of one shard's code in a language.
 pub struct Functions<M: Machine> {
@@ -42,34 +45,16 @@ pub struct Functions<M: Machine> {
     idle: RefCell<Vec<M>>,
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
-    /// Kept for the plane, which must not keep what keeps it.
-    _matches: Option<Rc<LuaMatches>>,
 }
 
 impl<M: Machine> Functions<M> {
     /// Machines are started when calls need them.
     pub fn new(program: Arc<M::Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
         let permits = Semaphore::new(limits.machines_max);
-        Self {
-            program,
-            host,
-            limits,
-            permits,
-            idle: RefCell::default(),
-            waiting: Cell::new(0),
-            metrics,
-            _matches: None,
-        }
+        Self { program, host, limits, permits, idle: RefCell::default(), waiting: Cell::new(0), metrics }
     }
 
-    /// Keeps the matches of the same shard.
-    #[must_use]
-    pub fn with_matches(mut self, matches: Rc<LuaMatches>) -> Self {
-        self._matches = Some(matches);
-        self
-    }
-
-    fn names(&self) -> &Names {
+    pub(crate) fn names(&self) -> &Names {
         self.program.names()
     }
 
@@ -104,11 +89,33 @@ impl<M: Machine> Functions<M> {
         let permit = self.permits.acquire().await;
         drop(waits);
         let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
-        let held = Held { vm: Some(self.take().await?), idle: &self.idle };
+        let mut held = Held { vm: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
         let end = vm.call(callee, arguments, wanted, &self.limits).await;
+        if vm.is_spent() {
+            held.vm = None;
+            self.metrics.machines.fetch_sub(1, Ordering::Relaxed);
+        }
         self.count(callee, end.breach);
         end.result
+    }
+
+    /// Makes machines until there are so many, one after the other, others' work in between.
+    pub async fn make_machines(&self, count: usize) {
+        let there = || self.limits.machines_max - self.permits.available_permits() + self.idle.borrow().len();
+        while there() < count {
+            match M::start(&self.program, &self.host, &self.limits).await {
+                Ok(vm) => {
+                    self.metrics.machines.fetch_add(1, Ordering::Relaxed);
+                    self.idle.borrow_mut().push(vm);
+                }
+                Err(error) => {
+                    tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
+                    return;
+                }
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn take(&self) -> Result<M, Failure> {

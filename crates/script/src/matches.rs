@@ -11,17 +11,21 @@ use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use crate::host::Host;
-use crate::luau::matches::MatchVm;
-use crate::machine::MatchMachine;
+use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::failed;
+use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
+use crate::quickjs::matches::MatchVm as JsMatchVm;
 
 /// Takes what comes of calls.
 type Returns = Box<dyn Fn(MatchId, Return)>;
 
 /// The matches of one shard's Lua code.
-pub type LuaMatches = GameMatches<MatchVm>;
+pub type LuaMatches = GameMatches<LuaMatchVm>;
+
+/// The matches of one shard's JavaScript code.
+pub type JsMatches = GameMatches<JsMatchVm>;
 
 /// The matches of one shard's code in a language.
 pub struct GameMatches<M: MatchMachine> {
@@ -82,11 +86,23 @@ impl<M: MatchMachine> GameMatches<M> {
         }
     }
 
+    /// Whether the modules have a match of this name.
+    pub(crate) fn has_handler(&self, name: &str) -> bool {
+        self.program.has_handler(name)
+    }
+
+    /// Whether a match is here.
+    pub(crate) fn holds(&self, id: MatchId) -> bool {
+        self.homes.borrow().contains_key(&id)
+    }
+
     /// The machine of a new match.
     fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
-        let has_room = |machine: &&Rc<Housed<M>>| machine.matches.get() < self.limits.matches_per_machine;
+        let has_room = |machine: &&Rc<Housed<M>>| {
+            machine.matches.get() < self.limits.matches_per_machine && !machine.vm.is_spent()
+        };
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
@@ -114,7 +130,8 @@ impl<M: MatchMachine> GameMatches<M> {
         let is_spare = |other: &&Rc<Housed<M>>| {
             !Rc::ptr_eq(other, machine) && other.matches.get() < self.limits.matches_per_machine
         };
-        if machine.matches.get() == 0 && machines.iter().any(|other| is_spare(&other)) {
+        let is_wanted = !machine.vm.is_spent() && !machines.iter().any(|other| is_spare(&other));
+        if machine.matches.get() == 0 && !is_wanted {
             machines.retain(|other| !Rc::ptr_eq(other, machine));
             self.metrics.match_machines.fetch_sub(1, Ordering::Relaxed);
         }

@@ -12,7 +12,10 @@ use muster_script::functions::Surroundings;
 use muster_script::host::{Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::{CustomMetrics, Process};
 use muster_script::value::Value;
-use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
+use muster_script::{
+    Bundle, Host, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions, LuaMatches, Program,
+    ScriptMetrics,
+};
 
 use self::outgoing::Outgoing;
 use crate::config::Config;
@@ -26,8 +29,12 @@ const MODULES: &str = "modules";
 #[derive(Clone)]
 pub(crate) struct Game {
     program: Arc<Program>,
+    bundle: Option<Arc<Bundle>>,
     means: Means,
-    limits: Limits,
+    /// Of Lua's machines, and of JavaScript's.
+    limits: (Limits, Limits),
+    /// JavaScript machines that a shard makes when it starts.
+    js_machines_min: usize,
 }
 
 /// What machines of all shards work with.
@@ -68,34 +75,57 @@ impl Game {
             http_strict: config.script.http_strict,
             metrics,
         };
-        let program =
-            Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
-                .await
-                .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
+        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let failed = |error| format!("cannot load the game code in {}: {error}", folder.display());
+        let program = Program::load(&folder, &host, &limits).await.map_err(failed)?;
         let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
         tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
-        Ok(Some(Self { program: Arc::new(program), means, limits }))
+        let js_limits = Limits {
+            machines_max: config.runtime.js_max_count.div_ceil(shards),
+            js_read_only_globals: config.runtime.js_read_only_globals,
+            ..limits
+        };
+        let entrypoint = config.runtime.js_entrypoint.as_deref();
+        let bundle = Bundle::load(&folder, entrypoint, &host, &js_limits).await.map_err(failed)?;
+        if let Some(bundle) = &bundle {
+            let (functions, hooks, matches) = (bundle.functions().len(), bundle.hooks_count(), bundle.handlers().len());
+            tracing::info!(file = bundle.file(), functions, hooks, matches, "game code in JavaScript is loaded");
+        }
+        let js_machines_min = config.runtime.js_min_count.min(config.runtime.js_max_count).div_ceil(shards);
+        let (program, bundle) = (Arc::new(program), bundle.map(Arc::new));
+        Ok(Some(Self { program, bundle, means, limits: (limits, js_limits), js_machines_min }))
     }
 
     /// The functions and hooks as one shard calls them; it runs the matches that are made there.
-    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<LuaFunctions> {
-        let Self { program, means, limits } = self;
+    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
+        let Self { program, bundle, means, limits: (lua_limits, js_limits), js_machines_min } = self;
         let host = means.host(store, signing, live.clone(), live.clone());
-        let plane = Rc::downgrade(live);
-        let returns = move |id, returned| {
-            if let Some(live) = plane.upgrade() {
-                live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+        let returns = || {
+            let plane = Rc::downgrade(live);
+            move |id, returned| {
+                if let Some(live) = plane.upgrade() {
+                    live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+                }
             }
         };
-        let counted = means.metrics.clone();
-        let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, counted, returns));
+        let counted = || means.metrics.clone();
+        let of_lua = LuaMatches::new(program.clone(), host.clone(), lua_limits, counted(), returns());
+        let of_script = |bundle: &Arc<Bundle>| {
+            Rc::new(JsMatches::new(bundle.clone(), host.clone(), js_limits, counted(), returns()))
+        };
+        let matches = Rc::new(LanguageMatches::new(Some(Rc::new(of_lua)), bundle.as_ref().map(of_script)));
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
-        Rc::new(LuaFunctions::new(program, host, limits, means.metrics).with_matches(matches))
+        let lua = LuaFunctions::new(program, host.clone(), lua_limits, counted());
+        let javascript = bundle.map(|bundle| Rc::new(JsFunctions::new(bundle, host, js_limits, counted())));
+        if let Some(javascript) = javascript.clone() {
+            tokio::task::spawn_local(async move { javascript.make_machines(js_machines_min).await });
+        }
+        Rc::new(Languages::new(Some(lua), javascript, matches))
     }
 }
 

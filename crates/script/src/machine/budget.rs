@@ -89,7 +89,15 @@ impl Budget {
         }
         let asked = self.asked.get().wrapping_add(1);
         self.asked.set(asked);
-        if !asked.is_multiple_of(ASKED_PER_LOOK) || self.slice_started.get().elapsed() <= SLICE {
+        if asked.is_multiple_of(ASKED_PER_LOOK) { self.look() } else { Step::GoOn }
+    }
+
+    /// The same by the clock, for what asks seldom.
+    pub(crate) fn look(&self) -> Step {
+        if self.is_over.get() {
+            return Step::End;
+        }
+        if self.slice_started.get().elapsed() <= SLICE {
             return Step::GoOn;
         }
         if self.used() > self.limit.get() {

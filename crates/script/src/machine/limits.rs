@@ -26,6 +26,8 @@ pub struct Limits {
     pub deferred_max: usize,
     /// Matches of one machine.
     pub matches_per_machine: usize,
+    /// Whether the global objects of JavaScript cannot be changed when its modules have run.
+    pub js_read_only_globals: bool,
 }
 
 impl Default for Limits {
@@ -40,6 +42,7 @@ impl Default for Limits {
             machine_bytes: 64 << 20,
             deferred_max: 128,
             matches_per_machine: 64,
+            js_read_only_globals: true,
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Values by name, in the order in which they were found.
     Map(Vec<(String, Value)>),
+    /// Values by the host's own names, with underscores. Languages that write names otherwise rename these, and these alone.
+    Record(Vec<(&'static str, Value)>),
     /// Several results of one function; nothing holds them.
     Results(Vec<Value>),
 }
@@ -39,7 +41,7 @@ impl Value {
             Self::Flag(_) => "boolean",
             Self::Number(_) => "number",
             Self::Bytes(_) => "string",
-            Self::List(_) | Self::Map(_) | Self::Results(_) => "table",
+            Self::List(_) | Self::Map(_) | Self::Record(_) | Self::Results(_) => "table",
         }
     }
 
@@ -52,6 +54,7 @@ impl Value {
             Self::Map(entries) => {
                 entries.iter().map(|(name, value)| size_of::<String>() + name.len() + value.bytes()).sum()
             }
+            Self::Record(entries) => entries.iter().map(|(name, value)| size_of_val(name) + value.bytes()).sum(),
         };
         size_of::<Self>() + held
     }
@@ -69,6 +72,9 @@ impl Value {
             Self::Map(entries) => {
                 Json::Object(entries.into_iter().map(|(name, value)| (name, value.into_json())).collect::<Map<_, _>>())
             }
+            Self::Record(entries) => Json::Object(
+                entries.into_iter().map(|(name, value)| (name.to_owned(), value.into_json())).collect::<Map<_, _>>(),
+            ),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What studios rely on of functions in Lua, by folders of modules as they would write them.
+//! What studios rely on of game code, by folders of modules as they would write them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,6 +9,7 @@ mod errors;
 mod generated;
 mod hooks;
 mod host;
+mod javascript;
 mod matches;
 mod messages;
 mod modules;

@@ -1,4 +1,4 @@
-//! A shard's matches: the plane's rules for them, and the Lua code of one folder.
+//! A shard's matches: the plane's rules for them, and the code of one folder.
 
 mod containment;
 mod isolation;
@@ -20,14 +20,14 @@ use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
 use muster_live::{Encoding, Millis, Place, Presence, SessionKey, SessionRef};
 use muster_script::value::Value;
-use muster_script::{Limits, LuaMatches};
+use muster_script::{Bundle, JsMatches, LanguageMatches, Limits, LuaMatches};
 
 use crate::world;
 
 /// See the module.
 pub struct Hall {
     rules: RefCell<Matches>,
-    code: Rc<LuaMatches>,
+    code: LanguageMatches,
     returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
     under_way: Cell<usize>,
     now: Cell<Millis>,
@@ -47,14 +47,18 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
 impl Hall {
     pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
         let (program, host) = world::program(files, &limits);
+        let bundle = files.iter().any(|(file, _)| *file == "index.js").then(|| world::bundle(files, &host, &limits));
         let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
-        let returns = returned.clone();
-        let code = LuaMatches::new(program, host, limits, Arc::default(), move |id, what| {
-            returns.borrow_mut().push((id, what));
-        });
+        let returns = || {
+            let returns = returned.clone();
+            move |id, what| returns.borrow_mut().push((id, what))
+        };
+        let lua = LuaMatches::new(program, host.clone(), limits, Arc::default(), returns());
+        let javascript = |bundle: Arc<Bundle>| JsMatches::new(bundle, host, limits, Arc::default(), returns());
+        let code = LanguageMatches::new(Some(Rc::new(lua)), bundle.map(javascript).map(Rc::new));
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
-            code: Rc::new(code),
+            code,
             returned,
             under_way: Cell::default(),
             now: Cell::new(1_000),
