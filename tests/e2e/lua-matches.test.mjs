@@ -84,6 +84,33 @@ onEveryServer(
       assert.deepEqual([bob.unread("matchData"), bob.unread("matchPresence")], [[], []]);
     });
 
+    each("players whom the matchmaker has matched meet in the match that game code makes for them", async (formats) => {
+      const players = await connectPlayers(holder.server, formats, 2);
+      const topic = `t${newId().replaceAll("-", "")}`;
+      const look = (player, goes) =>
+        player.socket.addMatchmaker(`+properties.topic:${topic}`, 2, 2, { topic, goes }, { rank: 21 });
+      const matched = async (goes) => {
+        await Promise.all(players.map((player) => look(player, goes)));
+        return Promise.all(players.map((player) => player.next("matched")));
+      };
+      const [first, second] = await matched("to an arena");
+      assert.match(first.match_id, MATCH_ID);
+      assert.deepEqual([first.token ?? "", second.match_id], ["", first.match_id]);
+      for (const player of players) {
+        await player.socket.joinMatch(first.match_id);
+        assert.deepEqual(await told(player), [OP.said, `matchmaker 42 ${player.username}`]);
+      }
+      await players[0].socket.sendMatchState(first.match_id, OP.say, "found you");
+      assert.deepEqual(await told(players[1]), [OP.said, "1 found you"]);
+      // By an error, and by nothing, they get a way into a relayed match.
+      for (const goes of ["nowhere", "anywhere"]) {
+        const [one, other] = await matched(goes);
+        assert.deepEqual([one.match_id ?? "", one.token], ["", other.token]);
+        const joined = await players[0].socket.joinMatch(undefined, one.token);
+        assert.equal(joined.authoritative ?? false, false);
+      }
+    });
+
     test("a match is found by its label at once, by clients and by game code", async () => {
       const [ann] = await connectPlayers(holder.server, ["json"], 1);
       const [mode, other] = [newId(), newId()];
@@ -112,7 +139,7 @@ onEveryServer(
       assert.match((await call("arena_signal", { id: "nonsense", data: "" })).message, /no match ID/);
     });
   },
-  { "runtime.path": MODULES },
+  { "runtime.path": MODULES, "matchmaker.interval_sec": 1 },
 );
 
 test("a server that stops gives matches their time", async () => {

@@ -1,13 +1,16 @@
 //! Functions of game code, which clients call by their ids, and what game code is told of whoever asks. Declared here,
 //! implemented by the script ring.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 use muster_domain::sessions::Claims;
+use muster_live::stream::Presence;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
@@ -26,6 +29,8 @@ pub enum Mode {
     Before,
     /// A hook after one.
     After,
+    /// The matchmaker has matched players.
+    Matchmaker,
     /// The server stops.
     Shutdown,
 }
@@ -38,6 +43,7 @@ impl Mode {
             Self::Rpc => "rpc",
             Self::Before => "before",
             Self::After => "after",
+            Self::Matchmaker => "matchmaker",
             Self::Shutdown => "shutdown",
         }
     }
@@ -143,6 +149,19 @@ fn title_case(name: &str) -> String {
     name.chars().map(title).collect()
 }
 
+/// A player whom the matchmaker has matched with others.
+#[derive(Clone, Debug)]
+pub struct MatchedPlayer {
+    /// Who.
+    pub presence: Presence,
+    /// With which party, by its public id.
+    pub party_id: Option<Arc<str>>,
+    /// What the player's ticket offered, as texts.
+    pub string_properties: BTreeMap<String, String>,
+    /// The same, as numbers.
+    pub numeric_properties: BTreeMap<String, f64>,
+}
+
 /// What a function failed with: what its author raised, or what the server says of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -173,6 +192,16 @@ pub trait GameFunctions {
 
     /// Calls one.
     fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a>;
+
+    /// Whether game code says where the players of a match of the matchmaker go.
+    fn is_asked_of_matches(&self) -> bool {
+        false
+    }
+
+    /// Asks it. It answers the public id of a match of its own, or nothing: then they go where players go without it.
+    fn matched(&self, _players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_>;

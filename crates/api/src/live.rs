@@ -11,8 +11,8 @@ use muster_domain::{Error, ErrorKind, UserId};
 use muster_live::matches::{Outcome, Return};
 use muster_live::matchmaker::TicketId;
 use muster_live::plane::{
-    Claim, EndedTicket, HandlerOrder, JoinOptions, JoinRefusal, Joined, Matched, Message, Output, PlaneStats, Publish,
-    Recoverable, Reply, RequestRef, Up,
+    AskedMatch, Claim, EndedTicket, HandlerOrder, JoinOptions, JoinRefusal, Joined, Matched, Message, Output,
+    PlaneStats, Publish, Recoverable, Reply, RequestRef, Up,
 };
 use muster_live::{
     CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
@@ -47,6 +47,9 @@ pub trait Rim {
 
 /// Tells players of a match.
 type Teller = Box<dyn Fn(&Matched)>;
+
+/// Has game code asked of a match.
+type MatchAsker = Box<dyn Fn(AskedMatch)>;
 
 /// Tells a player of a ticket that ends without a match.
 type EndTeller = Box<dyn Fn(EndedTicket)>;
@@ -87,6 +90,8 @@ pub struct Live {
     is_broken: Cell<bool>,
     /// Who tells players of a match.
     on_match: OnceCell<Teller>,
+    /// Who asks game code of a match before players are told of it.
+    on_asked_match: OnceCell<MatchAsker>,
     /// Who tells players of tickets that end without one.
     on_ticket_end: OnceCell<EndTeller>,
     /// Who lets sessions go that are to go on at another place.
@@ -114,6 +119,7 @@ impl Live {
             waiting: RefCell::default(),
             is_broken: Cell::new(false),
             on_match: OnceCell::new(),
+            on_asked_match: OnceCell::new(),
             on_ticket_end: OnceCell::new(),
             on_claim: OnceCell::new(),
             on_handler: OnceCell::new(),
@@ -129,7 +135,7 @@ impl Live {
         let (next_due, is_busy, is_congested) = (plane.next_due(), plane.is_busy(), plane.is_congested());
         drop(plane);
         let done = self.carry_out(&mut output);
-        let matches = std::mem::take(&mut output.matches);
+        let (matches, asked_matches) = (std::mem::take(&mut output.matches), std::mem::take(&mut output.asked_matches));
         if !output.handed_over.is_empty() {
             self.rim.handed_over(std::mem::take(&mut output.handed_over));
         }
@@ -148,6 +154,11 @@ impl Live {
         for matched in matches {
             if let Some(tell) = self.on_match.get() {
                 tell(&matched);
+            }
+        }
+        for asked in asked_matches {
+            if let Some(ask) = self.on_asked_match.get() {
+                ask(asked);
             }
         }
         for ended in ended_tickets {
@@ -172,6 +183,11 @@ impl Live {
     /// Sets who tells players of a match that the matchmaker found here.
     pub fn on_match(&self, tell: impl Fn(&Matched) + 'static) {
         let _ = self.on_match.set(Box::new(tell));
+    }
+
+    /// Sets who asks game code of a match that the matchmaker found here. What it says is for [`Plane::match_answered`].
+    pub fn on_asked_match(&self, ask: impl Fn(AskedMatch) + 'static) {
+        let _ = self.on_asked_match.set(Box::new(ask));
     }
 
     /// Sets who tells players of tickets that end here without a match.

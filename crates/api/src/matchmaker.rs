@@ -150,6 +150,7 @@ async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
             hidden: false,
             persistence: false,
             status: None,
+            sole_since: None,
         };
         Ok(Member { key: MemberKey::Server(id.to_string().into()), presence })
     };

@@ -4,6 +4,7 @@
 //! socket and its session never leave that thread.
 
 pub mod config;
+mod game;
 pub mod http;
 pub mod listener;
 pub mod metrics;

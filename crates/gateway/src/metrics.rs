@@ -69,6 +69,8 @@ pub struct GatewayMetrics {
     pub sockets_refused: AtomicU64,
     /// Requests refused because they came through a proxy in development mode.
     pub forwarded_refused: AtomicU64,
+    /// Matches whose players were told without game code, which took too long to say where they go.
+    pub asked_matches_late: AtomicU64,
     /// Panics caught at a request or session.
     pub panics: AtomicU64,
     /// The live plane of each shard, as of half a second ago at most.

@@ -28,6 +28,7 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use crate::config::GatewayConfig;
+use crate::game;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::rim::{Batch, LaneEnds, ShardRim};
 use crate::ws::handle::Pushing;
@@ -329,8 +330,8 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
         let LaneEnds { me, routes, senders, far, receiver } = ends;
         let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
         let rim = Rc::new(ShardRim::new(me, senders, far, sockets.clone()));
-        let framer = Rc::new(Framer { node: config.node.clone() });
-        let plane = Plane::new(me, routes, config.plane.clone(), framer);
+        let framer = Framer::new(config.node.clone());
+        let plane = Plane::new(me, routes, config.plane.clone(), framer.clone());
         let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,
             Err(reason) => {
@@ -338,18 +339,8 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
                 return;
             }
         };
-        let matched = Rc::downgrade(&app);
-        app.live.on_match(move |found| {
-            if let Some(app) = matched.upgrade() {
-                muster_api::realtime::matchmaker::tell_matched(&app, found);
-            }
-        });
-        let bereft = Rc::downgrade(&app);
-        app.live.on_ticket_end(move |ended| {
-            if let Some(app) = bereft.upgrade() {
-                muster_api::realtime::matchmaker::tell_ended(&app, ended);
-            }
-        });
+        framer.frames_for(&app);
+        game::attach(&app, &metrics);
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {
@@ -421,7 +412,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 }),
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Farewell { within, done } => {
-                    tokio::task::spawn_local(say_farewell(shard.app.clone(), within, done));
+                    tokio::task::spawn_local(game::say_farewell(shard.app.clone(), within, done));
                 }
                 Command::Stop { within, done } => {
                     let shard = shard.clone();
@@ -459,19 +450,6 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             return;
         }
     }
-}
-
-async fn say_farewell(app: Rc<App>, within: Duration, done: oneshot::Sender<()>) {
-    match tokio::time::timeout(within, app.game.farewell(within.as_secs())).await {
-        Ok(Ok(())) => {}
-        Ok(Err(failure)) => {
-            let code = failure.code.number();
-            tracing::warn!(code, told = failure.message, "what game code does when the server stops failed");
-        }
-        Err(_) => tracing::warn!("what game code does when the server stops took too long: it was ended"),
-    }
-    // Whoever waited may have gone.
-    let _ = done.send(());
 }
 
 /// A gauge of open sockets around a session's life.

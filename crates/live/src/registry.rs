@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Subject, TokenId, UserId};
 use muster_domain::ports::revocations::Revocation;
 
@@ -24,6 +25,8 @@ pub struct SessionInfo {
     pub token_id: TokenId,
     /// When that token was issued, in Unix seconds.
     pub issued_at_sec: i64,
+    /// When it opened, if it is to be its user's only one: those that opened before it end.
+    pub sole_since: Option<Timestamp>,
 }
 
 struct Slot<T> {
@@ -209,6 +212,7 @@ mod tests {
             user_id: UserId(Uuid::from_u128(user)),
             token_id: token(second),
             issued_at_sec: second,
+            sole_since: None,
         }
     }
 

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
+use crate::close::CloseReason;
 use crate::matches;
 use crate::matches::MatchId;
 use crate::party;
@@ -138,6 +140,8 @@ pub struct Presence {
     pub persistence: bool,
     /// A free text, of status streams.
     pub status: Option<Arc<str>>,
+    /// See [`crate::SessionInfo::sole_since`].
+    pub sole_since: Option<Timestamp>,
 }
 
 /// Who came to a stream and who went. An update is both: the old presence goes and the new one comes.
@@ -182,6 +186,11 @@ pub trait Encode {
 
     /// What a presence in a room shows of its seat; none for spectators.
     fn seat_status(&self, seat: Option<u32>) -> Arc<str>;
+
+    /// What a session is sent before it closes, if that is to be said.
+    fn farewell(&self, _reason: CloseReason) -> Option<SharedPayload> {
+        None
+    }
 
     /// Whether those who hear a stream are told who comes and goes.
     fn tells_presences(&self, _stream: &StreamKey) -> bool {

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Mode};
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
 use crate::host::Host;
 use crate::luau::vm::Vm as LuaVm;
-use crate::machine::call::{Breach, Callee, Given, Wanted};
+use crate::machine::call::{self, Breach, Callee, Given, Sole, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Point, When};
 use crate::machine::{Code as _, Machine};
@@ -151,18 +151,30 @@ impl<M: Machine> GameFunctions for Functions<M> {
         let given = Given::Text(std::mem::take(&mut invocation.payload));
         Box::pin(async move {
             let text = self.run(Callee::Function(id), (invocation, given), Wanted::Text).await?;
-            let lossy = |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
-            Ok(text.map(|text| String::from_utf8(text).unwrap_or_else(lossy)))
+            Ok(text.map(lossy))
+        })
+    }
+
+    fn is_asked_of_matches(&self) -> bool {
+        self.names().has(Sole::Matched)
+    }
+
+    fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
+        let given = Given::Value(call::matched_players(players, &self.host.node));
+        let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
+        Box::pin(async move {
+            let id = self.run(Callee::Sole(Sole::Matched), (invocation, given), Wanted::Text).await?;
+            Ok(id.map(lossy))
         })
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        if !self.names().has_farewell {
+        if !self.names().has(Sole::Farewell) {
             return Box::pin(std::future::ready(Ok(())));
         }
         let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
         let given = (invocation, Given::Number(grace_sec as f64));
-        Box::pin(async move { self.run(Callee::Farewell, given, Wanted::Nothing).await.map(drop) })
+        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), given, Wanted::Nothing).await.map(drop) })
     }
 }
 
@@ -202,6 +214,11 @@ impl<M: Machine> Hooks for Functions<M> {
         let hook = Callee::Hook(Point { when: When::After, subject });
         Box::pin(async move { self.run(hook, (invocation, given), Wanted::Nothing).await.map(drop) })
     }
+}
+
+/// A text of game code, which may hold any bytes.
+fn lossy(text: Vec<u8>) -> String {
+    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Counts one that waits, also when it stops waiting because nobody wants its answer any more.

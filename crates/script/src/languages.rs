@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation};
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_live::matches::Callback;
 use muster_live::plane::HandlerOrder;
@@ -10,6 +10,7 @@ use muster_wire::code::Code;
 
 use crate::functions::{Functions, JsFunctions, LuaFunctions};
 use crate::machine::Machine;
+use crate::machine::call::Sole;
 use crate::machine::registry::{Names, Point, When};
 use crate::matches::{JsMatches, LuaMatches};
 
@@ -58,8 +59,19 @@ impl GameFunctions for Languages {
         }
     }
 
+    fn is_asked_of_matches(&self) -> bool {
+        self.find(|names| names.has(Sole::Matched)).is_some()
+    }
+
+    fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
+        match self.find(|names| names.has(Sole::Matched)) {
+            Some(language) => language.matched(players),
+            None => Box::pin(std::future::ready(Ok(None))),
+        }
+    }
+
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        match self.find(|names| names.has_farewell) {
+        match self.find(|names| names.has(Sole::Farewell)) {
             Some(language) => language.farewell(grace_sec),
             None => Box::pin(std::future::ready(Ok(()))),
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
 use muster_live::matchmaker::MatchmakerConfig;
+use muster_live::plane::Condition;
 use muster_live::stream::mode;
 use muster_live::{Encoding, Millis, PlaneConfig, ShardIndex, StreamKey};
 
@@ -59,8 +60,17 @@ pub enum When {
     Occupied,
     /// What was there of the session is replaced.
     Replacing,
-    /// All others there are closed.
-    Alone,
+}
+
+impl When {
+    /// As the plane says it.
+    pub fn condition(self) -> Condition {
+        match self {
+            Self::Always => Condition::Any,
+            Self::Occupied => Condition::Occupied,
+            Self::Replacing => Condition::Replace,
+        }
+    }
 }
 
 /// Who is to receive a message.

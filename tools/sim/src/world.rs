@@ -251,7 +251,7 @@ impl World {
             self.deliver(SessionRef { place: shard.into(), key }, &frame, delivery)?;
         }
         for (key, reason) in out.closes {
-            self.told_to_close(SessionRef { place: shard.into(), key }, reason);
+            self.told_to_close(SessionRef { place: shard.into(), key }, reason)?;
         }
         for found in &out.matches {
             self.matched(found)?;

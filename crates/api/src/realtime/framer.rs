@@ -1,22 +1,39 @@
 //! What the plane tells sessions, as frames that stand ready for sockets.
 
+use std::cell::OnceCell;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_live::rooms::{self, LobbyDelta};
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{Encoding, Presence, StreamKey, matches, party};
+use muster_live::{CloseReason, Encoding, Presence, StreamKey, matches, party};
 use muster_wire::frame;
 use muster_wire::realtime::MatchPresenceEvent;
 use muster_wire::realtime::envelope::Message;
 
 use super::events::{Push, format, match_id, presence_event, user_presence};
-use super::parties;
+use super::{notifications, parties};
+use crate::context::App;
 
 /// Frames for sockets, in the protocol's form.
 pub struct Framer {
     /// The part of public ids behind the dot.
-    pub node: Arc<str>,
+    node: Arc<str>,
+    /// Whose plane it frames for, once that is there.
+    app: OnceCell<Weak<App>>,
+}
+
+impl Framer {
+    /// With the part of public ids behind the dot.
+    pub fn new(node: Arc<str>) -> Rc<Self> {
+        Rc::new(Self { node, app: OnceCell::new() })
+    }
+
+    /// From now on sessions are told why they close, too.
+    pub fn frames_for(&self, app: &Rc<App>) {
+        let _ = self.app.set(Rc::downgrade(app));
+    }
 }
 
 impl Encode for Framer {
@@ -34,6 +51,11 @@ impl Encode for Framer {
 
     fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
         crate::rooms::seat_status(seat)
+    }
+
+    fn farewell(&self, reason: CloseReason) -> Option<SharedPayload> {
+        let app = self.app.get().and_then(Weak::upgrade).filter(|_| reason == CloseReason::SingleSocket)?;
+        Some(notifications::single_socket(&app))
     }
 
     fn tells_presences(&self, stream: &StreamKey) -> bool {

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId, Widening};
+use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
 use muster_live::party;
-use muster_live::plane::{EndedTicket, Matched, PoolAsk, PoolReply, Reply};
-use muster_live::stream::Presence;
+use muster_live::plane::{AskedMatch, EndedTicket, Matched, PoolAsk, PoolReply, Reply};
+use muster_live::stream::{Presence, mode};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::matchmaker_matched::{Id, MatchmakerUser};
 use muster_wire::realtime::{
@@ -19,6 +19,7 @@ use muster_wire::realtime::{
 use super::events::{self, Push};
 use super::{Answer, Handled, SocketSession, matches, notifications, parties, refuse_domain};
 use crate::context::App;
+use crate::game::MatchedPlayer;
 use crate::live::stopping;
 
 /// How often the matchmaker is asked for something that must be done, while its owners die.
@@ -189,9 +190,57 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     })
 }
 
-/// Tells everybody of a match the way in, which is a relayed match that does not exist until one of them joins.
+/// Asks game code where the players of a match go. They are told when it has said so.
+pub async fn ask_of_match(app: &App, asked: AskedMatch) {
+    let Some(players) = app.live.look(|plane| plane.asked_match(asked).map(players)) else { return };
+    let match_id = match app.game.matched(players).await {
+        Ok(id) => id.filter(|id| is_match(app, id)),
+        Err(failure) => {
+            let (code, told) = (failure.code.number(), &failure.message);
+            tracing::error!(
+                code,
+                told,
+                "game code failed for a match of the matchmaker: its players are told without it"
+            );
+            None
+        }
+    };
+    answer_of_match(app, asked, match_id);
+}
+
+/// Has the players of a match told, of which game code has said where they go; `None` if it has not.
+pub fn answer_of_match(app: &App, asked: AskedMatch, match_id: Option<String>) {
+    app.live.step(|plane, now, out| plane.match_answered(now, asked, match_id.map(Arc::from), out));
+}
+
+/// Whether game code answered with something that may be a match of its own.
+fn is_match(app: &App, id: &str) -> bool {
+    let is_own = matches::parse(id)
+        .is_some_and(|stream| stream.mode == mode::MATCH_AUTHORITATIVE && stream.label() == &*app.live_rules.node);
+    if !is_own {
+        let told = "game code answered with no id of a match for players of the matchmaker: they are told without it";
+        tracing::error!(answer = id, "{told}");
+    }
+    is_own
+}
+
+fn players(matched: &Matched) -> Vec<MatchedPlayer> {
+    let of = |ticket: &Ticket<Presence>, member: &Member<Presence>| MatchedPlayer {
+        presence: member.presence.clone(),
+        party_id: ticket.party_id().cloned(),
+        string_properties: ticket.string_properties.clone(),
+        numeric_properties: ticket.numeric_properties.clone(),
+    };
+    matched.tickets.iter().flat_map(|ticket| ticket.members.iter().map(move |member| of(ticket, member))).collect()
+}
+
+/// Tells everybody of a match the way in: the match of game code that was made for them, or else a relayed match that does
+/// not exist until one of them joins.
 pub fn tell_matched(app: &App, matched: &Matched) {
-    let token = matches::token(app, app.own_uuid(matches::relayed));
+    let way = match &matched.match_id {
+        Some(id) => Id::MatchId(id.to_string()),
+        None => Id::Token(matches::token(app, app.own_uuid(matches::relayed))),
+    };
     let mut users = Vec::new();
     for ticket in &matched.tickets {
         for member in &ticket.members {
@@ -213,7 +262,7 @@ pub fn tell_matched(app: &App, matched: &Matched) {
             ticket: ticket.id.0.to_string(),
             users: users.clone(),
             self_: Some(user),
-            id: Some(Id::Token(token.clone())),
+            id: Some(way.clone()),
         });
         let payload = Arc::new(Push::new(message));
         match member.key {

@@ -20,7 +20,7 @@ use muster_domain::ids::SessionId;
 use muster_domain::ports::revocations::{Revocation, RevocationReason};
 use muster_domain::sessions::Claims;
 use muster_domain::{Error, ErrorKind};
-use muster_live::plane::{Condition, JoinOptions, JoinRefusal};
+use muster_live::plane::{JoinOptions, JoinRefusal};
 use muster_live::{CloseReason, SessionInfo, SessionKey, SessionRef, StreamKey};
 use muster_wire::code::RealtimeCode;
 use muster_wire::envelope::{self, Format};
@@ -116,6 +116,7 @@ impl SocketSession {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
+            sole_since: app.live_rules.single_socket.then(|| app.clock.now()),
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
@@ -143,12 +144,7 @@ impl SocketSession {
     /// empty status itself.
     pub fn begin(&self, appears: bool) {
         let user = self.claims.user_id;
-        let condition = if self.app.live_rules.single_socket {
-            Condition::Alone(notifications::single_socket(&self.app), CloseReason::SingleSocket)
-        } else {
-            Condition::Any
-        };
-        let notified = JoinOptions { hidden: true, condition, ..JoinOptions::default() };
+        let notified = JoinOptions { hidden: true, ..JoinOptions::default() };
         self.app.live.step(|plane, now, out| {
             plane.join(now, self.key, StreamKey::notifications(user), notified, None, out);
             plane.listen(now, self.key, StreamKey::status(user), None, out);

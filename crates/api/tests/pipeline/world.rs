@@ -202,6 +202,7 @@ impl World {
         let texts =
             KeyTexts { server_key: "defaultkey", http_key: "http-key", session: SESSION_KEY, refresh: REFRESH_KEY };
         let rim = Rc::new(TestRim::default());
+        let framer = Framer::new(setup.live.node.clone());
         let app = Rc::new(App {
             game: setup.game,
             store: store.clone(),
@@ -215,13 +216,11 @@ impl World {
             revocations: Arc::new(Revocations::new(Box::new(move |row| told.lock().unwrap().push(*row)))),
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
-            live: Rc::new(Live::new(
-                Plane::new(0.into(), Routes::alone(1), setup.plane, Rc::new(Framer { node: setup.live.node.clone() })),
-                rim.clone(),
-            )),
+            live: Rc::new(Live::new(Plane::new(0.into(), Routes::alone(1), setup.plane, framer.clone()), rim.clone())),
             live_rules: setup.live,
             metrics: Arc::new(Metrics::default()),
         });
+        framer.frames_for(&app);
         let matched = Rc::downgrade(&app);
         app.live
             .on_match(move |found| muster_api::realtime::matchmaker::tell_matched(&matched.upgrade().unwrap(), found));

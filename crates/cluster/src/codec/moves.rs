@@ -1,5 +1,6 @@
 //! Sessions that go on at another place.
 
+use muster_domain::Timestamp;
 use muster_domain::ids::{TokenId, Uuid};
 use muster_domain::sessions::Claims;
 use muster_live::plane::{Claim, ClaimRefusal, Departed, Moved, Rebind, Standing};
@@ -77,6 +78,7 @@ impl Form for Moved {
             received: *received,
             sent: *sent,
             frames: frames.clone(),
+            sole_since: departed.sole_since.map(|Timestamp(micros)| micros),
         }
     }
 
@@ -96,6 +98,7 @@ impl Form for Moved {
             pool: wire.pool_epoch.map(Epoch),
             standings: list_from_wire(wire.bound)?,
             arrivals: list_from_wire(wire.arrivals)?,
+            sole_since: wire.sole_since.map(Timestamp),
         };
         Ok(Self { claims, departed, received: wire.received, sent: wire.sent, frames: wire.frames })
     }

@@ -1,5 +1,6 @@
 //! Streams, who is on them and who hears them.
 
+use muster_domain::Timestamp;
 use muster_live::plane::{Listener, Standing};
 use muster_live::{Delivery, Encoding, Place, Presence, SessionKey, SessionRef, StreamKey};
 use muster_wire::node;
@@ -84,6 +85,7 @@ impl Form for Presence {
             hidden: self.hidden,
             persistence: self.persistence,
             status: text(&self.status),
+            sole_since: self.sole_since.map(|Timestamp(micros)| micros),
         }
     }
 
@@ -96,6 +98,7 @@ impl Form for Presence {
             hidden: wire.hidden,
             persistence: wire.persistence,
             status: wire.status.map(Into::into),
+            sole_since: wire.sole_since.map(Timestamp),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What owners are told and asked.
 
 use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Up};
-use muster_live::{CloseReason, Encoding, Epoch, Partition, party};
+use muster_live::{Encoding, Epoch, Partition, party};
 use muster_wire::node::{self, message::What};
 
 use super::blobs::{Blobs, Writer};
@@ -14,7 +14,7 @@ use super::{carry, matches, parties, rooms};
 
 pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     match up {
-        Up::Join(join) => What::Join(Box::new(join_to_wire(join, writer))),
+        Up::Join(join) => What::Join(Box::new(join_to_wire(join))),
         Up::Leave { stream, session, heard } => {
             let heard = heard.map(|encoding| encoding.to_wire());
             let (stream, session) = (Some(stream.to_wire()), Some(session.to_wire()));
@@ -72,7 +72,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
     // Of a question that is nothing without an answer.
     let asked = || required(request, "message.request");
     Ok(match what {
-        What::Join(join) => Up::Join(Box::new(join_from_wire(*join, request, blobs)?)),
+        What::Join(join) => Up::Join(Box::new(join_from_wire(*join, request)?)),
         What::Leave(leave) => Up::Leave {
             stream: part(leave.stream, "leave.stream")?,
             session: part(leave.session, "leave.session")?,
@@ -159,13 +159,12 @@ impl Form for (Partition, Epoch) {
     }
 }
 
-fn join_to_wire(join: &Join, writer: &mut Writer) -> node::Join {
-    use node::ConditionKind::{Alone, Any, Occupied, Replace};
-    let (condition, alone) = match &join.condition {
-        Condition::Any => (Any, None),
-        Condition::Occupied => (Occupied, None),
-        Condition::Replace => (Replace, None),
-        Condition::Alone(payload, reason) => (Alone, Some((writer.payload(&**payload), reason.to_wire()))),
+fn join_to_wire(join: &Join) -> node::Join {
+    use node::ConditionKind::{Any, Occupied, Replace};
+    let condition = match join.condition {
+        Condition::Any => Any,
+        Condition::Occupied => Occupied,
+        Condition::Replace => Replace,
     };
     node::Join {
         stream: Some(join.stream.to_wire()),
@@ -173,18 +172,15 @@ fn join_to_wire(join: &Join, writer: &mut Writer) -> node::Join {
         listener: join.listener.map(|listener| listener.to_wire()),
         serial: join.serial,
         condition: condition.into(),
-        payload: alone.map(|(payload, _)| payload),
-        reason: alone.map_or(0, |(_, reason)| reason),
     }
 }
 
-fn join_from_wire(wire: node::Join, request: Option<RequestRef>, blobs: &mut Blobs) -> Result<Join> {
+fn join_from_wire(wire: node::Join, request: Option<RequestRef>) -> Result<Join> {
     use node::ConditionKind::{Alone, Any, Occupied, Replace, Unspecified};
     let condition = match wire.condition() {
-        Any => Condition::Any,
+        Any | Alone => Condition::Any,
         Occupied => Condition::Occupied,
         Replace => Condition::Replace,
-        Alone => Condition::Alone(blobs.payload(wire.payload)?, CloseReason::from_wire(wire.reason)?),
         Unspecified => return Err(CodecError::Missing("join.condition")),
     };
     Ok(Join {

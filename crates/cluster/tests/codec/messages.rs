@@ -186,7 +186,6 @@ every!(Condition, random,
     Condition::Any => Condition::Any,
     Condition::Occupied => Condition::Occupied,
     Condition::Replace => Condition::Replace,
-    Condition::Alone(..) => Condition::Alone(any(random), any(random)),
 );
 every!(Audience, random,
     Audience::All => Audience::All,
@@ -351,6 +350,7 @@ fields!(Moved, random => Moved {
         pool: any(random),
         standings: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
         arrivals: any(random),
+        sole_since: any(random),
     },
     received: number(random),
     sent: number(random),
@@ -367,6 +367,7 @@ fields!(Presence, random => Presence {
     hidden: any(random),
     persistence: any(random),
     status: any(random),
+    sole_since: any(random),
 });
 fields!(SessionRef, random => match random.below(8) {
     0 => SessionRef::NOBODY,

@@ -1,6 +1,8 @@
 //! A pass: every ticket that may have a group by now searches, the longest waiting first. Runs in slices; what a slice
 //! finds is out of the pool when it returns.
 
+use std::sync::Arc;
+
 use muster_domain::Timestamp;
 
 use super::search::{Probing, Progress, Search};
@@ -81,6 +83,8 @@ pub struct Match<M> {
     pub tickets: Vec<Box<Ticket<M>>>,
     /// Other tickets of the same players and parties, which went with them.
     pub dropped: Vec<Box<Ticket<M>>>,
+    /// The public id of the match of game code that was made for them; without it they get a way into a relayed one.
+    pub match_id: Option<Arc<str>>,
 }
 
 impl<M> Matchmaker<M> {
@@ -229,7 +233,7 @@ impl<M> Matchmaker<M> {
             let completion = Completion { created_at: ticket.created_at, completed_at };
             self.totals.complete(completion, ticket.size(), waited_ms);
         }
-        Match { tickets, dropped }
+        Match { tickets, dropped, match_id: None }
     }
 
     /// Takes some of what the tickets that have gone offered and asked for out of the indexes.

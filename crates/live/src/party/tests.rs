@@ -28,6 +28,7 @@ fn session_of(letter: char, user: char) -> Member {
         hidden: false,
         persistence: false,
         status: None,
+        sole_since: None,
     };
     Member { presence, listener: Listener { session, encoding: Encoding::Json, serial: 1 } }
 }
@@ -39,6 +40,7 @@ fn session(letter: char) -> SessionRef {
         user_id: UserId(Uuid::nil()),
         token_id: TokenId::issued(Timestamp::from_seconds(0), [0; 8]),
         issued_at_sec: 0,
+        sole_since: None,
     };
     let mut registry = Registry::default();
     let keys: Vec<_> = ('a'..=letter).map(|_| registry.open(info(), ())).collect();

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{Down, Message, Up};
 use super::output::Output;
+use super::pool::POOL;
 use super::rebuild::Rebuilding;
 use super::recovery::Kept;
 use super::{Carried, Plane};
@@ -146,6 +147,7 @@ impl Plane {
         let is_complete = |partition: &Partition, leaving: &Leaving| {
             leaving.awaited.is_empty()
                 && !self.rebuilding.contains_key(partition)
+                && (*partition != POOL.partition() || self.pool.asked.is_empty())
                 && !self.held.iter().any(|(_, up)| up.concerns(|about| about == *partition))
         };
         let complete: BTreeSet<Partition> = self

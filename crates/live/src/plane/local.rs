@@ -164,6 +164,7 @@ impl Local {
             hidden: false,
             persistence: true,
             status: None,
+            sole_since: info.sole_since,
         })
     }
 
@@ -406,7 +407,7 @@ impl Local {
             Down::Ticket { session, ticket, is_on: false } => self.take_off_ticket(session, &ticket),
             Down::Close { session, payload, reason } => {
                 let Some(known) = self.sessions.get(session) else { return };
-                if let Some(payload) = payload {
+                if let Some(payload) = payload.or_else(|| self.encode.farewell(reason)) {
                     let frame = self.encode.frame(&*payload, known.encoding);
                     out.deliveries.push((session, frame, Delivery::Reliable));
                 }

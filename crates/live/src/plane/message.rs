@@ -352,8 +352,6 @@ pub enum Condition {
     Occupied,
     /// A presence that is there already is replaced.
     Replace,
-    /// Everybody else who is there is sent something and closed: one socket per user.
-    Alone(SharedPayload, CloseReason),
 }
 
 /// Something for those who hear a stream.

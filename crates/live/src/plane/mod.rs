@@ -4,6 +4,7 @@
 //! waits. Messages from one shard to another arrive in the order in which they were sent; that is all it relies on.
 
 mod asked;
+mod asked_matches;
 mod broadcast;
 mod carry;
 mod handover;
@@ -32,6 +33,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub use asked_matches::AskedMatch;
 pub use broadcast::SLICE_DELIVERIES;
 pub use carry::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
 use handover::Handovers;
@@ -94,6 +96,9 @@ pub struct Plane {
     misdirected: u64,
     next_request: u64,
     is_island: bool,
+    /// Whether game code is asked where the players of a match go.
+    asks_of_matches: bool,
+    last_asked_match: u64,
 }
 
 impl Plane {
@@ -121,6 +126,8 @@ impl Plane {
             misdirected: 0,
             next_request: 0,
             is_island: false,
+            asks_of_matches: false,
+            last_asked_match: 0,
         }
     }
 
@@ -428,6 +435,7 @@ impl Plane {
             recoveries_late: self.changes.late(),
             tickets: self.pool_len().0,
             active_tickets: self.pool_len().1,
+            asked_matches: self.asked_matches_len(),
             matchmaker: self.pool_totals().clone(),
             lateness: self.wheel.lateness().clone(),
         }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, UserId};
 use muster_domain::sessions::Claims;
 
@@ -81,6 +82,8 @@ pub struct Departed {
     pub standings: Vec<(Standing, Epoch)>,
     /// Streams that it has come to, for which it may have to leave others.
     pub arrivals: Vec<StreamKey>,
+    /// See [`SessionInfo::sole_since`].
+    pub sole_since: Option<Timestamp>,
 }
 
 /// A session is to be known to an owner as that of another place.
@@ -218,6 +221,7 @@ impl Plane {
     /// Takes away a session whose streams are all bound elsewhere. `None`: it cannot go on, and is to be closed.
     pub fn take_departed(&mut self, now: Millis, key: SessionKey) -> Option<Departed> {
         let pool = self.may_have_tickets(key).then(|| self.local.routes.epoch(POOL.partition()));
+        let sole_since = self.local.sessions.info(key)?.sole_since;
         let session = self.local.sessions.get_mut(key)?;
         let moving = session.moving.as_deref_mut()?;
         let Stage::Going { bound, .. } = &mut moving.stage else { return None };
@@ -228,7 +232,7 @@ impl Plane {
         let (serial, has_tickets) = (session.serial, session.has_tickets);
         let tickets = session.tickets.iter().map(|held| held.told(now)).collect();
         self.local.sessions.close(key);
-        Some(Departed { serial, has_tickets, tickets, pool, standings, arrivals })
+        Some(Departed { serial, has_tickets, tickets, pool, standings, arrivals, sole_since })
     }
 
     /// Answers a question that was handed out.
@@ -326,7 +330,7 @@ impl Local {
     }
 
     fn settle(&mut self, now: Millis, key: SessionKey, info: SessionInfo, departed: Departed) -> bool {
-        let Departed { serial, has_tickets, tickets, pool, standings, arrivals } = departed;
+        let Departed { serial, has_tickets, tickets, pool, standings, arrivals, .. } = departed;
         // The owner of something has died since, and nobody told the next of the session.
         let is_late =
             |partition: Partition, epoch: Epoch| self.rebuilt.get(&partition).is_some_and(|rebuilt| *rebuilt > epoch);

@@ -149,6 +149,8 @@ pub struct PlaneStats {
     pub tickets: usize,
     /// Those among them that still search.
     pub active_tickets: usize,
+    /// Matches of which game code is asked where their players go, where the matchmaker is owned.
+    pub asked_matches: usize,
     /// What the matchmaker did, where it is owned.
     pub matchmaker: MatchmakerTotals,
     /// Matches of game code of which this shard is the owner.

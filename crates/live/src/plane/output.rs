@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::asked_matches::AskedMatch;
 use super::message::{Message, Reply, RequestRef};
 use super::moves::Claim;
 use super::orders::Order;
@@ -38,6 +39,8 @@ pub struct Output {
     pub sends: Vec<(Place, Message)>,
     /// What the matchmaker matched: its players are to be told.
     pub matches: Vec<Matched>,
+    /// What the matchmaker matched and game code is to be asked of first, in this order.
+    pub asked_matches: Vec<AskedMatch>,
     /// Tickets that end without a match, for players who are to be told.
     pub ended_tickets: Vec<EndedTicket>,
     /// Partitions that this place has handed over, and since when they are others'.
@@ -63,6 +66,7 @@ impl Output {
             && self.sends.is_empty()
             && self.replies.is_empty()
             && self.matches.is_empty()
+            && self.asked_matches.is_empty()
             && self.ended_tickets.is_empty()
             && self.handed_over.is_empty()
             && self.claims.is_empty()

@@ -16,6 +16,7 @@ use super::rebuild::{Cause, Rebuilding};
 use super::recovery::Changes;
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
+use crate::close::CloseReason;
 use crate::matches::Matches;
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
@@ -154,9 +155,6 @@ impl Owning<'_> {
             self.local.down(session.place, refused, self.out);
             return;
         }
-        if let Condition::Alone(payload, reason) = &condition {
-            self.close_others(&key, session, payload, *reason);
-        }
         let stream = self.streams.map.entry(key.clone()).or_default();
         let old = stream.presences.get(session);
         let (is_new, heard) = (old.is_none(), old.and_then(|here| here.heard));
@@ -191,20 +189,19 @@ impl Owning<'_> {
         }
         if changes {
             self.announce(&key, Some(presence), former);
+            self.close_older(&key);
         }
     }
 
-    fn close_others(
-        &mut self,
-        key: &StreamKey,
-        session: SessionRef,
-        payload: &SharedPayload,
-        reason: crate::close::CloseReason,
-    ) {
-        let Some(stream) = self.streams.map.get(key) else { return };
-        for other in stream.presences.iter().map(|other| other.session).filter(|other| *other != session) {
-            let close = Down::Close { session: other.key, payload: Some(payload.clone()), reason };
-            self.local.down(other.place, close, self.out);
+    /// Of a user's sessions that are each to be the only one, the one that opened last goes on: in whatever order they
+    /// come to be known here, all owners choose the same.
+    pub(super) fn close_older(&mut self, key: &StreamKey) {
+        let Some(stream) = self.streams.map.get(key).filter(|_| key.mode == mode::NOTIFICATIONS) else { return };
+        let newest = stream.presences.iter().max_by_key(|presence| (presence.sole_since, presence.session_id));
+        let Some(Presence { session: newest, sole_since: Some(_), .. }) = newest else { return };
+        for older in stream.presences.iter().map(|presence| presence.session).filter(|session| session != newest) {
+            let close = Down::Close { session: older.key, payload: None, reason: CloseReason::SingleSocket };
+            self.local.down(older.place, close, self.out);
         }
     }
 

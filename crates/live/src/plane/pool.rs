@@ -5,6 +5,7 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
+use super::asked_matches::AskedMatches;
 use super::message::{Down, Reply, RequestRef, Up};
 use super::output::Output;
 use super::recovery::Thing;
@@ -82,6 +83,8 @@ pub struct PoolStats {
 /// The pool, where it is owned.
 pub(super) struct Pool {
     pub matchmaker: Matchmaker<Presence>,
+    /// What it has found and game code is asked of.
+    pub asked: AskedMatches,
     /// When the next pass begins, if one is to.
     pub timed_at: Option<Millis>,
     pub is_passing: bool,
@@ -91,7 +94,8 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(config: crate::matchmaker::MatchmakerConfig) -> Self {
-        Self { matchmaker: Matchmaker::new(config), timed_at: None, is_passing: false, pass_began_at: 0 }
+        let (matchmaker, asked) = (Matchmaker::new(config), AskedMatches::default());
+        Self { matchmaker, asked, timed_at: None, is_passing: false, pass_began_at: 0 }
     }
 
     /// Answers, with the tickets that are no more.
@@ -102,7 +106,10 @@ impl Pool {
             PoolAsk::Add(ticket) => matchmaker.add(*ticket, now)?,
             PoolAsk::Remove(id, owner) => gone.push(matchmaker.remove(&id, &owner)?),
             PoolAsk::RemoveSession(session) => gone.extend(matchmaker.remove_session(session)),
-            PoolAsk::Rebind(session, to) => matchmaker.change_session(session, |presence| presence.session = to),
+            PoolAsk::Rebind(session, to) => {
+                matchmaker.change_session(session, |presence| presence.session = to);
+                self.asked.rebind(session, to);
+            }
             PoolAsk::RemoveOwner(owner) | PoolAsk::LoseOwner(owner) => gone.extend(matchmaker.remove_owner(&owner)),
             PoolAsk::RemoveStray(id, session) => {
                 let is_there =
@@ -268,16 +275,10 @@ impl Plane {
         if !self.pool.is_passing {
             return false;
         }
-        let before = out.matches.len();
-        let slice = self.pool.matchmaker.run_slice(SLICE_UNITS, &mut out.matches);
-        let of_matches = out.matches.iter().skip(before).flat_map(|found| found.tickets.iter().chain(&found.dropped));
-        self.note_tickets(self.pool.pass_began_at, of_matches.map(|ticket| &**ticket));
-        let bereft: Vec<_> = out.matches.iter().skip(before).flat_map(Match::bereft).collect();
-        if self.local.routes.is_of_cluster() {
-            for (SessionRef { place, key: session }, ticket) in bereft {
-                self.local.down(place, Down::Ticket { session, ticket, is_on: false }, out);
-            }
-        }
+        let mut matches = Vec::new();
+        let slice = self.pool.matchmaker.run_slice(SLICE_UNITS, &mut matches);
+        let now = self.pool.pass_began_at;
+        matches.into_iter().for_each(|found| self.found(now, found, out));
         self.pool.is_passing = slice == Slice::More;
         self.pool.is_passing
     }
@@ -290,6 +291,11 @@ impl Plane {
     /// What the pool counted, where it is owned.
     pub(super) fn pool_totals(&self) -> &MatchmakerTotals {
         self.pool.matchmaker.totals()
+    }
+
+    /// Matches that game code is asked of.
+    pub(super) fn asked_matches_len(&self) -> usize {
+        self.pool.asked.len()
     }
 
     /// Tickets that wait here, and those that still search.

@@ -184,12 +184,22 @@ mod tests {
                 user_id: UserId(Uuid::from_u128(n)),
                 token_id: muster_domain::ids::TokenId(Uuid::nil()),
                 issued_at_sec: 0,
+                sole_since: None,
             };
             let (session_id, user_id) = (info.session_id, info.user_id);
             let session = SessionRef { place: crate::Place::from(0), key: registry.open(info, ()) };
             let username = n.to_string().into();
             let hidden = hidden.contains(&n);
-            Arc::new(Presence { session, session_id, user_id, username, hidden, persistence: false, status: None })
+            Arc::new(Presence {
+                session,
+                session_id,
+                user_id,
+                username,
+                hidden,
+                persistence: false,
+                status: None,
+                sole_since: None,
+            })
         };
         (0..count).map(presence).collect()
     }

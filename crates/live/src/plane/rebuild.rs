@@ -352,6 +352,7 @@ impl Plane {
         let mut owning = self.owning(now, out);
         for stream in &streams {
             owning.send_rosters(stream, cause);
+            owning.close_older(stream);
             // Who heard it may have gone while all were awaited.
             owning.drop_unheard(stream);
         }

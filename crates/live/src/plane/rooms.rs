@@ -246,6 +246,7 @@ impl Owning<'_> {
             hidden: false,
             persistence: false,
             status,
+            sole_since: None,
         };
         self.enter(&stream, Member { presence, listener }, None);
     }

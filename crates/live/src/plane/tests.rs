@@ -68,6 +68,10 @@ impl Encode for Words {
         Arc::new(rooms::RoomText(format!("left {}", presence.username)))
     }
 
+    fn farewell(&self, reason: CloseReason) -> Option<SharedPayload> {
+        (reason == CloseReason::SingleSocket).then(|| Arc::new(Text("bye")) as SharedPayload)
+    }
+
     fn seat_status(&self, seat: Option<u32>) -> Arc<str> {
         format!("seat {}", seat.unwrap_or(0)).into()
     }
@@ -81,6 +85,7 @@ struct World {
     closed: Vec<(SessionRef, CloseReason)>,
     replies: Vec<Reply>,
     matches: Vec<Matched>,
+    asked_matches: Vec<(ShardIndex, AskedMatch)>,
     calls: Vec<crate::matches::Call>,
     dropped: Vec<crate::matches::MatchId>,
     orders: Vec<(RequestRef, Order)>,
@@ -99,6 +104,7 @@ impl World {
             closed: Vec::new(),
             replies: Vec::new(),
             matches: Vec::new(),
+            asked_matches: Vec::new(),
             calls: Vec::new(),
             dropped: Vec::new(),
             orders: Vec::new(),
@@ -107,8 +113,14 @@ impl World {
     }
 
     fn open(&mut self, shard: ShardIndex) -> SessionRef {
+        self.open_at(shard, None)
+    }
+
+    /// One that is to be its user's only one, if it says when it opened.
+    fn open_at(&mut self, shard: ShardIndex, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
+        let info = SessionInfo { sole_since: second.map(Timestamp::from_seconds), ..info };
         SessionRef { place: shard.into(), key: self.planes[usize::from(shard)].open(info, name, Encoding::Json) }
     }
 
@@ -127,6 +139,7 @@ impl World {
         }
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
         self.matches.extend(out.matches);
+        self.asked_matches.extend(out.asked_matches.into_iter().map(|asked| (shard, asked)));
         for order in out.handlers {
             match order {
                 HandlerOrder::Call(call) => self.calls.push(*call),
@@ -201,6 +214,7 @@ fn player(number: u128) -> (SessionInfo, Arc<str>) {
         user_id: UserId(Uuid::from_u128(1_000 + number)),
         token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
         issued_at_sec: 1,
+        sole_since: None,
     };
     (info, number.to_string().into())
 }
@@ -321,19 +335,25 @@ fn joining_where_nobody_is_can_be_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn one_socket_per_user_closes_the_others() {
-    let mut world = World::new(4, &PlaneConfig::default());
-    let stream = StreamKey::notifications(UserId(Uuid::from_u128(7)));
-    let [old, new] = [0, 3].map(|shard| world.open(shard));
-    let alone = || {
-        let condition = Condition::Alone(Arc::new(Text("bye")), CloseReason::TokenRevoked);
-        JoinOptions { hidden: true, condition, ..JoinOptions::default() }
-    };
-    world.join(old, &stream, alone());
-    world.join(new, &stream, alone());
-    assert_eq!(world.closed, [(old, CloseReason::TokenRevoked)]);
-    assert_eq!(world.take_heard(old), ["bye"]);
-    assert_eq!(world.take_heard(new), [""; 0]);
+fn of_sessions_that_are_to_be_the_only_one_the_last_opened_goes_on_whatever_comes_first() {
+    for is_late in [false, true] {
+        let mut world = World::new(4, &PlaneConfig::default());
+        let stream = StreamKey::notifications(UserId(Uuid::from_u128(7)));
+        let [other, old, new] =
+            [(2, None), (0, Some(5)), (3, Some(6))].map(|(shard, second)| world.open_at(shard, second));
+        let mut coming = [other, old, new];
+        if is_late {
+            coming.reverse();
+        }
+        for session in coming {
+            world.join(session, &stream, JoinOptions { hidden: true, ..JoinOptions::default() });
+        }
+        for session in [other, old] {
+            assert!(world.closed.contains(&(session, CloseReason::SingleSocket)), "{is_late}: {:?}", world.closed);
+            assert_eq!(world.take_heard(session).last().unwrap(), "bye");
+        }
+        assert_eq!(world.take_heard(new), [""; 0]);
+    }
 }
 
 #[test]

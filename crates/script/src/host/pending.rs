@@ -14,7 +14,7 @@ pub const PENDING: &[&str] = &[
     "leaderboards_get_id", "link_apple", "link_facebook", "link_facebook_instant_game", "link_gamecenter",
     "link_google", "link_steam", "purchase_get_by_transaction_id", "purchase_validate_apple",
     "purchase_validate_facebook_instant", "purchase_validate_google", "purchase_validate_huawei",
-    "purchase_validate_samsung", "purchases_list", "register_leaderboard_reset", "register_matchmaker_matched",
+    "purchase_validate_samsung", "purchases_list", "register_leaderboard_reset",
     "register_storage_index", "register_storage_index_filter", "register_tournament_end", "register_tournament_reset",
     "storage_index_list", "storage_write_retry", "subscription_get_by_product_id", "subscription_validate_apple",
     "subscription_validate_google", "subscriptions_list", "tournament_add_attempt", "tournament_create",

@@ -26,6 +26,7 @@ fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
     match given {
         Given::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
         Given::Number(number) => number.into_lua_multi(lua),
+        Given::Value(value) => values::write(lua, value)?.into_lua_multi(lua),
         Given::Messages(messages) => {
             let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
             messages.into_iter().map(read).collect()

@@ -2,13 +2,16 @@
 
 use mlua::{Function, Lua, Result, Table, Value as LuaValue};
 
+use crate::machine::call::Sole;
 use crate::machine::registry::{Among, Registered, When};
 
 /// Puts the functions by which modules register others into the host's module.
 pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Registered<Function>) -> Result<()> {
     let put = |name: &str, run: Function| nk.raw_set(name, bind.call::<Function>(run)?);
     put("register_rpc", register_rpc(lua, registered.clone())?)?;
-    put("register_shutdown", register_shutdown(lua, registered.clone())?)?;
+    for sole in Sole::ALL {
+        put(&format!("register_{}", sole.name()), register_sole(lua, registered.clone(), sole)?)?;
+    }
     for (name, when, table) in [
         ("register_req_before", When::Before, Among::Operations),
         ("register_req_after", When::After, Among::Operations),
@@ -44,12 +47,12 @@ fn register_rpc(lua: &Lua, registered: Registered<Function>) -> Result<Function>
     })
 }
 
-fn register_shutdown(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+fn register_sole(lua: &Lua, registered: Registered<Function>, sole: Sole) -> Result<Function> {
     lua.create_function(move |lua, function: LuaValue| {
         let LuaValue::Function(function) = function else {
-            return refused(lua, "register_shutdown expects a function");
+            return refused(lua, format!("register_{} expects a function", sole.name()));
         };
-        registered.borrow_mut().set_farewell(function);
+        registered.borrow_mut().set_sole(sole, function);
         Ok((true, LuaValue::Nil))
     })
 }

@@ -1,8 +1,9 @@
 //! A call of game code, whatever its language: what is called, with what, and how it ended.
 
-use muster_api::game::Failure;
+use muster_api::game::{Failure, MatchedPlayer};
 
 use super::registry::Point;
+use crate::value::Value;
 
 /// What is called.
 #[derive(Clone, Copy)]
@@ -11,8 +12,8 @@ pub enum Callee<'a> {
     Function(&'a str),
     /// What stands before or after something.
     Hook(Point),
-    /// What is to be done before the server stops.
-    Farewell,
+    /// What there is one of.
+    Sole(Sole),
 }
 
 impl Callee<'_> {
@@ -21,7 +22,29 @@ impl Callee<'_> {
         match self {
             Self::Function(id) => id.to_owned(),
             Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
-            Self::Farewell => "shutdown".to_owned(),
+            Self::Sole(sole) => sole.name().to_owned(),
+        }
+    }
+}
+
+/// What modules register at most one function for; the last one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sole {
+    /// What is to be done before the server stops.
+    Farewell,
+    /// Where players go whom the matchmaker has matched.
+    Matched,
+}
+
+impl Sole {
+    /// All, in the order of their numbers.
+    pub(crate) const ALL: [Self; 2] = [Self::Farewell, Self::Matched];
+
+    /// Its name in logs, and behind `register_`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Farewell => "shutdown",
+            Self::Matched => "matchmaker_matched",
         }
     }
 }
@@ -32,6 +55,8 @@ pub enum Given {
     Text(String),
     /// A number.
     Number(f64),
+    /// A value, whose records are written as the language writes them.
+    Value(Value),
     /// JSON of messages, or nothing where there is none.
     Messages(Vec<Option<Vec<u8>>>),
 }
@@ -60,4 +85,24 @@ pub struct End {
 pub(crate) enum Breach {
     Time,
     Memory,
+}
+
+/// Players whom the matchmaker has matched, as game code is given them. `node` is the part of public ids behind the dot.
+pub(crate) fn matched_players(players: Vec<MatchedPlayer>, node: &str) -> Value {
+    let player = |player: MatchedPlayer| {
+        let MatchedPlayer { presence, party_id, string_properties, numeric_properties } = player;
+        let presence = vec![
+            ("user_id", Value::text(presence.user_id.to_string())),
+            ("session_id", Value::text(presence.session_id.to_string())),
+            ("username", Value::text(&*presence.username)),
+            ("node", Value::text(node)),
+        ];
+        let texts = string_properties.into_iter().map(|(name, text)| (name, Value::text(text)));
+        let numbers = numeric_properties.into_iter().map(|(name, number)| (name, Value::Number(number)));
+        let mut entry =
+            vec![("presence", Value::Record(presence)), ("properties", Value::Map(texts.chain(numbers).collect()))];
+        entry.extend(party_id.map(|id| ("party_id", Value::text(&*id))));
+        Value::Record(entry)
+    };
+    Value::List(players.into_iter().map(player).collect())
 }

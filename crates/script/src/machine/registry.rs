@@ -7,7 +7,7 @@ use std::rc::Rc;
 use muster_api::hooks::{SUBJECT_COUNT, Subject};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
-use super::call::Callee;
+use super::call::{Callee, Sole};
 
 /// Names that are this much alike are suggested for one that there is not.
 const LIKENESS_MIN: f64 = 0.85;
@@ -50,14 +50,20 @@ impl Point {
 pub(crate) struct Registry<F> {
     functions: BTreeMap<String, F>,
     hooks: Vec<(Point, F)>,
-    farewell: Option<F>,
+    /// By their numbers.
+    soles: [Option<F>; Sole::ALL.len()],
     /// Modules have run. Those that run once more, for a match, say again what counts already.
     is_closed: bool,
 }
 
 impl<F> Default for Registry<F> {
     fn default() -> Self {
-        Self { functions: BTreeMap::new(), hooks: Vec::new(), farewell: None, is_closed: false }
+        Self {
+            functions: BTreeMap::new(),
+            hooks: Vec::new(),
+            soles: [const { None }; Sole::ALL.len()],
+            is_closed: false,
+        }
     }
 }
 
@@ -72,7 +78,7 @@ impl<F: Clone> Registry<F> {
             Callee::Hook(point) => {
                 self.hooks.iter().find(|(known, _)| *known == point).map(|(_, function)| function.clone())
             }
-            Callee::Farewell => self.farewell.clone(),
+            Callee::Sole(sole) => self.soles[sole as usize].clone(),
         }
     }
 
@@ -84,7 +90,7 @@ impl<F: Clone> Registry<F> {
         Names {
             functions: self.functions.keys().cloned().collect(),
             hooks: hooks.into(),
-            has_farewell: self.farewell.is_some(),
+            soles: Sole::ALL.map(|sole| self.soles[sole as usize].is_some()),
         }
     }
 
@@ -131,9 +137,9 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
-    pub(crate) fn set_farewell(&mut self, function: F) {
+    pub(crate) fn set_sole(&mut self, sole: Sole, function: F) {
         if !self.is_closed {
-            self.farewell = Some(function);
+            self.soles[sole as usize] = Some(function);
         }
     }
 }
@@ -145,12 +151,17 @@ pub struct Names {
     pub(crate) functions: BTreeSet<String>,
     /// By [`Point::index`].
     hooks: Box<[bool]>,
-    pub(crate) has_farewell: bool,
+    /// By their numbers.
+    soles: [bool; Sole::ALL.len()],
 }
 
 impl Names {
     pub(crate) fn has_hook(&self, point: Point) -> bool {
         self.hooks.get(point.index()).is_some_and(|is_there| *is_there)
+    }
+
+    pub(crate) fn has(&self, sole: Sole) -> bool {
+        self.soles[sole as usize]
     }
 
     /// Tells of hooks on what this server does not have yet.

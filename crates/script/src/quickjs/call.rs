@@ -12,7 +12,7 @@ use super::context::of_invocation;
 use super::errors::{NO_MEMORY, raised};
 use super::program::Bundle;
 use super::register::Kept;
-use super::values::{kind, text};
+use super::values::{self, kind, text};
 use super::vm::{Engine, Vm, enter};
 use crate::host::Host;
 use crate::machine::budget::OVER;
@@ -78,6 +78,7 @@ fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, give
     match given {
         Given::Text(text) => arguments.push_arg(text)?,
         Given::Number(number) => arguments.push_arg(number)?,
+        Given::Value(value) => arguments.push_arg(values::write(ctx, value)?)?,
         Given::Messages(messages) => {
             for message in messages {
                 let message = match message {

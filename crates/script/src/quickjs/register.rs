@@ -15,6 +15,7 @@ use super::host::{Means, pending};
 use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::PENDING;
+use crate::machine::call::Sole;
 use crate::machine::registry::{Among, Registry, When};
 
 /// A function of a machine.
@@ -64,7 +65,10 @@ pub(super) fn initializer<'js>(
     let initializer = Object::new(ctx.clone())?;
     let to = Rc::downgrade(registered);
     initializer.set("registerRpc", register_rpc(ctx, to.clone())?)?;
-    initializer.set("registerShutdown", register_shutdown(ctx, to.clone())?)?;
+    for sole in Sole::ALL {
+        let method = camel_case(&format!("register_{}", sole.name()));
+        initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
+    }
     initializer.set("registerMatch", register_match(ctx, to.clone())?)?;
     for (method, when) in [("registerRtBefore", When::Before), ("registerRtAfter", When::After)] {
         initializer.set(method, register_message_hook(ctx, to.clone(), method, when)?)?;
@@ -125,11 +129,11 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
     })
 }
 
-fn register_shutdown<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+fn register_sole<'js>(ctx: &Ctx<'js>, to: To, method: String, sole: Sole) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
-        let function = function(&ctx, "registerShutdown", first)?;
+        let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
-            registered.functions.set_farewell(function);
+            registered.functions.set_sole(sole, function);
             Ok(())
         })
     })

@@ -10,6 +10,7 @@ mod generated;
 mod hooks;
 mod host;
 mod javascript;
+mod matched;
 mod matches;
 mod messages;
 mod modules;

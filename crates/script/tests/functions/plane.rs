@@ -22,7 +22,7 @@ pub struct Connected {
 impl Default for Connected {
     fn default() -> Self {
         let sockets = Rc::new(TestRim::default());
-        let framer = Rc::new(Framer { node: "muster".into() });
+        let framer = Framer::new("muster".into());
         let plane = Plane::new(Place::from(0), Routes::alone(1), PlaneConfig::default(), framer);
         Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets }
     }
@@ -33,7 +33,13 @@ impl Connected {
     pub fn open(&self, user: &str, name: &str, number: u128) -> SessionKey {
         let user: UserId = user.parse().unwrap();
         let session_id = SessionId(Uuid::from_u128(number));
-        let info = SessionInfo { session_id, user_id: user, token_id: TokenId(Uuid::nil()), issued_at_sec: 0 };
+        let info = SessionInfo {
+            session_id,
+            user_id: user,
+            token_id: TokenId(Uuid::nil()),
+            issued_at_sec: 0,
+            sole_since: None,
+        };
         let key = self.live.step(|plane, _, _| plane.open(info, name.into(), Encoding::Json));
         let hidden = JoinOptions { hidden: true, ..JoinOptions::default() };
         self.live.step(|plane, now, out| {

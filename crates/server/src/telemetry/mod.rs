@@ -226,6 +226,10 @@ impl Telemetry {
         page.counter("recoveries_late_count", help, late);
         page.gauge("matchmaker_tickets", "Tickets that wait in the matchmaker.", sum(|plane| plane.tickets));
         page.gauge("matchmaker_active_tickets", "Tickets that still search.", sum(|plane| plane.active_tickets));
+        let help = "Matches of which game code is asked where their players go.";
+        page.gauge("matchmaker_asked_matches", help, sum(|plane| plane.asked_matches));
+        let help = "Matches whose players were told without game code, which took too long to say where they go.";
+        page.counter("matchmaker_asked_late_count", help, read(&self.gateway.asked_matches_late));
         let total = |pick: fn(&MatchmakerTotals) -> u64| planes.values().map(|plane| pick(&plane.matchmaker)).sum();
         page.counter("matchmaker_added_count", "Tickets taken in.", total(|totals| totals.added));
         page.counter("matchmaker_refused_count", "Tickets refused at a limit.", total(|totals| totals.refused));

@@ -206,6 +206,9 @@ pub struct Presence {
     pub persistence: bool,
     #[prost(string, optional, tag = "7")]
     pub status: ::core::option::Option<::prost::alloc::string::String>,
+    /// When its session opened, if that is to be its user's only one; in microseconds since 1970.
+    #[prost(sfixed64, optional, tag = "8")]
+    pub sole_since: ::core::option::Option<i64>,
 }
 /// One message in both encodings, by numbers of blobs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -258,11 +261,6 @@ pub struct Join {
     pub serial: u32,
     #[prost(enumeration = "ConditionKind", tag = "5")]
     pub condition: i32,
-    /// Of the condition: what the others are sent and why they are closed.
-    #[prost(message, optional, tag = "6")]
-    pub payload: ::core::option::Option<Frames>,
-    #[prost(enumeration = "CloseReason", tag = "7")]
-    pub reason: i32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Leave {
@@ -717,6 +715,9 @@ pub struct Moved {
     /// Since when the pool has the owner who knows where it goes on, if it may be on tickets.
     #[prost(uint64, optional, tag = "15")]
     pub pool_epoch: ::core::option::Option<u64>,
+    /// When it opened, if it is to be its user's only one; in microseconds since 1970.
+    #[prost(sfixed64, optional, tag = "16")]
+    pub sole_since: ::core::option::Option<i64>,
 }
 /// As what a session goes on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2311,6 +2312,7 @@ pub enum ConditionKind {
     Any = 1,
     Occupied = 2,
     Replace = 3,
+    /// Of nodes before the presence said so itself, see Presence.sole_since.
     Alone = 4,
 }
 impl ConditionKind {

@@ -238,6 +238,7 @@ impl Hall {
                 user_id: UserId(Uuid::from_u128(id)),
                 token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
                 issued_at_sec: 1,
+                sole_since: None,
             };
             let name = format!("player-{number}").into();
             let key = self.planes[usize::from(shard)].open(info, name, Encoding::Json);

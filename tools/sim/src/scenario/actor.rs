@@ -1,7 +1,6 @@
 //! Makes up what happens in a world.
 
 use fastrand::Rng;
-use muster_live::stream::mode;
 use muster_live::{Encoding, ShardIndex, StreamKey};
 
 use super::rooms::{self, RoomAct, Then};
@@ -164,7 +163,6 @@ impl<'a> Actor<'a> {
 
     fn join(&mut self, who: Who, stream: StreamId) -> Action {
         let when = match self.rng.u8(0..10) {
-            _ if self.streams[usize::from(stream)].mode == mode::NOTIFICATIONS => When::Alone,
             0..=4 => When::Always,
             5..=7 => When::Occupied,
             _ => When::Replacing,

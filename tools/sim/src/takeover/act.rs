@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{self, Condition, JoinOptions, Publish, RequestRef};
+use muster_live::plane::{self, JoinOptions, Publish, RequestRef};
 use muster_live::registry::SessionInfo;
 use muster_live::{Delivery, Encoding, Place, SessionRef, StreamKey};
 
@@ -37,6 +37,7 @@ pub(super) fn info(who: Who) -> SessionInfo {
         user_id: user_id(who),
         token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
         issued_at_sec: 1,
+        sole_since: Some(Timestamp(who as i64)),
     }
 }
 
@@ -178,11 +179,7 @@ impl World {
         self.appearances.push((who, stream));
         let version = self.appearances.len() as Version;
         let epoch = self.note(who, stream, Op::Join { version, when, listens, answer: None });
-        let condition = match when {
-            When::Occupied => Condition::Occupied,
-            When::Replacing => Condition::Replace,
-            When::Always | When::Alone => Condition::Any,
-        };
+        let condition = when.condition();
         let status = Some(Arc::from(version.to_string()));
         let options = JoinOptions { status, listens, condition, ..JoinOptions::default() };
         let (at, key) = self.place_of(who, stream);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use muster_live::plane::PlaneStats;
 use muster_live::rooms::RoomStats;
+use muster_live::stream::mode;
 
 use super::world::{PASS_INTERVAL_MS, World};
 use crate::frames::{StreamId, Version, version_of};
@@ -113,7 +114,8 @@ impl World {
                 format!("on stream {stream} are (session: appearance) {found:?}, and should be {there:?}")
             })?;
         }
-        Ok(())
+        let is_alone = key.mode != mode::NOTIFICATIONS || there.len() <= 1;
+        ensure(Check::Closes, is_alone, || format!("each was to be the only one on stream {stream}: {there:?}"))
     }
 
     /// Every session's picture of who is there is right.

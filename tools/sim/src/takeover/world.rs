@@ -156,7 +156,7 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let stream = |number: u128, rng: &mut Rng| {
             let subject = Uuid::from_u128((u128::from(rng.u64(..)) << 64) | number);
-            let mode = pick(rng, &[mode::STATUS, mode::MATCH_RELAYED, mode::CHANNEL]);
+            let mode = pick(rng, &[mode::NOTIFICATIONS, mode::STATUS, mode::MATCH_RELAYED, mode::CHANNEL]);
             StreamKey::about(mode, subject)
         };
         let streams: Vec<StreamKey> = (0..rng.u128(1..=4)).map(|number| stream(number, &mut rng)).collect();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{self, Condition, JoinOptions, Publish, RequestRef, Up};
+use muster_live::plane::{self, JoinOptions, Publish, RequestRef, Up};
 use muster_live::registry::SessionInfo;
-use muster_live::{CloseReason, Delivery, Encoding, ShardIndex, StreamKey};
+use muster_live::{Delivery, Encoding, ShardIndex, StreamKey};
 
 use super::{Appearance, Asked, Client, Push, World};
 use crate::frames::{Say, StreamId, Version};
@@ -130,6 +130,7 @@ impl World {
             user_id: user_id(who),
             token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
             issued_at_sec: 1,
+            sole_since: Some(Timestamp(who as i64)),
         };
         let key = self.planes[usize::from(shard)].open(info, who.to_string().into(), encoding);
         let at = muster_live::SessionRef { place: shard.into(), key };
@@ -199,7 +200,7 @@ impl World {
         self.appearances.push(appearance);
         let version = self.appearances.len() as Version;
         self.note(who, stream, Op::Join { version, when, listens, answer: None });
-        let condition = self.condition(when);
+        let condition = when.condition();
         let status = Some(Arc::from(version.to_string()));
         let options = JoinOptions { hidden, persistence, status, listens, condition };
         let (key, shard, name) = self.place(who, stream);
@@ -207,19 +208,6 @@ impl World {
         let request = self.ask(shard, Asked::Join { who, stream, version, epoch, listens });
         self.step(shard, |plane, now, out| plane.join(now, key, name, options, Some(request), out))?;
         self.check_full(who, is_full, request)
-    }
-
-    fn condition(&mut self, when: When) -> Condition {
-        match when {
-            When::Always => Condition::Any,
-            When::Occupied => Condition::Occupied,
-            When::Replacing => Condition::Replace,
-            When::Alone => {
-                let say = Arc::new(Say::push(self.pushes.len() as u32));
-                self.pushes.push(Push { say: say.clone(), to: None, is_received: false });
-                Condition::Alone(say, CloseReason::TokenRevoked)
-            }
-        }
     }
 
     /// A refusal for too many streams comes at once, or not at all.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use muster_live::plane::{JoinRefusal, Joined, Reply};
+use muster_live::stream::mode;
 use muster_live::{CloseReason, Delivery, Presence, SessionRef, ShardIndex};
 
 use super::act::session_id;
@@ -174,10 +175,20 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn told_to_close(&mut self, at: SessionRef, reason: CloseReason) {
-        let Some(who) = self.by_ref.get(&at).copied() else { return };
+    pub(super) fn told_to_close(&mut self, at: SessionRef, reason: CloseReason) -> Checked {
+        let Some(who) = self.by_ref.get(&at).copied() else { return Ok(()) };
         self.trace.step(|| format!("  session {who} is to close: {reason:?}"), &[who as u64]);
         self.closing.push(who);
+        let ties = |who: &Who| {
+            let streams =
+                self.clients[who].ties.keys().filter(|stream| usize::from(**stream) < self.scenario.streams.len());
+            streams.filter(|stream| self.scenario.streams[usize::from(**stream)].mode == mode::NOTIFICATIONS)
+        };
+        let mut newer = self.clients.range(who + 1..).map(|(newer, _)| newer);
+        let gives_way = newer.any(|newer| ties(newer).any(|stream| ties(&who).any(|other| other == stream)));
+        ensure(Check::Closes, reason != CloseReason::SingleSocket || gives_way, || {
+            format!("session {who} was to close, and opened last")
+        })
     }
 
     /// A frame for a session.

@@ -158,7 +158,7 @@ impl World {
             ensure(Check::Presences, count == 0, || format!("shard {shard} is no owner of stream {stream}"))?;
         }
         let is_alone = key.mode != mode::NOTIFICATIONS || expected.len() <= 1;
-        ensure(Check::Closes, is_alone, || format!("each wanted to be alone on stream {stream}: {expected:?}"))
+        ensure(Check::Closes, is_alone, || format!("each was to be the only one on stream {stream}: {expected:?}"))
     }
 
     /// Pages of a stream, asked for from some shard, hold everybody once.

@@ -88,10 +88,9 @@ impl Scene {
         let session = by.session;
         match random.below(14) {
             0..6 => {
-                let condition = match random.below(6) {
+                let condition = match random.below(5) {
                     0 => Condition::Occupied,
                     1..3 => Condition::Replace,
-                    3 => Condition::Alone(payload("out"), muster_live::CloseReason::SingleSocket),
                     _ => Condition::Any,
                 };
                 let status = random.pick(&[None, Some("busy"), Some("idle")]).map(Into::into);
@@ -265,6 +264,7 @@ fn session(number: u64) -> Presence {
         hidden: false,
         persistence: false,
         status: None,
+        sole_since: None,
     }
 }
 

@@ -82,6 +82,8 @@ impl Expected {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
+            // Known when it is here.
+            sole_since: None,
         };
         let username: Arc<str> = claims.username.as_str().into();
         let encoding = events::encoding(*format);
@@ -124,6 +126,7 @@ impl Expected {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
+            sole_since: departed.sole_since,
         };
         if !app.live.step(|plane, now, out| plane.settle(now, self.key, info, departed, out)) {
             return Err(Refusal::Gone);

@@ -36,6 +36,7 @@ fn presence(number: u32) -> Presence {
         hidden: false,
         persistence: false,
         status: None,
+        sole_since: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Several nodes, each with shards, that learn at different times who is there.
 
+mod asked_matches;
 mod crash;
 mod cut;
 mod epochs;
@@ -34,6 +35,8 @@ struct Cluster {
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
     replies: Vec<Reply>,
+    /// What game code is asked of, and where.
+    asked_matches: Vec<(Place, AskedMatch)>,
     /// Calls of handlers, and where they are to be made.
     calls: Vec<(Place, Call)>,
     sessions: u128,
@@ -60,6 +63,7 @@ impl Cluster {
             epoch: Epoch(1),
             heard: BTreeMap::new(),
             replies: Vec::new(),
+            asked_matches: Vec::new(),
             calls: Vec::new(),
             sessions: 0,
         };
@@ -74,8 +78,14 @@ impl Cluster {
     }
 
     fn open(&mut self, place: Place) -> SessionRef {
+        self.open_at(place, None)
+    }
+
+    /// One that is to be its user's only one, if it says when it opened.
+    fn open_at(&mut self, place: Place, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
+        let info = SessionInfo { sole_since: second.map(Timestamp::from_seconds), ..info };
         let plane = self.planes.get_mut(&place).unwrap();
         SessionRef { place, key: plane.open(info, name, Encoding::Json) }
     }
@@ -99,9 +109,11 @@ impl Cluster {
         self.kept.extend(out.recoverable.into_iter().map(|recoverable| (recoverable.thing, recoverable.parts)));
         self.recovering.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
+        self.asked_matches.extend(out.asked_matches.into_iter().map(|asked| (place, asked)));
         let members = out.matches.iter().flat_map(|found| {
             let members = found.tickets.iter().flat_map(|ticket| &ticket.members);
-            members.map(|member| (member.presence.session, "matched", found.ended_for(&member.key)))
+            let told = if found.match_id.is_some() { "to a match" } else { "matched" };
+            members.map(move |member| (member.presence.session, told, found.ended_for(&member.key)))
         });
         let ended = out.ended_tickets.into_iter().map(|(session, ticket)| (session, "ticket lost", vec![ticket]));
         for (session, text, tickets) in members.chain(ended).collect::<Vec<_>>() {

@@ -39,6 +39,32 @@ fn tickets_of_two_shards_are_matched_by_the_owner_of_the_pool() {
 }
 
 #[test]
+fn players_are_told_of_a_match_when_game_code_has_said_where_they_go() {
+    let mut world = World::new(2, &PlaneConfig::default());
+    world.planes.iter_mut().for_each(|plane| plane.ask_of_matches(true));
+    let [one, two] = [0, 1].map(|n| world.open(n));
+    for (answer, ids) in [(Some("a match"), ["a", "b"]), (None, ["c", "d"])] {
+        add(&mut world, one, ids[0]);
+        add(&mut world, two, ids[1]);
+        pass(&mut world, 15_000);
+        assert!(world.matches.is_empty());
+        let (shard, asked) = world.asked_matches.pop().unwrap();
+        assert_eq!(world.planes[usize::from(shard)].stats().asked_matches, 1);
+        let found = world.planes[usize::from(shard)].asked_match(asked).unwrap();
+        assert_eq!(found.tickets.len(), 2);
+        let answered = answer.map(Arc::from);
+        world.step(shard, |plane, now, out| plane.match_answered(now, asked, answered, out));
+        let told = world.matches.pop().unwrap();
+        assert_eq!(told.match_id.as_deref(), answer);
+        assert_eq!(told.tickets.iter().map(|ticket| &*ticket.id.0).collect::<Vec<_>>(), ids);
+        // It is told once.
+        world.step(shard, |plane, now, out| plane.match_answered(now, asked, None, out));
+        assert!(world.matches.is_empty());
+        assert_eq!(world.planes[usize::from(shard)].stats().asked_matches, 0);
+    }
+}
+
+#[test]
 fn a_session_that_closes_takes_its_tickets_along() {
     let mut world = World::new(2, &PlaneConfig::default());
     let [one, two] = [0, 1].map(|n| world.open(n));

@@ -162,6 +162,34 @@ fn game_code_hears_that_the_server_stops() {
 }
 
 #[test]
+fn game_code_says_where_matched_players_go() {
+    let functions = script(&with_init(
+        "",
+        "initializer.registerMatchmakerMatched((ctx, logger, nk, players) => JSON.stringify([ctx.executionMode, players]));",
+    ));
+    assert!(functions.is_asked_of_matches() && !script(&with_init("", "")).is_asked_of_matches());
+    let player = muster_api::game::MatchedPlayer {
+        presence: muster_live::stream::Presence {
+            session_id: muster_domain::ids::SessionId(muster_domain::ids::Uuid::from_u128(1)),
+            ..crate::matches::presence(7)
+        },
+        party_id: Some("p".into()),
+        string_properties: [("game_mode".to_owned(), "ranked".to_owned())].into(),
+        numeric_properties: [("skill_level".to_owned(), 5.0)].into(),
+    };
+    let answer = block_on(functions.matched(vec![player])).unwrap().unwrap();
+    let expect = json!(["matchmaker", [{
+        "presence": {
+            "userId": "00000000-0000-0000-0000-000000000007", "sessionId": "00000000-0000-0000-0000-000000000001",
+            "username": "user-7", "node": "muster",
+        },
+        "properties": { "game_mode": "ranked", "skill_level": 5 },
+        "partyId": "p",
+    }]]);
+    assert_eq!(serde_json::from_str::<Value>(&answer).unwrap(), expect);
+}
+
+#[test]
 fn what_cannot_be_registered_is_refused_with_its_place() {
     for (line, told) in [
         ("initializer.registerRpc('f', missing.f);", "TypeError: cannot read property 'f' of undefined"),

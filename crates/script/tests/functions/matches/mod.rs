@@ -226,5 +226,6 @@ pub fn presence(number: u32) -> Presence {
         hidden: false,
         persistence: false,
         status: None,
+        sole_since: None,
     }
 }

@@ -197,3 +197,25 @@ fn a_node_that_joins_may_own_what_a_dead_one_did_at_once() {
         cluster.assert_settled();
     }
 }
+
+#[test]
+fn of_sessions_that_are_to_be_the_only_one_the_last_opened_goes_on_though_the_owner_died() {
+    for newer in [0, 1] {
+        let mut cluster = Cluster::new(&[1, 1, 1], &PlaneConfig::default());
+        let user = |number: u128| StreamKey::notifications(UserId(Uuid::from_u128(number)));
+        let stream = (0..).map(user).find(|stream| cluster.owners[stream.partition().row()].0 == first(3)).unwrap();
+        let sessions =
+            [0, 1].map(|index| cluster.open_at(first(1 + index as NodeNumber), Some(i64::from(index == newer))));
+        cluster.crash(3);
+        // Neither asks, so neither is refused: the new owner is told of both.
+        for session in sessions {
+            let hidden = JoinOptions { hidden: true, ..JoinOptions::default() };
+            cluster.step(session.place, |plane, now, out| {
+                plane.join(now, session.key, stream.clone(), hidden, None, out);
+            });
+        }
+        cluster.tell_all();
+        assert_eq!(cluster.take_heard(sessions[1 - newer]), ["bye"]);
+        assert_eq!(cluster.take_heard(sessions[newer]), [""; 0]);
+    }
+}

@@ -19,14 +19,14 @@ fn with_config(config: &PlaneConfig) -> (Cluster, [NodeNumber; 3]) {
 }
 
 impl Cluster {
-    fn begin_add(&mut self, session: SessionRef, ticket: Box<NewTicket<Presence>>) {
+    pub(super) fn begin_add(&mut self, session: SessionRef, ticket: Box<NewTicket<Presence>>) {
         self.step(session.place, |plane, now, out| {
             let request = plane.request();
             plane.ask_pool(now, PoolAsk::Add(ticket), Some(request), out);
         });
     }
 
-    fn add_ticket(&mut self, session: SessionRef, id: &str) {
+    pub(super) fn add_ticket(&mut self, session: SessionRef, id: &str) {
         let ticket = ticket_of(&self.planes[&session.place], session.key, id);
         self.begin_add(session, ticket);
         self.settle();
@@ -45,16 +45,16 @@ impl Cluster {
     }
 
     /// The tickets that wait.
-    fn waiting(&self) -> Vec<String> {
+    pub(super) fn waiting(&self) -> Vec<String> {
         let tickets = self.planes.values().flat_map(|plane| plane.owned_tickets());
         tickets.map(|ticket| ticket.id.0.to_string()).collect()
     }
 
-    fn tickets_of(&self, session: SessionRef) -> Vec<&str> {
+    pub(super) fn tickets_of(&self, session: SessionRef) -> Vec<&str> {
         self.planes[&session.place].tickets_of(session.key).map(|id| &*id.0).collect()
     }
 
-    fn pass_through(&mut self) {
+    pub(super) fn pass_through(&mut self) {
         self.pass(PlaneConfig::default().matchmaker.interval_ms);
         self.settle();
     }
@@ -258,6 +258,7 @@ fn of_server(number: u128) -> Box<NewTicket<Presence>> {
         hidden: false,
         persistence: false,
         status: None,
+        sole_since: None,
     };
     Box::new(NewTicket {
         id: TicketId(Uuid::from_u128(number).to_string().into()),
