@@ -166,6 +166,14 @@ fn write<'js>(ctx: &Ctx<'js>, answer: Answer, value: Value) -> Result<JsValue<'j
             }
             Ok(object.into_value())
         }
+        (Answer::Response, Value::Results(mut results)) => {
+            if let Some(Value::Map(headers)) = results.get_mut(1) {
+                for (_, header) in headers {
+                    *header = Value::List(vec![std::mem::replace(header, Value::Nil)]);
+                }
+            }
+            write(ctx, Answer::Named(&["code", "headers", "body"]), Value::Results(results))
+        }
         (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, bytes),
         (Answer::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
         (Answer::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),

@@ -14,6 +14,8 @@ pub(super) enum Answer {
     Base64,
     /// An object of the results under these names. What is missing is left out, or `null` where the original has it so.
     Named(&'static [&'static str]),
+    /// Status, headers and body of a response; each header is a list.
+    Response,
 }
 
 /// What a function's first argument is before the host's function gets it.
@@ -71,7 +73,7 @@ static FORMS: &[Form] = &[
     named("base64url_encode", &["base64UrlEncode"]),
     answers("channel_messages_list", Answer::Named(&["messages", "nextCursor", "prevCursor", "cacheableCursor"])),
     answers("hmac_sha256_hash", Answer::Binary),
-    answers("http_request", Answer::Named(&["code", "headers", "body"])),
+    answers("http_request", Answer::Response),
     named("link_gamecenter", &["linkGameCenter"]),
     answers("match_get", Answer::OrNull),
     answers("multi_update", Answer::Named(&["storageWriteAcks", "walletUpdateAcks"])),

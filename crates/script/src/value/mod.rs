@@ -54,7 +54,7 @@ impl Value {
             Self::Map(entries) => {
                 entries.iter().map(|(name, value)| size_of::<String>() + name.len() + value.bytes()).sum()
             }
-            Self::Record(entries) => entries.iter().map(|(name, value)| size_of_val(name) + value.bytes()).sum(),
+            Self::Record(entries) => entries.iter().map(|(_, value)| size_of::<&str>() + value.bytes()).sum(),
         };
         size_of::<Self>() + held
     }
