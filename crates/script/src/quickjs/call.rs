@@ -40,8 +40,8 @@ impl Machine for Vm {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
-        let (engine, context) = (self.engine.clone(), self.context.clone());
-        let run = move || enter(&context, |ctx| call(&ctx, &engine, function, arguments, wanted));
+        let engine = self.engine.clone();
+        let run = move || enter(&engine.context, |ctx| call(&ctx, &engine, function, arguments, wanted));
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
         budget.begin(limits.call_time);
         let result = fiber.run(budget, run).await;

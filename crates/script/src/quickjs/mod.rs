@@ -1,8 +1,8 @@
 //! The JavaScript engine: QuickJS-ng, by rquickjs.
 //!
 //! A [`vm::Vm`] is one machine: a runtime of its own, with a context in which a [`program::Bundle`] has run. It takes one
-//! call at a time and runs on a stack of its own, which is put aside while the call waits and when its slice is over.
-//! What all contexts of a runtime use (`nk`, loggers, the dispatcher) lies in its home context and cannot be changed.
+//! call at a time and runs on a stack of its own, which is put aside while the call waits and when its slice is over. A match
+//! has a machine for itself.
 
 mod binary;
 mod call;

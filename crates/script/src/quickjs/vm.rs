@@ -1,4 +1,4 @@
-//! One machine: a runtime, its home context with what all its contexts use, and a context in which the modules have run.
+//! One machine: a runtime, and a context in which the modules run.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -32,14 +32,13 @@ const JOBS_MAX: usize = 100_000;
 /// The function that registers all others.
 const INIT_MODULE: &str = "typeof InitModule === 'function' ? InitModule : undefined";
 
-/// A runtime and what all its contexts use.
+/// A runtime and its context, with what code in it uses.
 pub(super) struct Engine {
     pub(super) nk: Persistent<Object<'static>>,
     pub(super) logger: Persistent<Object<'static>>,
     initializer: Persistent<Object<'static>>,
     pub(super) registered: Rc<RefCell<Registered>>,
-    pub(super) home: Context,
-    runtime: Runtime,
+    pub(super) context: Context,
     pub(super) means: Means,
     globals_are_read_only: bool,
     is_spent: Cell<bool>,
@@ -47,21 +46,15 @@ pub(super) struct Engine {
 
 /// A machine for functions.
 pub struct Vm {
-    pub(super) context: Context,
     pub(super) engine: Rc<Engine>,
 }
 
 /// Runs something in a context, on the stack of whoever asks.
-pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
-    tell_stack(context);
-    context.with(run)
-}
-
-/// Tells a context's runtime on which stack it is used now.
 #[expect(unsafe_code, reason = "the library takes it that a runtime stays on the stack on which it was made")]
-fn tell_stack(context: &Context) {
+pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
     // SAFETY: the context keeps its runtime alive, and nothing of it runs elsewhere: it stays on this thread.
     unsafe { qjs::JS_UpdateStackTop(context.get_runtime_ptr()) };
+    context.with(run)
 }
 
 fn unstarted(error: &rquickjs::Error) -> LoadError {
@@ -89,30 +82,22 @@ impl Engine {
         })));
         budget.begin(limits.load_time);
         let means = Means { host: host.clone(), fiber, budget, init: Rc::new(Init::default()) };
-        let home = Context::full(&runtime).map_err(|error| unstarted(&error))?;
+        let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
-        let made = enter(&home, |ctx| -> Result<_> {
+        let made = enter(&context, |ctx| -> Result<_> {
+            globals::add(&ctx)?;
             let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
             let logger = Persistent::save(&ctx, logger(&ctx, &means.init)?);
             let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
-            globals::freeze(&ctx)?;
             Ok((nk, logger, initializer))
         });
         let (nk, logger, initializer) = made.map_err(|error| unstarted(&error))?;
         let globals_are_read_only = limits.js_read_only_globals;
         let is_spent = Cell::new(false);
-        Ok(Rc::new(Self { nk, logger, initializer, registered, home, runtime, means, globals_are_read_only, is_spent }))
+        Ok(Rc::new(Self { nk, logger, initializer, registered, context, means, globals_are_read_only, is_spent }))
     }
 
-    /// A context in which nothing has run.
-    pub(super) fn context(&self) -> Result<Context> {
-        tell_stack(&self.home);
-        let context = Context::full(&self.runtime)?;
-        enter(&context, |ctx| globals::add(&ctx))?;
-        Ok(context)
-    }
-
-    /// Runs the modules in a context, and `InitModule`. Answers what the host answered it.
+    /// Runs the modules, and `InitModule`. Answers what the host answered it.
     ///
     /// # Errors
     /// What they failed with, with file and line.
@@ -222,9 +207,8 @@ impl Vm {
         limits: &Limits,
     ) -> std::result::Result<(Self, Answers), LoadError> {
         let engine = Engine::new(host, limits)?;
-        let context = engine.context().map_err(|error| unstarted(&error))?;
-        let (its, there, source) = (engine.clone(), context.clone(), source.clone());
-        let run = move || enter(&there, |ctx| its.load(&ctx, &source, answers.as_ref()));
+        let (its, source) = (engine.clone(), source.clone());
+        let run = move || enter(&its.context, |ctx| its.load(&ctx, &source, answers.as_ref()));
         let Means { fiber, budget, .. } = &engine.means;
         budget.begin(limits.load_time);
         let ran = fiber.run(budget, run).await;
@@ -233,7 +217,7 @@ impl Vm {
             return Err(LoadError(OVER.to_owned()));
         }
         let answers = ran.map_err(|error| LoadError(error.to_string()))??;
-        Ok((Self { context, engine }, answers))
+        Ok((Self { engine }, answers))
     }
 }
 

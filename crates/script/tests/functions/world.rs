@@ -18,7 +18,7 @@ use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoHttp, NoMatches, NoPlayers, Players, Signing};
+use muster_script::host::{Current, NoHttp, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::Process;
 use muster_script::value::Value;
 use muster_script::{Bundle, Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
@@ -92,6 +92,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
         node: "muster".into(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
+        current: Current::default(),
     }
 }
 

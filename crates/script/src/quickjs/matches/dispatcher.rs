@@ -1,5 +1,4 @@
-//! By what a callback says what it wants done: one object for all matches of a machine, which works for the match whose
-//! callback runs.
+//! By what a callback says what it wants done.
 
 use std::rc::Rc;
 use std::str::FromStr;

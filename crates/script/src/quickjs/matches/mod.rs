@@ -1,18 +1,16 @@
-//! Matches of game code in one machine. Each is a context of its own, in which the modules have run, with a state; the
-//! machine runs one callback at a time.
+//! A match of game code in a machine of its own, in which the modules have run, with a state.
 
 mod arguments;
 mod dispatcher;
 mod handler;
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use rquickjs::function::Args;
-use rquickjs::{Context, Ctx, Object, Persistent, Result, Value as JsValue};
+use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 
 use super::context::context_of;
 use super::errors::raised;
@@ -31,9 +29,11 @@ use arguments::{left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
 use handler::Begun;
 
-/// A machine for matches.
+/// A machine for a match.
 pub struct MatchVm {
-    games: RefCell<HashMap<MatchId, Rc<Game>>>,
+    game: RefCell<Option<Rc<Game>>>,
+    /// A match has begun or failed to: there cannot be another.
+    is_used: Cell<bool>,
     dispatcher: Dispatcher,
     engine: Rc<Engine>,
     source: Source,
@@ -41,13 +41,12 @@ pub struct MatchVm {
     limits: Limits,
 }
 
-/// What a machine keeps of a match.
+/// What a machine keeps of its match.
 struct Game {
     callbacks: Callbacks,
     shown: Persistent<Object<'static>>,
     state: RefCell<Persistent<JsValue<'static>>>,
     pace: Pace,
-    context: Context,
 }
 
 /// What comes of a callback, or why it failed.
@@ -56,29 +55,32 @@ type Ended<T> = std::result::Result<T, Arc<str>>;
 impl MatchMachine for MatchVm {
     type Program = Bundle;
     const LANGUAGE: &'static str = "JavaScript";
+    /// Frames of what runs are kept by the runtime, so of matches that share one only one could wait, and not for another.
+    const MATCHES_MAX: usize = 1;
 
     fn new(program: &Bundle, host: &Rc<Host>, limits: Limits) -> std::result::Result<Self, LoadError> {
         let engine = Engine::new(host, &limits)?;
-        let dispatcher = enter(&engine.home, |ctx| Dispatcher::new(&ctx, limits.deferred_max));
+        let dispatcher = enter(&engine.context, |ctx| Dispatcher::new(&ctx, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
         let (source, answers) = (program.source.clone(), program.answers.clone());
-        Ok(Self { games: RefCell::default(), dispatcher, engine, source, answers, limits })
+        Ok(Self { game: RefCell::default(), is_used: Cell::new(false), dispatcher, engine, source, answers, limits })
     }
 
-    fn drop_match(&self, id: MatchId) {
-        self.games.borrow_mut().remove(&id);
+    fn drop_match(&self, _: MatchId) {
+        self.game.take();
     }
 
     fn is_spent(&self) -> bool {
-        self.engine.is_spent()
+        self.is_used.get()
     }
 
     async fn call(&self, call: &Call) -> (Return, bool) {
         if let Callback::Init { params } = &call.callback {
+            self.is_used.set(true);
             let begun = self.begin(call, params).await.unwrap_or_else(failed);
             return (begun, false);
         }
-        let game = self.games.borrow().get(&call.id).cloned();
+        let game = self.game.borrow().clone();
         let Some(game) = game else { return (failed("the match is not in this machine".into()), false) };
         let limit = match call.callback {
             Callback::Loop(_) => self.limits.tick_time_max,
@@ -89,7 +91,7 @@ impl MatchMachine for MatchVm {
         let dispatcher = self.dispatcher.object.clone();
         self.dispatcher.sink.open(game.pace.deferred());
         budget.begin(limit);
-        let body = move || enter(&its.context, |ctx| its.call(&ctx, &engine, dispatcher, &called));
+        let body = move || enter(&engine.context, |ctx| its.call(&ctx, &engine, dispatcher, &called));
         let ended = fiber.run(budget, body).await;
         let returned = if budget.is_over() {
             Err(OVER.into())
@@ -116,13 +118,12 @@ impl MatchVm {
         let (id, name) = (call.id, call.handler.clone());
         budget.begin(self.limits.load_time);
         let body = move || -> Ended<(Game, u32, Arc<str>)> {
-            let context = engine.context().map_err(|error| Arc::from(error.to_string()))?;
-            let made = enter(&context, |ctx| begin(&ctx, &engine, (&source, &answers), (id, &name), params));
+            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, (&source, &answers), (id, &name), params));
             // Only what the match needs of it stays.
             *engine.registered.borrow_mut() = Default::default();
             let (callbacks, shown, begun) = made?;
             let Begun { state, tick_rate, label } = begun;
-            let game = Game { callbacks, shown, state: RefCell::new(state), pace: Pace::default(), context };
+            let game = Game { callbacks, shown, state: RefCell::new(state), pace: Pace::default() };
             Ok((game, tick_rate, label))
         };
         let ended = fiber.run(budget, body).await;
@@ -130,12 +131,12 @@ impl MatchVm {
             return Err(OVER.into());
         }
         let (game, tick_rate, label) = ended.unwrap_or_else(|error| Err(error.message.as_ref().into()))?;
-        self.games.borrow_mut().insert(id, Rc::new(game));
+        self.game.replace(Some(Rc::new(game)));
         Ok(Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() })
     }
 }
 
-/// Runs the modules in the match's context, and its first callback.
+/// Runs the modules, and the match's first callback.
 fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
