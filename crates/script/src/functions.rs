@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_live::matches::Chain;
 use muster_wire::code::Code;
 use tokio::sync::Semaphore;
 
-use crate::host::Host;
+use crate::host::{Host, Meter};
 use crate::luau::vm::Vm as LuaVm;
 use crate::machine::call::{self, Breach, Callee, Given, Sole, Wanted};
 use crate::machine::limits::Limits;
@@ -91,12 +92,15 @@ impl<M: Machine> Functions<M> {
         let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
         let mut held = Held { vm: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = vm.call(callee, arguments, wanted, &self.limits).await;
-        if vm.is_spent() {
+        let meter = Meter::new(Chain::default(), &self.limits);
+        let end = self.host.current.during(meter, vm.call(callee, arguments, wanted, &self.limits)).await;
+        self.count(callee, end.breach);
+        let is_full = end.breach == Some(Breach::Memory) && !vm.has_room();
+        if is_full || vm.is_spent() {
+            // What fills it are variables of modules, and stays: every further call would fail.
             held.vm = None;
             self.metrics.machines.fetch_sub(1, Ordering::Relaxed);
         }
-        self.count(callee, end.breach);
         end.result
     }
 
@@ -122,7 +126,9 @@ impl<M: Machine> Functions<M> {
         if let Some(vm) = self.idle.borrow_mut().pop() {
             return Ok(vm);
         }
-        let vm = M::start(&self.program, &self.host, &self.limits).await.map_err(|error| {
+        let meter = Meter::new(Chain::default(), &self.limits);
+        let started = M::start(&self.program, &self.host, &self.limits);
+        let vm = self.host.current.during(meter, started).await.map_err(|error| {
             tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
             Failure::new(Code::Internal, "An internal error occurred.")
         })?;

@@ -15,7 +15,7 @@ use muster_live::plane::HandlerOrder;
 use crate::host::{Host, Meter};
 use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
-use crate::machine::matches::failed;
+use crate::machine::matches::{failed, is_want_of_memory};
 use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
 use crate::quickjs::matches::MatchVm as JsMatchVm;
@@ -154,8 +154,10 @@ impl<M: MatchMachine> GameMatches<M> {
         };
         let is_wanted = !machine.vm.is_spent() && !machines.iter().any(|other| is_spare(&other));
         if machine.matches.get() == 0 && machine.parked.get() == 0 && !is_wanted {
+            let before = machines.len();
             machines.retain(|other| !Rc::ptr_eq(other, machine));
-            self.metrics.match_machines.fetch_sub(1, Ordering::Relaxed);
+            let gone = i64::from(machines.len() < before);
+            self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
         }
     }
 }
@@ -221,12 +223,16 @@ impl<M: MatchMachine> Drop for Parked<M> {
 async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
     let chain = call.chain.iter().copied().chain([call.id]).collect();
-    let (returned, is_late) = matches.host.current.during(Meter::new(chain), machine.vm.call(&call)).await;
+    let (returned, is_late) =
+        matches.host.current.during(Meter::new(chain, &matches.limits), machine.vm.call(&call)).await;
     if is_late {
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(handler = &*call.handler, id = %call.id, "a tick took more time than it may");
     }
     if let Outcome::Failed(why) = &returned.outcome {
+        if is_want_of_memory(why) {
+            matches.metrics.matches_over_memory.fetch_add(1, Ordering::Relaxed);
+        }
         matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(handler = &*call.handler, id = %call.id, %why, "a match ends because its code failed");
     }

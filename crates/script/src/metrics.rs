@@ -13,6 +13,12 @@ pub struct ScriptMetrics {
     pub over_time: AtomicU64,
     /// Calls that failed for want of memory.
     pub over_memory: AtomicU64,
+    /// Calls that used more functions of the host than they may.
+    pub over_host_calls: AtomicU64,
+    /// Lines that were not logged, since their call had logged too much.
+    pub log_lines_dropped: AtomicU64,
+    /// Matches that ended since they held too much memory.
+    pub matches_over_memory: AtomicU64,
     /// Calls refused because too many waited.
     pub refused: AtomicU64,
     /// Calls that wait for a machine now.

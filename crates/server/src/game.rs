@@ -2,15 +2,17 @@
 
 mod outgoing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Matches, NoMatches, NoPlayers, Players, Signing};
-use muster_script::process::{CustomMetrics, Process};
+use muster_script::process::stuck::{StuckModules, StuckPolicy};
+use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::{
     Bundle, Host, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions, LuaMatches, Program,
@@ -24,6 +26,9 @@ use crate::system::{RandomPool, System};
 
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
+
+/// Where modules that stopped the server are noted, in the data folder.
+const STUCK_MODULES: &str = "stuck-modules";
 
 /// What was loaded, for all shards.
 #[derive(Clone)]
@@ -64,11 +69,12 @@ impl Game {
         let limits = Limits {
             machines_max: config.runtime.lua_max_count.div_ceil(shards),
             deferred_max: config.matches.deferred_queue_size,
-            ..Limits::default()
+            ..limits(config)
         };
         let mut process = Process::new(around(config), metrics.clone(), custom);
         process.folder = Some(folder.clone());
         process.config = told(config);
+        watch(config, &folder, &mut process)?;
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
@@ -152,6 +158,34 @@ impl Means {
             current: Current::default(),
         })
     }
+}
+
+/// What game code may use.
+fn limits(config: &Config) -> Limits {
+    let script = &config.script;
+    let call_time = Duration::from_millis(script.call_cpu_ms);
+    Limits {
+        call_time,
+        tick_time: Duration::from_millis(script.tick_cpu_ms),
+        tick_time_max: call_time,
+        load_time: Duration::from_millis(script.load_cpu_ms),
+        machine_bytes: script.vm_bytes,
+        match_bytes: script.match_bytes,
+        host_calls_max: script.host_calls,
+        log_bytes_max: script.log_bytes,
+        ..Limits::default()
+    }
+}
+
+/// Sees to it that a module which does not come back ends the process, and that it is not loaded again as it is.
+fn watch(config: &Config, folder: &Path, process: &mut Process) -> Result<(), String> {
+    let path = config.general.data_dir.join(STUCK_MODULES);
+    process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    if config.script.stuck_ms > 0 {
+        let after = Duration::from_millis(config.script.stuck_ms);
+        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path, folder.to_owned())));
+    }
+    Ok(())
 }
 
 fn folder(config: &Config) -> Option<PathBuf> {

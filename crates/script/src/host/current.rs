@@ -1,29 +1,45 @@
 //! The call of game code that a shard runs now: what it has used of the host, and whose callbacks wait for it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
+use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matches::Chain;
 
+use crate::machine::limits::Limits;
+use crate::metrics::ScriptMetrics;
+
 /// What the host keeps of one call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
     /// The matches whose callbacks wait for what the call asks, its own among them.
     chain: Chain,
+    calls: Cell<u32>,
+    calls_max: u32,
+    log_bytes: Cell<usize>,
+    log_bytes_max: usize,
 }
 
 impl Meter {
     /// Of a call for which these wait.
-    pub(crate) fn new(chain: Chain) -> Rc<Self> {
-        Rc::new(Self { chain })
+    pub(crate) fn new(chain: Chain, limits: &Limits) -> Rc<Self> {
+        let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
+        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max })
     }
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Current(RefCell<Rc<Meter>>);
+
+impl Default for Current {
+    fn default() -> Self {
+        Self(RefCell::new(Meter::new(Chain::default(), &Limits::default())))
+    }
+}
 
 impl Current {
     /// Runs a call. Whenever it has its turn it is the current one.
@@ -41,5 +57,43 @@ impl Current {
     /// The matches whose callbacks wait for what game code asks now.
     pub(crate) fn chain(&self) -> Chain {
         self.0.borrow().chain.clone()
+    }
+
+    /// Game code calls the host.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` when it has done so too often.
+    pub(crate) fn count(&self, metrics: &ScriptMetrics) -> Result<()> {
+        let meter = self.0.borrow();
+        let calls = meter.calls.get().saturating_add(1);
+        meter.calls.set(calls);
+        if calls <= meter.calls_max {
+            return Ok(());
+        }
+        if calls == meter.calls_max + 1 {
+            metrics.over_host_calls.fetch_add(1, Ordering::Relaxed);
+        }
+        let most = meter.calls_max;
+        let why = format!("the call used more than {most} functions of the host (script.host_calls)");
+        Err(Error::new(ErrorKind::ResourceExhausted, why))
+    }
+
+    /// Whether a line of so many bytes may go to the log. The first that may not is told of there.
+    pub(crate) fn may_log(&self, bytes: usize, metrics: &ScriptMetrics) -> bool {
+        let meter = self.0.borrow();
+        let (before, most) = (meter.log_bytes.get(), meter.log_bytes_max);
+        let logged = before.saturating_add(bytes);
+        meter.log_bytes.set(logged);
+        if logged <= most {
+            return true;
+        }
+        metrics.log_lines_dropped.fetch_add(1, Ordering::Relaxed);
+        if before <= most {
+            tracing::warn!(
+                most,
+                "a call of game code wrote more to the log than it may: the rest of its lines is dropped"
+            );
+        }
+        false
     }
 }

@@ -6,6 +6,7 @@ use muster_domain::{Error, Result};
 
 use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, optional, text};
 use crate::value::Value;
+use crate::value::allowance::Allowance;
 
 const PADDING: Parameter = optional("padding", Kind::Flag);
 
@@ -25,7 +26,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Reads a JSON text.",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
-            let json = serde_json::from_slice(&arguments.bytes());
+            let json = arguments.bytes();
+            Allowance::check_json(&json).map_err(Error::invalid)?;
+            let json = serde_json::from_slice(&json);
             json.map(Value::from_json).map_err(|error| Error::invalid(format!("not a valid JSON string: {error}")))
         }),
     },

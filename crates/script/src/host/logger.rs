@@ -1,6 +1,6 @@
 //! What game code writes to the server's log.
 
-use super::{Arguments, Effect, HostFunction, Run, text};
+use super::{Arguments, Effect, Host, HostFunction, Run, text};
 use crate::value::Value;
 
 /// Longer lines are cut.
@@ -13,8 +13,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes a line to the log, for developers.",
         effect: Effect::Log,
-        run: Run::Now(|_, arguments| {
-            tracing::debug!(message = line(arguments), runtime = "lua");
+        run: Run::Now(|host, arguments| {
+            if let Some(message) = line(host, arguments) {
+                tracing::debug!(message, runtime = "lua");
+            }
             Ok(Value::Nil)
         }),
     },
@@ -24,8 +26,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes a line to the log.",
         effect: Effect::Log,
-        run: Run::Now(|_, arguments| {
-            tracing::info!(message = line(arguments), runtime = "lua");
+        run: Run::Now(|host, arguments| {
+            if let Some(message) = line(host, arguments) {
+                tracing::info!(message, runtime = "lua");
+            }
             Ok(Value::Nil)
         }),
     },
@@ -35,8 +39,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes a warning to the log.",
         effect: Effect::Log,
-        run: Run::Now(|_, arguments| {
-            tracing::warn!(message = line(arguments), runtime = "lua");
+        run: Run::Now(|host, arguments| {
+            if let Some(message) = line(host, arguments) {
+                tracing::warn!(message, runtime = "lua");
+            }
             Ok(Value::Nil)
         }),
     },
@@ -46,15 +52,19 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         result: "nothing",
         doc: "Writes an error to the log.",
         effect: Effect::Log,
-        run: Run::Now(|_, arguments| {
-            tracing::error!(message = line(arguments), runtime = "lua");
+        run: Run::Now(|host, arguments| {
+            if let Some(message) = line(host, arguments) {
+                tracing::error!(message, runtime = "lua");
+            }
             Ok(Value::Nil)
         }),
     },
 ];
 
-fn line(mut arguments: Arguments) -> String {
+/// What is logged, if it may be.
+fn line(host: &Host, mut arguments: Arguments) -> Option<String> {
     let mut bytes = arguments.bytes();
     bytes.truncate(LINE_BYTES_MAX);
-    String::from_utf8_lossy(&bytes).into_owned()
+    let may_log = host.current.may_log(bytes.len(), &host.process.metrics);
+    may_log.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -109,6 +109,29 @@ pub struct HostFunction {
 /// A host function's answer that is to come.
 pub type HostFuture = Pin<Box<dyn Future<Output = Result<Value>>>>;
 
+/// A host function that was called.
+pub enum Started {
+    /// It has answered.
+    Now(Value),
+    /// Its caller waits.
+    Later(HostFuture),
+}
+
+impl HostFunction {
+    /// Calls it for game code, with arguments as they came.
+    ///
+    /// # Errors
+    /// When it was called too often, the arguments are none, or it refuses.
+    pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<Started> {
+        host.current.count(&host.process.metrics)?;
+        let arguments = Arguments::check(self, values)?;
+        match self.run {
+            Run::Now(run) => run(host, arguments).map(Started::Now),
+            Run::Later(run) => Ok(Started::Later(run(host.clone(), arguments))),
+        }
+    }
+}
+
 /// How a host function runs.
 #[derive(Clone, Copy)]
 pub enum Run {

@@ -17,11 +17,9 @@ use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::call::{Breach, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
+use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
-
-/// What Luau says when a machine's memory is used up.
-const NO_MEMORY: &str = "not enough memory";
 
 fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
     match given {
@@ -54,6 +52,11 @@ fn meaning(value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8
 }
 
 impl Machine for Vm {
+    fn has_room(&self) -> bool {
+        // What is too much is collected first.
+        self.lua.gc_collect().is_ok() && self.lua.used_memory() < self.machine_bytes / 4 * 3
+    }
+
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
     const FORM: WriteOptions = messages::FORM;
@@ -70,6 +73,7 @@ impl Machine for Vm {
             Ok(seat) => seat,
             Err(error) => return ended(Err(Failure::new(Code::Internal, plain(&error)))),
         };
+        seat.budget.at(self.file_of(&function));
         let (lua, host) = (self.lua.clone(), self.host.clone());
         let (invocation, given_to_it) = arguments;
         let call = move |seat: &Seat| -> Result<MultiValue> {
@@ -94,9 +98,8 @@ fn kind(value: &LuaValue) -> &'static str {
     if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
 
-/// Luau raises want of memory as a text of its own, which nothing else tells apart.
 fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
-    let is_memory = |failure: &Failure| failure.message.ends_with(NO_MEMORY);
+    let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
     End { result, breach }
 }

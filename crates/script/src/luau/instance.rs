@@ -2,54 +2,91 @@
 //! with the machine's other instances, variables are not.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, Result, Table};
 
 use super::program::Module;
-use super::vm::HOST_MODULE;
+use super::vm::{HOST_MODULE, Vm};
 
 /// What instances fall back to: the libraries.
 const BASE: &str = "base";
 
 /// The modules of a machine, loaded and not run.
-pub(super) struct Chunks(Vec<(String, Function)>);
+pub(super) struct Chunks {
+    list: Rc<[Chunk]>,
+    make_require: Function,
+    /// What makes the functions that modules are, and what is told when they have run.
+    make: (Function, Function),
+}
+
+struct Chunk {
+    name: String,
+    file: Arc<str>,
+    function: Function,
+}
 
 impl Chunks {
     /// Loads modules. What they name when they are loaded is taken from the libraries for good.
-    pub(super) fn load(lua: &Lua, modules: &[Module]) -> Result<Rc<Self>> {
+    pub(super) fn load(vm: &Vm, modules: &[Module]) -> Result<Rc<Self>> {
+        let lua = &vm.lua;
         lua.set_named_registry_value(BASE, lua.globals())?;
         let environment = environment(lua)?;
         let load = |module: &Module| {
             let chunk = lua.load(module.code.as_slice()).set_mode(ChunkMode::Binary);
             let chunk = chunk.set_name(format!("@{}", module.file)).set_environment(environment.clone());
-            Ok((module.name.clone(), chunk.into_function()?))
+            Ok(Chunk { name: module.name.clone(), file: module.file.as_str().into(), function: chunk.into_function()? })
         };
-        let mut chunks: Vec<_> = modules.iter().map(load).collect::<Result<_>>()?;
-        chunks.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(Rc::new(Self(chunks)))
+        let mut list: Vec<_> = modules.iter().map(load).collect::<Result<_>>()?;
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+        let list: Rc<[Chunk]> = list.into();
+        let make = (make_chunk(vm, list.clone())?, leave_chunk(vm)?);
+        Ok(Rc::new(Self { list, make_require: vm.prelude.make_require.clone(), make }))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+        self.list.iter().map(|chunk| chunk.name.as_str())
     }
 
-    fn get(&self, name: &str) -> Option<&Function> {
-        let index = self.0.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
-        self.0.get(index).map(|(_, chunk)| chunk)
+    /// An instance in which nothing has run: its `require`, which answers what a module returns, and runs it if it has not.
+    pub(super) fn instance(&self, lua: &Lua) -> Result<Function> {
+        let environment = environment(lua)?;
+        environment.raw_set("_G", &environment)?;
+        let loaded = lua.create_table()?;
+        loaded.raw_set(HOST_MODULE, lua.named_registry_value::<Table>(HOST_MODULE)?)?;
+        // Only Lua holds the environment: what we held of it would be held for good.
+        let (chunk, leave) = &self.make;
+        let require: Function = self.make_require.call((chunk, leave, loaded, &environment))?;
+        environment.raw_set("require", &require)?;
+        // Without it every use of a builtin looks the builtin up.
+        environment.set_safeenv(true);
+        Ok(require)
     }
 }
 
-/// An instance in which nothing has run: its `require`, which answers what a module returns, and runs it if it has not.
-/// `make` is the prelude's maker of such functions.
-pub(super) fn instance(lua: &Lua, chunks: &Rc<Chunks>, make: &Function) -> Result<Function> {
-    let environment = environment(lua)?;
-    environment.raw_set("_G", &environment)?;
-    let require = require(lua, chunks.clone(), environment.clone(), make)?;
-    environment.raw_set("require", &require)?;
-    // Without it every use of a builtin looks the builtin up.
-    environment.set_safeenv(true);
-    Ok(require)
+/// Makes the function that a module is in an environment; the call is at it then. Answers also where the call was.
+fn make_chunk(vm: &Vm, list: Rc<[Chunk]>) -> Result<Function> {
+    let seats = vm.seats.clone();
+    vm.lua.create_function(move |_, (name, environment): (String, Table)| {
+        let index = list.binary_search_by(|known| known.name.as_str().cmp(&name));
+        let Some(chunk) = index.ok().and_then(|index| list.get(index)) else { return Ok((None, None)) };
+        let function = chunk.function.deep_clone()?;
+        function.set_environment(environment)?;
+        let before = seats.current().map(|seat| seat.budget.at(chunk.file.clone()));
+        Ok((Some(function), before.map(|file| file.to_string())))
+    })
+}
+
+/// The call is where it was before a module ran.
+fn leave_chunk(vm: &Vm) -> Result<Function> {
+    let seats = vm.seats.clone();
+    vm.lua.create_function(move |_, before: Option<String>| {
+        if let (Some(seat), Some(before)) = (seats.current(), before) {
+            seat.budget.at(before.into());
+        }
+        Ok(())
+    })
 }
 
 fn environment(lua: &Lua) -> Result<Table> {
@@ -59,18 +96,4 @@ fn environment(lua: &Lua) -> Result<Table> {
     fallback.set_readonly(true);
     environment.set_metatable(Some(fallback))?;
     Ok(environment)
-}
-
-/// `require` of one environment: the prelude runs a module once, and answers what it returned from then on. This makes the
-/// functions that modules are.
-fn require(lua: &Lua, chunks: Rc<Chunks>, environment: Table, make: &Function) -> Result<Function> {
-    let loaded = lua.create_table()?;
-    loaded.raw_set(HOST_MODULE, lua.named_registry_value::<Table>(HOST_MODULE)?)?;
-    let chunk = lua.create_function(move |_, name: String| {
-        let Some(chunk) = chunks.get(&name) else { return Ok(None) };
-        let chunk = chunk.deep_clone()?;
-        chunk.set_environment(environment.clone())?;
-        Ok(Some(chunk))
-    })?;
-    make.call((loaded, chunk))
 }

@@ -7,6 +7,7 @@ mod call;
 mod instance;
 mod interrupt;
 pub mod matches;
+mod memory;
 mod messages;
 mod once;
 pub mod program;

@@ -42,8 +42,9 @@ local function protected(call, ...)
     return pcall(call, ...)
 end
 
--- `loaded` holds what modules returned, false while they run; `chunk` answers the function that a module is.
-local function make_require(loaded, chunk)
+-- `loaded` holds what modules returned, false while they run; `chunk` answers the function that a module is in an
+-- environment, and what was at work before, which `leave` is told when the module has run.
+local function make_require(chunk, leave, loaded, environment)
     return function(name)
         local known = loaded[name]
         if known == false then
@@ -52,12 +53,13 @@ local function make_require(loaded, chunk)
         if known ~= nil then
             return known
         end
-        local run = chunk(name)
+        local run, before = chunk(name, environment)
         if not run then
             error("module '" .. name .. "' not found", 2)
         end
         loaded[name] = false
         local is_done, result = pcall(run, name)
+        leave(before)
         if not is_done then
             loaded[name] = nil
             error(result, 0)

@@ -6,12 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::chunk::Compiler;
+use muster_live::matches::Chain;
 
 use super::vm::Vm;
-use crate::host::Host;
+use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code, LoadError};
+use crate::process::stuck::StuckModules;
 
 const EXTENSION: &str = "lua";
 /// Larger files are refused.
@@ -41,8 +43,11 @@ impl Program {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
         files.sort();
-        let modules = files.iter().map(|file| compile(folder, file)).collect::<Result<_, _>>()?;
-        let names = Vm::load(&modules, host, limits).await?.names();
+        let stuck = &host.process.stuck;
+        let modules =
+            files.iter().filter_map(|file| compile(folder, file, stuck).transpose()).collect::<Result<_, _>>()?;
+        let meter = Meter::new(Chain::default(), limits);
+        let names = host.current.during(meter, Vm::load(&modules, host, limits)).await?.names();
         names.warn_of_unbuilt();
         Ok(Self { modules, names })
     }
@@ -86,7 +91,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn compile(folder: &Path, path: &Path) -> Result<Module, LoadError> {
+/// Nothing for one that stopped the server.
+fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Module>, LoadError> {
     let failed = |error: &dyn std::fmt::Display| LoadError(format!("cannot read {}: {error}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
     if length > FILE_BYTES_MAX {
@@ -95,8 +101,12 @@ fn compile(folder: &Path, path: &Path) -> Result<Module, LoadError> {
     let source = std::fs::read(path).map_err(|error| failed(&error))?;
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let file = relative.display().to_string();
+    if stuck.holds(&file, &source) {
+        tracing::error!(file, "a module is not loaded since it stopped the server: change its file");
+        return Ok(None);
+    }
     let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
     let code = compiler.compile(source).map_err(|error| LoadError(format!("{file}: {error}")))?;
     let parts: Vec<_> = relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    Ok(Module { name: parts.join("."), file, code })
+    Ok(Some(Module { name: parts.join("."), file, code }))
 }

@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Thread};
 use muster_domain::{Error, ErrorKind};
 
-use super::interrupt;
+use super::{interrupt, memory};
 use crate::host::Host;
 use crate::machine::budget::Budget;
 use crate::machine::fiber::{Awaited, Fiber, Turns};
@@ -30,6 +30,8 @@ pub(super) struct Seat {
     pub(super) context: RefCell<Option<Table>>,
     /// What the callback wants done, if the call is one of a match.
     pub(super) sink: Sink,
+    /// Whose memory the call uses.
+    pub(super) category: Cell<u8>,
     /// Runs a function so that its error comes back as the value that it is.
     protected: Function,
     seats: Weak<Seats>,
@@ -67,6 +69,7 @@ impl Seats {
             answer: Cell::default(),
             context: RefCell::default(),
             sink: Sink::new(self.deferred_max),
+            category: Cell::new(memory::COMMON),
             protected: protected.clone(),
             seats: Rc::downgrade(self),
         });
@@ -77,6 +80,7 @@ impl Seats {
     /// Keeps one for further calls.
     pub(super) fn put_back(&self, seat: Rc<Seat>) {
         seat.context.take();
+        seat.category.set(memory::COMMON);
         let mut spare = self.spare.borrow_mut();
         if spare.len() < SPARE_MAX {
             spare.push(seat);
@@ -91,6 +95,7 @@ impl Seat {
     /// When there is no memory for the call; what the function raises is among the results.
     pub(super) fn call(&self, arguments: impl IntoLuaMulti) -> Result<MultiValue> {
         self.thread.reset(self.protected.clone())?;
+        memory::count_thread(&self.thread, self.category.get());
         self.thread.resume(arguments)
     }
 

@@ -1,5 +1,7 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +10,17 @@ use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value a
 use muster_wire::code::Code;
 
 use super::call::outcome;
-use super::instance::{Chunks, instance};
+use super::instance::Chunks;
 use super::program::Module;
 use super::seat::{Seat, Seats};
 use super::{interrupt, once, register, values};
-use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
+use crate::host::{Host, HostFunction, PENDING, Started, functions};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Registered};
 use crate::value::Value;
+use crate::value::allowance::Allowance;
 
 /// What modules call the host by.
 pub(super) const HOST_MODULE: &str = "nakama";
@@ -35,6 +38,9 @@ pub struct Vm {
     pub(super) prelude: Prelude,
     pub(super) registered: Registered<Function>,
     pub(super) host: Rc<Host>,
+    pub(super) machine_bytes: usize,
+    /// The files of functions, by where they are.
+    files: RefCell<HashMap<usize, Arc<str>>>,
 }
 
 /// See `prelude.lua`.
@@ -71,12 +77,12 @@ impl Vm {
     ) -> std::result::Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Self::bare(host, limits).map_err(failed)?;
-        let chunks = Chunks::load(&vm.lua, modules).map_err(failed)?;
-        let (lua, prelude) = (vm.lua.clone(), vm.prelude.clone());
+        let chunks = Chunks::load(&vm, modules).map_err(failed)?;
+        let (lua, require_all) = (vm.lua.clone(), vm.prelude.require_all.clone());
         let seat = vm.seat().map_err(failed)?;
         let run = move |seat: &Seat| {
-            let mut arguments = vec![LuaValue::Function(prelude.require_all)];
-            arguments.push(LuaValue::Function(instance(&lua, &chunks, &prelude.make_require)?));
+            let mut arguments = vec![LuaValue::Function(require_all)];
+            arguments.push(LuaValue::Function(chunks.instance(&lua)?));
             for name in chunks.names() {
                 arguments.push(LuaValue::String(lua.create_string(name)?));
             }
@@ -126,12 +132,19 @@ impl Vm {
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
         lua.set_named_registry_value(HOST_MODULE, nk)?;
-        Ok(Self { lua, seats, prelude, registered, host: host.clone() })
+        let (host, machine_bytes) = (host.clone(), limits.machine_bytes);
+        Ok(Self { lua, seats, prelude, registered, host, machine_bytes, files: RefCell::default() })
     }
 
     /// A seat for a call.
     pub(super) fn seat(&self) -> Result<Rc<Seat>> {
         self.seats.take(&self.lua, &self.host, &self.prelude.protected)
+    }
+
+    /// The file of a function that the machine keeps.
+    pub(super) fn file_of(&self, function: &Function) -> Arc<str> {
+        let file = || function.info().short_src.unwrap_or_default().into();
+        self.files.borrow_mut().entry(function.to_pointer() as usize).or_insert_with(file).clone()
     }
 
     /// Runs something in a seat, which is the current one whenever that has its turn.
@@ -195,23 +208,20 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
 /// Answers as the prelude's binder wants it.
 fn host_function(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, function: &'static HostFunction) -> Result<Function> {
     lua.create_function(move |lua, arguments: MultiValue| {
-        let values =
-            arguments.into_iter().take(function.parameters.len()).map(values::read).collect::<Result<Vec<_>>>();
-        let values = match values {
+        let mut left = Allowance::new();
+        let read = |value| values::read_within(value, &mut left);
+        let values = match arguments.into_iter().take(function.parameters.len()).map(read).collect::<Result<Vec<_>>>() {
             Ok(values) => values,
             Err(error) => return refused(lua, format!("{}: {}", function.name, plain(&error))),
         };
-        let arguments = match Arguments::check(function, values) {
-            Ok(arguments) => arguments,
-            Err(error) => return told(lua, Err(error)),
-        };
-        match (function.run, seats.current()) {
-            (Run::Now(run), _) => told(lua, run(&host, arguments)),
-            (Run::Later(run), Some(seat)) => {
-                seat.ask(run(host.clone(), arguments));
+        match (function.start(&host, values), seats.current()) {
+            (Ok(Started::Now(value)), _) => told(lua, Ok(value)),
+            (Err(error), _) => told(lua, Err(error)),
+            (Ok(Started::Later(awaited)), Some(seat)) => {
+                seat.ask(awaited);
                 Ok(MultiValue::from_vec(vec![LuaValue::Nil]))
             }
-            (Run::Later(_), None) => refused(lua, format!("{}: nothing runs", function.name)),
+            (Ok(Started::Later(_)), None) => refused(lua, format!("{}: nothing runs", function.name)),
         }
     })
 }

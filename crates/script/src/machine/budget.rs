@@ -1,7 +1,7 @@
 //! The time that a call has used, and what becomes of one that uses too much. Budgets are of the processor's time: on a
 //! busy machine a call is not blamed for what others take. Slices are of real time, since that is what others wait.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +34,8 @@ pub(crate) struct Budget {
     spent: Cell<Duration>,
     limit: Cell<Duration>,
     is_over: Cell<bool>,
+    /// The file of the module that is at work.
+    module: RefCell<Arc<str>>,
     watch: Option<Watch>,
 }
 
@@ -52,6 +54,7 @@ impl Budget {
             spent: Cell::new(Duration::ZERO),
             limit: Cell::new(Duration::ZERO),
             is_over: Cell::new(false),
+            module: RefCell::default(),
             watch: None,
         }
     }
@@ -66,6 +69,14 @@ impl Budget {
         self.spent.set(Duration::ZERO);
         self.limit.set(limit);
         self.is_over.set(false);
+    }
+
+    /// The call is at this module. Answers where it was.
+    pub(crate) fn at(&self, module: Arc<str>) -> Arc<str> {
+        if let Some(watch) = &self.watch {
+            watch.lane.at(module.clone());
+        }
+        self.module.replace(module)
     }
 
     fn used(&self) -> Duration {
@@ -86,6 +97,9 @@ impl Budget {
     /// errors ends too.
     pub(crate) fn look(&self) -> Step {
         if self.is_over.get() {
+            if let Some(watch) = &self.watch {
+                watch.lane.answer();
+            }
             return Step::End;
         }
         if self.slice_started.get().elapsed() <= SLICE {
@@ -118,7 +132,7 @@ impl Budget {
         if self.is_over.get() || is_abandoned {
             watch.alarm.ring();
         }
-        watch.lane.enter(Some(watch.alarm.clone()));
+        watch.lane.enter(self.module.borrow().clone(), Some(watch.alarm.clone()));
     }
 
     /// The call gave its thread back.

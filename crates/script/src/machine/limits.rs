@@ -1,11 +1,11 @@
-//! What Lua code may use.
+//! What game code may use.
 
 use std::time::Duration;
 
 /// How long a call runs before it gives its thread back to others.
 pub(crate) const SLICE: Duration = Duration::from_millis(1);
 
-/// What Lua code may use; what goes over a limit ends in an error.
+/// What game code may use; what goes over a limit ends in an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Most machines of one shard; further calls wait.
@@ -22,6 +22,12 @@ pub struct Limits {
     pub tick_time_max: Duration,
     /// Memory of one machine.
     pub machine_bytes: usize,
+    /// Memory of one match.
+    pub match_bytes: usize,
+    /// Functions of the host that one call uses.
+    pub host_calls_max: u32,
+    /// What one call writes to the log.
+    pub log_bytes_max: usize,
     /// Broadcasts that a match puts off to the end of its tick.
     pub deferred_max: usize,
     /// Matches of one machine.
@@ -40,6 +46,9 @@ impl Default for Limits {
             tick_time: Duration::from_millis(100),
             tick_time_max: Duration::from_secs(1),
             machine_bytes: 64 << 20,
+            match_bytes: 4 << 20,
+            host_calls_max: 10_000,
+            log_bytes_max: 64 << 10,
             deferred_max: 128,
             matches_per_machine: 64,
             js_read_only_globals: true,

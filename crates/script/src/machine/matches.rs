@@ -8,6 +8,18 @@ use muster_live::matches::{Act, Outcome, Return};
 
 use super::limits::Limits;
 
+/// What Luau says when a machine's memory is used up.
+const NO_MEMORY: &str = "not enough memory";
+
+/// What QuickJS says then.
+pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
+
+/// What a match ends for that holds too much.
+const HOLDS_TOO_MUCH: &str = "of memory: that is more than it may (script.match_bytes)";
+
+/// Most bytes that one callback sends, for all players together.
+pub const SENT_BYTES_MAX: usize = 16 << 20;
+
 /// So many ticks in a row that took more than their time end a match.
 const OVERRUNS_MAX: u32 = 3;
 
@@ -22,6 +34,7 @@ pub(crate) struct Sink {
 struct Wanted {
     acts: Vec<Act>,
     deferred: usize,
+    bytes: usize,
 }
 
 impl Sink {
@@ -31,7 +44,7 @@ impl Sink {
 
     /// A callback begins, in a match with so many broadcasts that wait.
     pub(crate) fn open(&self, deferred: usize) {
-        self.wanted.replace(Some(Wanted { acts: Vec::new(), deferred }));
+        self.wanted.replace(Some(Wanted { deferred, ..Wanted::default() }));
     }
 
     /// It has returned. Answers what it wants done, and how many broadcasts wait now.
@@ -45,6 +58,12 @@ impl Sink {
     pub(crate) fn add(&self, act: Act) -> Result<(), String> {
         let mut wanted = self.wanted.borrow_mut();
         let wanted = wanted.as_mut().ok_or("no callback of the match is running")?;
+        if let Act::Broadcast(sent) | Act::Defer(sent) = &act {
+            wanted.bytes += sent.data.len();
+            if wanted.bytes > SENT_BYTES_MAX {
+                return Err(format!("one callback sends more than {SENT_BYTES_MAX} bytes"));
+            }
+        }
         if let Act::Defer(_) = act {
             if wanted.deferred >= self.deferred_max {
                 let most = self.deferred_max;
@@ -93,6 +112,16 @@ impl Pace {
         let most = limits.tick_time.as_millis();
         (is_late, Err(format!("{OVERRUNS_MAX} ticks in a row took more than {most} ms of CPU time").into()))
     }
+}
+
+/// What ends a match that holds so many bytes.
+pub(crate) fn holds_too_much(bytes: usize) -> Arc<str> {
+    format!("the match holds {bytes} bytes {HOLDS_TOO_MUCH}").into()
+}
+
+/// Whether something failed for want of memory. Languages raise that as a text of their own, which nothing else tells apart.
+pub(crate) fn is_want_of_memory(told: &str) -> bool {
+    told.ends_with(NO_MEMORY) || told.ends_with(OUT_OF_MEMORY) || told.ends_with(HOLDS_TOO_MUCH)
 }
 
 /// The return of a callback that failed.

@@ -49,6 +49,11 @@ pub trait Machine: Sized + 'static {
     /// What a module failed with, with file and line.
     async fn start(program: &Self::Program, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError>;
 
+    /// Whether it can go on after a call that found no memory.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// Calls what is registered.
     async fn call(&self, callee: Callee<'_>, given: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End;
 

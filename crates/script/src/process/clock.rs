@@ -9,10 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use super::stuck::StuckPolicy;
 use crate::machine::limits::SLICE;
 
 /// How often the clock looks.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// What a look counts for at most, however long after the last it comes.
+const LOOKS_MAX: Duration = Duration::from_millis(100);
 
 /// After so many looks that found nothing running it sleeps until something runs.
 const IDLE_LOOKS_MAX: u32 = 100;
@@ -28,6 +32,10 @@ pub(crate) trait Alarm: Send + Sync {
 /// What a lane runs.
 struct Running {
     since: Instant,
+    /// How long the clock has waited for an answer.
+    unanswered: Duration,
+    /// The file of the module.
+    module: Arc<str>,
     alarm: Option<Arc<dyn Alarm>>,
 }
 
@@ -39,12 +47,27 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// A call has its turn.
-    pub(crate) fn enter(&self, alarm: Option<Arc<dyn Alarm>>) {
-        *locked(&self.running) = Some(Running { since: Instant::now(), alarm });
+    pub(crate) fn enter(&self, module: Arc<str>, alarm: Option<Arc<dyn Alarm>>) {
+        let (since, unanswered) = (Instant::now(), Duration::ZERO);
+        *locked(&self.running) = Some(Running { since, unanswered, module, alarm });
         // Either this sees that the clock sleeps, or the clock sees what runs.
         fence(Ordering::SeqCst);
         if self.shared.sleeps.load(Ordering::Relaxed) {
             self.shared.wake();
+        }
+    }
+
+    /// The call is at another module.
+    pub(crate) fn at(&self, module: Arc<str>) {
+        if let Some(running) = &mut *locked(&self.running) {
+            running.module = module;
+        }
+    }
+
+    /// The call was asked, and goes on.
+    pub(crate) fn answer(&self) {
+        if let Some(running) = &mut *locked(&self.running) {
+            running.unanswered = Duration::ZERO;
         }
     }
 
@@ -70,6 +93,7 @@ struct Shared {
     thread: Mutex<Option<Thread>>,
     sleeps: AtomicBool,
     is_over: AtomicBool,
+    stuck: Option<StuckPolicy>,
 }
 
 thread_local! {
@@ -78,6 +102,11 @@ thread_local! {
 }
 
 impl Clock {
+    /// One that does something about calls that do not answer.
+    pub fn with(stuck: Option<StuckPolicy>) -> Self {
+        Self { shared: Arc::new(Shared { stuck, ..Shared::default() }) }
+    }
+
     /// The lane of the calling thread. The clock's thread starts with the first.
     pub(crate) fn lane(&self) -> Arc<Lane> {
         LANE.with_borrow_mut(|known| {
@@ -123,15 +152,20 @@ impl Shared {
 
     fn run(&self) {
         let mut idle_looks = 0;
+        let mut before = Instant::now();
         while !self.is_over.load(Ordering::Relaxed) {
-            idle_looks = if self.look() { 0 } else { idle_looks + 1 };
+            let now = Instant::now();
+            // A process that was halted has waited for nothing.
+            let waited = now.duration_since(before).min(LOOKS_MAX);
+            before = now;
+            idle_looks = if self.look(waited) { 0 } else { idle_looks + 1 };
             if idle_looks <= IDLE_LOOKS_MAX {
                 thread::park_timeout(LOOK);
                 continue;
             }
             self.sleeps.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
-            if !self.look() && !self.is_over.load(Ordering::Relaxed) {
+            if !self.look(Duration::ZERO) && !self.is_over.load(Ordering::Relaxed) {
                 thread::park();
             }
             self.sleeps.store(false, Ordering::Relaxed);
@@ -140,12 +174,18 @@ impl Shared {
     }
 
     /// Rings where a slice is over. Answers whether anything runs.
-    fn look(&self) -> bool {
+    fn look(&self, waited: Duration) -> bool {
         let mut is_busy = false;
         locked(&self.lanes).retain(|lane| {
             let Some(lane) = lane.upgrade() else { return false };
-            if let Some(running) = &*locked(&lane.running) {
+            if let Some(running) = &mut *locked(&lane.running) {
                 is_busy = true;
+                running.unanswered += waited.min(running.since.elapsed());
+                if let Some(stuck) = &self.stuck
+                    && running.unanswered >= stuck.after
+                {
+                    (stuck.tell)(&running.module);
+                }
                 if running.since.elapsed() >= SLICE
                     && let Some(alarm) = &running.alarm
                 {

@@ -4,6 +4,7 @@ mod background;
 mod cache;
 pub(crate) mod clock;
 mod custom_metrics;
+pub mod stuck;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,12 +29,16 @@ pub struct Process {
     pub config: Value,
     /// What game code keeps in memory.
     pub cache: LocalCache,
+    /// What all shards' code does.
+    pub metrics: Arc<ScriptMetrics>,
     /// What game code counts.
     pub custom: Arc<CustomMetrics>,
     /// For work that would hold up a shard.
     pub background: Background,
     /// What tells calls that others have their turn.
     pub clock: Clock,
+    /// Modules that are not loaded.
+    pub stuck: stuck::StuckModules,
     ran_once: AtomicBool,
 }
 
@@ -46,8 +51,10 @@ impl Process {
             config: Value::Map(Vec::new()),
             cache: LocalCache::new(metrics.clone()),
             custom,
-            background: Background::new(metrics),
+            background: Background::new(metrics.clone()),
+            metrics,
             clock: Clock::default(),
+            stuck: stuck::StuckModules::default(),
             ran_once: AtomicBool::new(false),
         }
     }

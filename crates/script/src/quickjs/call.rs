@@ -9,7 +9,7 @@ use rquickjs::function::Args;
 use rquickjs::{Ctx, Result, Value as JsValue};
 
 use super::context::of_invocation;
-use super::errors::{NO_MEMORY, raised};
+use super::errors::raised;
 use super::program::Bundle;
 use super::register::Kept;
 use super::values::{self, kind, text};
@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::call::{Breach, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
+use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
 
 /// JavaScript's form of a message: names in camel case, with what is at its default.
@@ -49,6 +50,10 @@ impl Machine for Vm {
             return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         ended(result.unwrap_or_else(|error| Err(Failure::new(Code::Internal, error.message))))
+    }
+
+    fn has_room(&self) -> bool {
+        self.engine.has_room()
     }
 
     fn is_spent(&self) -> bool {
@@ -123,7 +128,7 @@ fn meaning<'js>(ctx: &Ctx<'js>, value: JsValue<'js>, wanted: Wanted) -> std::res
 }
 
 fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
-    let is_memory = |failure: &Failure| failure.message.ends_with(NO_MEMORY);
+    let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
     End { result, breach }
 }

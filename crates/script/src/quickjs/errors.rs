@@ -9,9 +9,7 @@ use rquickjs::object::Property;
 use rquickjs::{Ctx, Exception, Function, Object, String as JsString, Value as JsValue};
 
 use super::values::{self, Unreadable, text};
-
-/// What QuickJS says when a machine's memory is used up.
-pub(super) const NO_MEMORY: &str = "out of memory";
+use crate::machine::matches::OUT_OF_MEMORY;
 
 /// Under which property an error says its code.
 const CODE: &str = "code";
@@ -88,7 +86,7 @@ fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
     let is_plain = value.is_object() && !value.is_error();
     if value.is_null() {
         // There was no memory left for an error that says so.
-        return NO_MEMORY.to_owned();
+        return OUT_OF_MEMORY.to_owned();
     }
     let json = if is_plain { values::read(value).ok().map(|value| value.into_json().to_string()) } else { None };
     json.or_else(|| string(value)).unwrap_or_else(|| "an error that cannot be shown".to_owned())

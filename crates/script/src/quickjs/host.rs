@@ -13,10 +13,11 @@ use super::init::Init;
 use super::surface::{Answer, First, Form, camel_case, form, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Arguments, Host, HostFunction, Kind, PENDING, Run, functions};
+use crate::host::{Host, HostFunction, Kind, PENDING, Started, functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
+use crate::value::allowance::Allowance;
 
 /// With what functions of the host are run.
 #[derive(Clone)]
@@ -93,9 +94,9 @@ fn host_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunct
         let arguments = read(&ctx, &called, form, function, &given.0)?;
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
-            let answer = Arguments::check(function, arguments).and_then(|arguments| match function.run {
-                Run::Now(run) => run(&means.host, arguments),
-                Run::Later(run) => means.fiber.wait(run(means.host.clone(), arguments)),
+            let answer = function.start(&means.host, arguments).and_then(|started| match started {
+                Started::Now(value) => Ok(value),
+                Started::Later(awaited) => means.fiber.wait(awaited),
             });
             means.init.keep(function.name, &answer);
             answer
@@ -117,6 +118,7 @@ fn read<'js>(
 ) -> Result<Vec<Value>> {
     let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);
     let mut arguments = Vec::with_capacity(function.parameters.len());
+    let mut left = Allowance::new();
     for (index, parameter) in function.parameters.iter().enumerate() {
         let position = form.order.get(index).copied().unwrap_or(index);
         let what = || format!("{called}: argument {} ({})", position + 1, camel_case(parameter.name));
@@ -127,7 +129,8 @@ fn read<'js>(
             }
             return Err(refuse(format!("{} is missing", what())));
         };
-        let argument = values::read(value).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
+        let argument =
+            values::read_within(value, &mut left).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
         let expected = match (parameter.kind, &argument) {
             (Kind::Any, _)
             | (Kind::Text, Value::Bytes(_) | Value::Number(_))

@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Function, Object, Result, String as JsString, Value as JsVal
 
 use super::errors::throw;
 use super::format::fill;
-use super::init::Init;
+use super::host::Means;
 use super::values::{self, text};
 use crate::value::Value;
 use muster_wire::code::Code;
@@ -29,23 +29,23 @@ enum Level {
 }
 
 /// A logger. While a machine repeats what `InitModule` did once, nothing is written.
-pub(super) fn logger<'js>(ctx: &Ctx<'js>, init: &Rc<Init>) -> Result<Object<'js>> {
-    with_fields(ctx, init, Fields::default())
+pub(super) fn logger<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
+    with_fields(ctx, means, Fields::default())
 }
 
-fn with_fields<'js>(ctx: &Ctx<'js>, init: &Rc<Init>, fields: Fields) -> Result<Object<'js>> {
+fn with_fields<'js>(ctx: &Ctx<'js>, means: &Means, fields: Fields) -> Result<Object<'js>> {
     let logger = Object::new(ctx.clone())?;
     for (name, level) in
         [("debug", Level::Debug), ("info", Level::Info), ("warn", Level::Warn), ("error", Level::Error)]
     {
-        logger.set(name, writes(ctx, name, level, init.clone(), fields.clone())?)?;
+        logger.set(name, writes(ctx, name, level, means.clone(), fields.clone())?)?;
     }
-    let (its, known) = (init.clone(), fields.clone());
+    let (its, known) = (means.clone(), fields.clone());
     let one = move |ctx: Ctx<'js>, name: JsString<'js>, value: JsString<'js>| {
         with_fields(&ctx, &its, joined(&ctx, &known, vec![(text(&name)?, text(&value)?)])?)
     };
     logger.set("withField", Func::from(one))?;
-    let (its, known) = (init.clone(), fields.clone());
+    let (its, known) = (means.clone(), fields.clone());
     let several = move |ctx: Ctx<'js>, pairs: Object<'js>| {
         let mut added = Vec::new();
         for pair in pairs.own_props::<JsString<'js>, JsValue<'js>>(Filter::new().string().enum_only()) {
@@ -76,14 +76,18 @@ fn joined(ctx: &Ctx<'_>, known: &Fields, added: Vec<(String, String)>) -> Result
     Ok(Rc::new(fields))
 }
 
-fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, init: Rc<Init>, fields: Fields) -> Result<Function<'js>> {
+fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, means: Means, fields: Fields) -> Result<Function<'js>> {
     let function =
         Function::new(ctx.clone(), move |ctx: Ctx<'js>, format: JsString<'js>, rest: Rest<JsValue<'js>>| {
-            if init.is_repeated() {
+            if means.init.is_repeated() {
                 return Ok(());
             }
             let arguments = rest.0.iter().map(|value| of(&ctx, value)).collect::<Result<_>>()?;
-            write(level, fill(&text(&format)?, arguments), &fields);
+            let line = fill(&text(&format)?, arguments);
+            let host = &means.host;
+            if host.current.may_log(line.len().min(LINE_BYTES_MAX), &host.process.metrics) {
+                write(level, line, &fields);
+            }
             Ok::<_, rquickjs::Error>(())
         })?;
     function.with_name(name)

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use muster_live::matches::Chain;
+
 use super::init::Answers;
 use super::vm::Vm;
-use crate::host::Host;
+use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code, LoadError};
@@ -21,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 #[derive(Clone)]
 pub(super) struct Source {
     /// How errors call it.
-    pub(super) file: String,
+    pub(super) file: Arc<str>,
     pub(super) text: Arc<[u8]>,
 }
 
@@ -49,7 +51,13 @@ impl Bundle {
             return Ok(None);
         }
         let source = read(folder, &path)?;
-        let (vm, answers) = Vm::load(&source, None, host, limits).await?;
+        if host.process.stuck.holds(&source.file, &source.text) {
+            let file = &*source.file;
+            tracing::error!(file, "a script is not loaded since it stopped the server: change its file");
+            return Ok(None);
+        }
+        let meter = Meter::new(Chain::default(), limits);
+        let (vm, answers) = host.current.during(meter, Vm::load(&source, None, host, limits)).await?;
         let registered = vm.engine.registered.borrow();
         let names = registered.functions.names();
         let handlers = registered.matches.keys().cloned().collect();
@@ -97,5 +105,5 @@ fn read(folder: &Path, path: &Path) -> Result<Source, LoadError> {
     }
     let text = std::fs::read(path).map_err(|error| failed(&error))?;
     let file = path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    Ok(Source { file, text: text.into() })
+    Ok(Source { file: file.into(), text: text.into() })
 }

@@ -6,10 +6,8 @@ use rquickjs::{Array, Ctx, Function, IntoJs, Object, Result, String as JsString,
 
 use super::binary;
 use super::surface::camel_case;
+use crate::value::allowance::Allowance;
 use crate::value::{DEPTH_MAX, Value};
-
-/// What one value may weigh: a value that stands in many places of another is copied as often.
-const BYTES_MAX: usize = 16 << 20;
 
 /// Why a value cannot be used by the host: a sentence, or what JavaScript threw while it was read.
 pub(super) enum Unreadable {
@@ -32,25 +30,29 @@ fn told<T>(why: &str) -> std::result::Result<T, Unreadable> {
 /// # Errors
 /// For what has no form outside of JavaScript, is nested too deeply or too large, and what its own code throws.
 pub(super) fn read(value: &JsValue<'_>) -> std::result::Result<Value, Unreadable> {
-    Reading { left: BYTES_MAX }.read(value, 0)
+    read_within(value, &mut Allowance::new())
 }
 
-struct Reading {
+/// Reads one of several values that cross together.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_within(value: &JsValue<'_>, left: &mut Allowance) -> std::result::Result<Value, Unreadable> {
+    Reading { left }.read(value, 0)
+}
+
+struct Reading<'a> {
     /// What may still be taken.
-    left: usize,
+    left: &'a mut Allowance,
 }
 
-impl Reading {
+impl Reading<'_> {
     fn take(&mut self, bytes: usize) -> std::result::Result<(), Unreadable> {
-        match self.left.checked_sub(bytes) {
-            Some(left) => self.left = left,
-            None => return told("the value is too large"),
-        }
-        Ok(())
+        self.left.take(bytes).map_err(Unreadable::Told)
     }
 
     fn read(&mut self, value: &JsValue<'_>, depth: usize) -> std::result::Result<Value, Unreadable> {
-        self.take(size_of::<Value>())?;
+        self.take(0)?;
         if let Some(flag) = value.as_bool() {
             return Ok(Value::Flag(flag));
         }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use muster_api::game::Failure;
 use muster_wire::code::Code;
@@ -22,6 +23,7 @@ use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
+use crate::process::clock::Alarm;
 
 /// What JavaScript may take of the machine's native stack; the rest is for functions of the host.
 const STACK_BYTES: usize = 512 << 10;
@@ -41,7 +43,17 @@ pub(super) struct Engine {
     pub(super) context: Context,
     pub(super) means: Means,
     globals_are_read_only: bool,
+    bytes_max: usize,
     is_spent: Cell<bool>,
+}
+
+/// QuickJS asks every few thousand steps, armed or not.
+struct Unneeded;
+
+impl Alarm for Unneeded {
+    fn ring(&self) {}
+
+    fn silence(&self) {}
 }
 
 /// A machine for functions.
@@ -70,7 +82,8 @@ impl Engine {
         let runtime = Runtime::new().map_err(|error| unstarted(&error))?;
         runtime.set_memory_limit(limits.machine_bytes);
         runtime.set_max_stack_size(STACK_BYTES);
-        let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(Budget::new()));
+        let budget = Budget::watched(host.process.clock.lane(), Arc::new(Unneeded));
+        let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
         runtime.set_interrupt_handler(Some(Box::new(move || {
             match asked.look() {
@@ -87,14 +100,24 @@ impl Engine {
         let made = enter(&context, |ctx| -> Result<_> {
             globals::add(&ctx)?;
             let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
-            let logger = Persistent::save(&ctx, logger(&ctx, &means.init)?);
+            let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
             let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
             Ok((nk, logger, initializer))
         });
         let (nk, logger, initializer) = made.map_err(|error| unstarted(&error))?;
         let globals_are_read_only = limits.js_read_only_globals;
-        let is_spent = Cell::new(false);
-        Ok(Rc::new(Self { nk, logger, initializer, registered, context, means, globals_are_read_only, is_spent }))
+        let (bytes_max, is_spent) = (limits.machine_bytes, Cell::new(false));
+        Ok(Rc::new(Self {
+            nk,
+            logger,
+            initializer,
+            registered,
+            context,
+            means,
+            globals_are_read_only,
+            bytes_max,
+            is_spent,
+        }))
     }
 
     /// Runs the modules, and `InitModule`. Answers what the host answered it.
@@ -108,7 +131,8 @@ impl Engine {
         answers: Option<&Answers>,
     ) -> std::result::Result<Answers, LoadError> {
         let mut options = EvalOptions::default();
-        options.filename = Some(source.file.clone());
+        options.filename = Some(source.file.to_string());
+        self.means.budget.at(source.file.clone());
         ctx.eval_with_options::<JsValue<'_>, _>(&*source.text, options).map_err(|error| unloaded(ctx, &error))?;
         if self.globals_are_read_only {
             globals::freeze(ctx).map_err(|error| unloaded(ctx, &error))?;
@@ -187,6 +211,17 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// The memory that it takes. To know it all of it is looked at.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.context.runtime().memory_usage().malloc_size).unwrap_or_default()
+    }
+
+    /// Whether it can go on after it found no memory.
+    pub(super) fn has_room(&self) -> bool {
+        self.context.runtime().run_gc();
+        self.bytes() < self.bytes_max / 4 * 3
     }
 
     /// Whether promises are left that would go on behind the calls of others.

@@ -1,5 +1,6 @@
 //! Values as they cross between game code and the host, the same for every language.
 
+pub mod allowance;
 mod bytes;
 
 use serde_json::{Map, Number, Value as Json};

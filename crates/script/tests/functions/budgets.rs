@@ -1,12 +1,14 @@
 //! Faulty and hostile functions harm only themselves.
 
 use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use muster_script::{Limits, LuaFunctions};
+use muster_script::{Limits, LuaFunctions, ScriptMetrics};
 use muster_wire::code::Code;
 
-use crate::world::{block_on, call, load};
+use crate::world::{block_on, call, host_over, load, load_in, store, write_all};
 
 const OVER: &str = "the function used more time than it may";
 
@@ -98,5 +100,70 @@ fn calls_wait_for_a_machine_and_too_many_are_refused() {
         assert_eq!(long.unwrap_err().1, OVER);
         assert_eq!(waits, Ok("1".to_owned()));
         assert_eq!(refused.unwrap_err().0, Code::Unavailable);
+    });
+}
+
+/// What a function's body answers within limits, and what was counted meanwhile.
+fn answer_within(limits: Limits, body: &str) -> (Result<String, String>, Arc<ScriptMetrics>) {
+    let text = format!("local nk = require('nakama')\nnk.register_rpc(function(context, payload)\n{body}\nend, 'f')");
+    let folder = tempfile::tempdir().unwrap();
+    write_all(folder.path(), &[("game.lua", &text)]);
+    let host = host_over(store(), folder.path());
+    let metrics = host.process.metrics.clone();
+    let functions = load_in(folder.path(), host, limits).unwrap();
+    (block_on(call(&functions, "f", "")).map_err(|(_, told)| told), metrics)
+}
+
+#[test]
+fn a_call_uses_so_many_functions_of_the_host_and_no_more() {
+    let limits = Limits { host_calls_max: 100, ..Limits::default() };
+    let (answer, metrics) = answer_within(limits, "for _ = 1, 100 do nk.time() end return 'fine'");
+    assert_eq!((answer, metrics.over_host_calls.load(Relaxed)), (Ok("fine".to_owned()), 0));
+    let (answer, metrics) = answer_within(
+        limits,
+        "local refused = 0
+        for _ = 1, 200 do if not pcall(nk.time) then refused = refused + 1 end end
+        local _, why = pcall(nk.storage_read, {})
+        return refused .. why",
+    );
+    assert_eq!(answer.unwrap(), "100the call used more than 100 functions of the host (script.host_calls)");
+    assert_eq!(metrics.over_host_calls.load(Relaxed), 1);
+}
+
+#[test]
+fn a_call_logs_so_much_and_no_more() {
+    let limits = Limits { log_bytes_max: 1_000, ..Limits::default() };
+    let (answer, metrics) = answer_within(limits, "for _ = 1, 30 do nk.logger_info(string.rep('x', 100)) end");
+    assert_eq!(answer, Ok(String::new()));
+    assert_eq!(metrics.log_lines_dropped.load(Relaxed), 20);
+}
+
+#[test]
+fn values_that_cross_have_an_end() {
+    let within = |body: &str| answer_within(Limits::default(), body).0;
+    assert_eq!(within("return #nk.json_encode(table.create(200000, 1)) .. ''"), Ok("400001".to_owned()));
+    for (body, told) in [
+        ("nk.json_encode(table.create(300000, 1))", "more than 250000 values"),
+        ("nk.json_decode('[' .. string.rep('1,', 300000) .. '1]')", "more than 250000 values"),
+        ("local t = string.rep('x', 2 ^ 20) nk.json_encode(table.create(20, t))", "more than 16777216 bytes of texts"),
+        ("local t = {} for _ = 1, 20 do t = { t, t } end nk.json_encode(t)", "more than 250000 values"),
+    ] {
+        let refused = within(body).unwrap_err();
+        assert!(refused.contains(told), "{body}: {refused}");
+    }
+}
+
+#[test]
+fn a_machine_whose_modules_fill_it_is_replaced() {
+    let text = "kept = {}
+        local nk = require('nakama')
+        nk.register_rpc(function() while true do kept[#kept + 1] = string.rep('x', 1000) .. #kept end end, 'keep')
+        nk.register_rpc(function() return #kept .. string.rep('x', 2 ^ 20):sub(1, 1) end, 'count')";
+    let functions = load(&[("game.lua", text)], Limits { machine_bytes: 8 << 20, ..Limits::default() }).unwrap();
+    block_on(async {
+        for _ in 0..3 {
+            assert!(call(&functions, "keep", "").await.unwrap_err().1.contains("not enough memory"));
+            assert_eq!(call(&functions, "count", "").await, Ok("0x".to_owned()));
+        }
     });
 }

@@ -24,6 +24,7 @@ mod scene;
 mod sessions;
 mod signals;
 mod streams;
+mod stuck;
 mod utilities;
 mod waits;
 mod world;

@@ -282,6 +282,12 @@ impl Telemetry {
         page.counter("script_failed_count", "Calls that ended in an error.", read(&script.failed));
         page.counter("script_over_time_count", "Calls that used up their time.", read(&script.over_time));
         page.counter("script_over_memory_count", "Calls that failed for want of memory.", read(&script.over_memory));
+        let over = read(&script.over_host_calls);
+        page.counter("script_over_host_calls_count", "Calls that used too many functions of the host.", over);
+        let dropped = read(&script.log_lines_dropped);
+        page.counter("script_log_dropped_count", "Lines dropped, their call having logged too much.", dropped);
+        let over = read(&script.matches_over_memory);
+        page.counter("script_match_over_memory_count", "Matches that ended for want of memory.", over);
         page.counter("script_refused_count", "Calls refused, too many waiting.", read(&script.refused));
         let gauge = |value: &AtomicI64| value.load(Ordering::Relaxed) as f64;
         page.gauge("script_waiting", "Calls that wait for a machine.", gauge(&script.waiting));

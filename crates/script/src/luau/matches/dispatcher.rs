@@ -1,7 +1,6 @@
 //! By what a callback says what it wants done: one table for all matches of a machine, which works for the match whose
 //! callback runs.
 
-use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use muster_domain::ids::SessionId;
 use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 
 use crate::luau::seat::Seats;
+use crate::luau::vm::Vm;
 
 /// See the module.
 pub(super) struct Dispatcher {
@@ -22,12 +22,17 @@ type Refused = String;
 
 impl Dispatcher {
     /// Its table in a machine; `bind` turns what is refused into errors of Lua.
-    pub(super) fn new(lua: &Lua, bind: &Function, seats: &Rc<Seats>) -> Result<Self> {
+    pub(super) fn new(lua: &Lua, vm: &Vm) -> Result<Self> {
+        let (bind, seats) = (&vm.prelude.bind, &vm.seats);
         let table = lua.create_table()?;
         let add = |name: &'static str, read: fn(Arguments) -> std::result::Result<Act, Refused>| {
-            let seats = seats.clone();
+            let (seats, host) = (seats.clone(), vm.host.clone());
             let run = lua.create_function(move |lua, arguments: MultiValue| {
-                match read(Arguments { of: name, values: arguments, taken: 0 }).and_then(|act| say(&seats, act)) {
+                let counted = host.current.count(&host.process.metrics).map_err(|error| error.message.into_owned());
+                match counted
+                    .and_then(|()| read(Arguments { of: name, values: arguments, taken: 0 }))
+                    .and_then(|act| say(&seats, act))
+                {
                     Ok(()) => Ok((true, LuaValue::Nil)),
                     Err(why) => Ok((false, LuaValue::String(lua.create_string(why)?))),
                 }

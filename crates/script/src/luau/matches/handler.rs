@@ -40,6 +40,13 @@ impl Handler {
     }
 }
 
+impl Handler {
+    /// The file of the module.
+    pub(super) fn file(&self) -> Arc<str> {
+        self.run_loop.info().short_src.unwrap_or_default().into()
+    }
+}
+
 /// What a module writes for a callback.
 pub(super) fn name(callback: &Callback) -> &'static str {
     match callback {

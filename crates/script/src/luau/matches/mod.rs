@@ -5,7 +5,7 @@ mod arguments;
 mod dispatcher;
 mod handler;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 use mlua::{MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
-use super::instance::{Chunks, instance};
+use super::instance::Chunks;
 use super::once::context_of;
 use super::program::Program;
 use super::seat::Seat;
-use super::values;
 use super::vm::{Ran, Vm, plain};
+use super::{memory, values};
 use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
-use crate::machine::matches::{Pace, failed};
+use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
@@ -35,15 +35,24 @@ pub struct MatchVm {
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
     games: RefCell<HashMap<MatchId, Rc<Game>>>,
+    /// Categories of memory that no match has.
+    categories: RefCell<Vec<u8>>,
     limits: Limits,
 }
 
 /// What a machine keeps of a match.
 struct Game {
     handler: Handler,
+    file: Arc<str>,
     context: Table,
     state: RefCell<LuaValue>,
     pace: Pace,
+    /// Under which what it holds is counted.
+    category: u8,
+    /// What it may have come to before it is looked at what of that is to be collected.
+    looked_at: Cell<usize>,
+    /// Why it ends with its next callback, whatever that is.
+    condemned: RefCell<Option<Arc<str>>>,
 }
 
 /// What a callback returned: the state, and what else it answers.
@@ -61,13 +70,16 @@ impl MatchMachine for MatchVm {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits).map_err(failed)?;
         vm.registered.borrow_mut().close();
-        let chunks = Chunks::load(&vm.lua, &program.modules).map_err(failed)?;
-        let dispatcher = Dispatcher::new(&vm.lua, &vm.prelude.bind, &vm.seats).map_err(failed)?;
-        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), limits })
+        let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
+        let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
+        let categories = RefCell::new(memory::CATEGORIES.collect());
+        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), categories, limits })
     }
 
     fn drop_match(&self, id: MatchId) {
-        self.games.borrow_mut().remove(&id);
+        if let Some(game) = self.games.borrow_mut().remove(&id) {
+            self.free(game.category);
+        }
     }
 
     async fn call(&self, call: &Call) -> (Return, bool) {
@@ -84,6 +96,9 @@ impl MatchMachine for MatchVm {
             self.games.borrow().get(&id).cloned()
         };
         let Some(game) = game else { return (failed("the match is not in this machine".into()), false) };
+        if let Some(why) = game.condemned.take() {
+            return (failed(why), false);
+        }
         let limit = match call.callback {
             Callback::Loop(_) => self.limits.tick_time_max,
             _ => self.limits.call_time,
@@ -93,10 +108,12 @@ impl MatchMachine for MatchVm {
             Err(error) => return (failed(plain(&error).into()), false),
         };
         seat.sink.open(game.pace.deferred());
+        seat.category.set(game.category);
+        seat.budget.at(game.file.clone());
         let (lua, node, table, its) =
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
         let (callback, label) = (call.callback.clone(), call.label.clone());
-        let body = move |seat: &Seat| -> mlua::Result<MultiValue> {
+        let arguments = move |seat: &Seat| -> mlua::Result<MultiValue> {
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
@@ -118,8 +135,10 @@ impl MatchMachine for MatchVm {
             let mut arguments =
                 vec![function, context, LuaValue::Table(table), LuaValue::Number(tick as f64), state, first];
             arguments.extend(second);
-            seat.call(MultiValue::from_vec(arguments))
+            Ok(MultiValue::from_vec(arguments))
         };
+        let (lua, category) = (self.vm.lua.clone(), game.category);
+        let body = move |seat: &Seat| seat.call(memory::counted(&lua, category, || arguments(seat))?);
         let its = seat.clone();
         let ran = self.vm.run(seat, limit, body).await;
         let (acts, deferred) = its.sink.close();
@@ -131,37 +150,96 @@ impl MatchMachine for MatchVm {
             game.pace.called(deferred);
             (false, Ok(()))
         };
-        let outcome = in_time.and(returned).and_then(|values| game.outcome(&call.callback, values));
+        let within = self.look_at_memory(&game);
+        let outcome = in_time.and(within).and(returned).and_then(|values| game.outcome(&call.callback, values));
         (Return { outcome: outcome.unwrap_or_else(Outcome::Failed), acts }, is_late)
     }
 }
 
 impl MatchVm {
+    /// Whether a match holds no more than it may. When the machine is nearly full, the one that holds most is to end: it is
+    /// not the one whose call finds no memory who is at fault.
+    fn look_at_memory(&self, game: &Game) -> Result<(), Arc<str>> {
+        let lua = &self.vm.lua;
+        if game.category == memory::COMMON {
+            return Ok(());
+        }
+        let held = memory::bytes(lua, game.category);
+        if held > game.looked_at.get() {
+            let held = self.collected(game.category);
+            if held > self.limits.match_bytes {
+                return Err(holds_too_much(held));
+            }
+            game.looked_at.set(self.limits.match_bytes.max(held + self.limits.match_bytes / 2));
+        }
+        let is_full = || lua.used_memory() > self.limits.machine_bytes / 4 * 3;
+        if is_full() {
+            self.collected(game.category);
+            if is_full() {
+                let games = self.games.borrow();
+                let most = games.values().max_by_key(|game| memory::bytes(lua, game.category));
+                if let Some(most) = most {
+                    most.condemned.replace(Some(holds_too_much(memory::bytes(lua, most.category))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is counted under a category when all that can be is collected.
+    fn collected(&self, category: u8) -> usize {
+        if let Err(error) = self.vm.lua.gc_collect() {
+            tracing::error!(%error, "the memory of game code cannot be collected");
+        }
+        memory::bytes(&self.vm.lua, category)
+    }
+
     async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
+        let category = self.categories.borrow_mut().pop().unwrap_or(memory::COMMON);
+        let begun = self.begin(call, params, category).await;
+        if begun.is_err() {
+            self.free(category);
+        }
+        begun
+    }
+
+    fn free(&self, category: u8) {
+        if category != memory::COMMON {
+            self.categories.borrow_mut().push(category);
+        }
+    }
+
+    async fn begin(&self, call: &Call, params: Value, category: u8) -> Result<(Rc<Game>, Return), Arc<str>> {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
-        let (lua, chunks, make_require) =
-            (self.vm.lua.clone(), self.chunks.clone(), self.vm.prelude.make_require.clone());
+        seat.category.set(category);
+        let (lua, chunks) = (self.vm.lua.clone(), self.chunks.clone());
         let (host, name) = (self.vm.host.clone(), call.handler.clone());
         let public_id = format!("{}.{}", call.id, host.node);
         let body = move |seat: &Seat| -> mlua::Result<Begun> {
-            let require = instance(&lua, &chunks, &make_require)?;
+            let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
             let module = match values_of(seat.call((require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
             let handler = Handler::of(module, &name)?;
+            seat.budget.at(handler.file());
             let context = context_of(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
-            let results = seat.call((&handler.init, &context, values::write(&lua, params)?))?;
+            let params = memory::counted(&lua, category, || values::write(&lua, params))?;
+            let results = seat.call((&handler.init, &context, params))?;
             Ok(Ok((handler, context, results)))
         };
         let (handler, context, results) = finish(self.vm.run(seat, self.limits.load_time, body).await)??;
         let (state, tick_rate, label) = handler::begun(values_of(results)?)?;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
-        let game = Game { handler, context, state: RefCell::new(state), pace: Pace::default() };
+        let looked_at = Cell::new(self.limits.match_bytes);
+        let (state, condemned) = (RefCell::new(state), RefCell::default());
+        let file = handler.file();
+        let game = Game { handler, file, context, state, pace: Pace::default(), category, looked_at, condemned };
+        self.look_at_memory(&game)?;
         Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
     }
 }

@@ -12,8 +12,9 @@ use muster_wire::code::Code;
 use rquickjs::function::Rest;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Result, Value as JsValue};
 
+use crate::host::Host;
 use crate::machine::matches::Sink;
-use crate::quickjs::errors::throw;
+use crate::quickjs::errors::{throw, throw_refusal};
 use crate::quickjs::values::{kind, text};
 use crate::quickjs::{binary, globals};
 
@@ -25,16 +26,16 @@ pub(super) struct Dispatcher {
 
 impl Dispatcher {
     /// Its object in a machine.
-    pub(super) fn new(ctx: &Ctx<'_>, deferred_max: usize) -> Result<Self> {
+    pub(super) fn new(ctx: &Ctx<'_>, host: &Rc<Host>, deferred_max: usize) -> Result<Self> {
         let sink = Rc::new(Sink::new(deferred_max));
         let object = Object::new(ctx.clone())?;
-        put(&object, &sink, "broadcastMessage", |arguments| arguments.broadcast().map(Act::Broadcast))?;
-        put(&object, &sink, "broadcastMessageDeferred", |arguments| arguments.broadcast().map(Act::Defer))?;
-        put(&object, &sink, "matchKick", |mut arguments| {
+        put(&object, (host, &sink), "broadcastMessage", |arguments| arguments.broadcast().map(Act::Broadcast))?;
+        put(&object, (host, &sink), "broadcastMessageDeferred", |arguments| arguments.broadcast().map(Act::Defer))?;
+        put(&object, (host, &sink), "matchKick", |mut arguments| {
             let sessions = arguments.sessions()?;
             Ok(Act::Kick(sessions.unwrap_or_default()))
         })?;
-        put(&object, &sink, "matchLabelUpdate", |mut arguments| arguments.label().map(Act::Label))?;
+        put(&object, (host, &sink), "matchLabelUpdate", |mut arguments| arguments.label().map(Act::Label))?;
         globals::freeze_object(&object)?;
         Ok(Self { object: Persistent::save(ctx, object), sink })
     }
@@ -42,12 +43,13 @@ impl Dispatcher {
 
 fn put<'js>(
     object: &Object<'js>,
-    sink: &Rc<Sink>,
+    (host, sink): (&Rc<Host>, &Rc<Sink>),
     name: &'static str,
     read: fn(Arguments<'js>) -> Result<Act>,
 ) -> Result<()> {
-    let sink = sink.clone();
+    let (host, sink) = (host.clone(), sink.clone());
     let run = move |ctx: Ctx<'js>, values: Rest<JsValue<'js>>| {
+        host.current.count(&host.process.metrics).map_err(|error| throw_refusal(&ctx, &error))?;
         let act = read(Arguments { of: name, ctx: ctx.clone(), values: values.0.into_iter(), taken: 0 })?;
         sink.add(act).map_err(|why| throw(&ctx, Code::FailedPrecondition, &why))
     };

@@ -22,7 +22,7 @@ use super::vm::{Engine, enter};
 use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
-use crate::machine::matches::{Pace, failed};
+use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
@@ -39,6 +39,8 @@ pub struct MatchVm {
     source: Source,
     answers: Answers,
     limits: Limits,
+    /// What the machine held before the script ran in it.
+    bytes_before: usize,
 }
 
 /// What a machine keeps of its match.
@@ -47,7 +49,11 @@ struct Game {
     shown: Persistent<Object<'static>>,
     state: RefCell<Persistent<JsValue<'static>>>,
     pace: Pace,
+    calls: Cell<u32>,
 }
+
+/// Memory is looked at once in so many callbacks: to know it all of it is looked at.
+const CALLS_PER_LOOK: u32 = 64;
 
 /// What comes of a callback, or why it failed.
 type Ended<T> = std::result::Result<T, Arc<str>>;
@@ -60,10 +66,19 @@ impl MatchMachine for MatchVm {
 
     fn new(program: &Bundle, host: &Rc<Host>, limits: Limits) -> std::result::Result<Self, LoadError> {
         let engine = Engine::new(host, &limits)?;
-        let dispatcher = enter(&engine.context, |ctx| Dispatcher::new(&ctx, limits.deferred_max));
+        let dispatcher = enter(&engine.context, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
         let (source, answers) = (program.source.clone(), program.answers.clone());
-        Ok(Self { game: RefCell::default(), is_used: Cell::new(false), dispatcher, engine, source, answers, limits })
+        Ok(Self {
+            game: RefCell::default(),
+            is_used: Cell::new(false),
+            dispatcher,
+            bytes_before: engine.bytes(),
+            engine,
+            source,
+            answers,
+            limits,
+        })
     }
 
     fn drop_match(&self, _: MatchId) {
@@ -105,12 +120,29 @@ impl MatchMachine for MatchVm {
             game.pace.called(deferred);
             (false, Ok(()))
         };
-        let outcome = in_time.and(returned);
+        let outcome = in_time.and(returned).and_then(|outcome| self.within_memory(&game, outcome));
         (Return { outcome: outcome.unwrap_or_else(Outcome::Failed), acts }, is_late)
     }
 }
 
 impl MatchVm {
+    /// Whether the match keeps no more memory than it may, which is looked at now and then.
+    fn within_memory(&self, game: &Game, outcome: Outcome) -> Ended<Outcome> {
+        game.calls.set(game.calls.get().wrapping_add(1));
+        if !game.calls.get().is_multiple_of(CALLS_PER_LOOK) {
+            return Ok(outcome);
+        }
+        let kept = self.engine.bytes().saturating_sub(self.bytes_before);
+        if kept <= self.limits.match_bytes || self.is_kept_less_by_collecting() {
+            return Ok(outcome);
+        }
+        Err(holds_too_much(kept))
+    }
+
+    fn is_kept_less_by_collecting(&self) -> bool {
+        self.engine.has_room() && self.engine.bytes().saturating_sub(self.bytes_before) <= self.limits.match_bytes
+    }
+
     async fn begin(&self, call: &Call, params: &[u8]) -> Ended<Return> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
@@ -123,7 +155,8 @@ impl MatchVm {
             *engine.registered.borrow_mut() = Default::default();
             let (callbacks, shown, begun) = made?;
             let Begun { state, tick_rate, label } = begun;
-            let game = Game { callbacks, shown, state: RefCell::new(state), pace: Pace::default() };
+            let game =
+                Game { callbacks, shown, state: RefCell::new(state), pace: Pace::default(), calls: Cell::default() };
             Ok((game, tick_rate, label))
         };
         let ended = fiber.run(budget, body).await;

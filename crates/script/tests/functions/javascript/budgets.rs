@@ -19,6 +19,7 @@ fn functions(limits: Limits) -> JsFunctions {
             getter() { return JSON.stringify({ get x() { for (;;) {} } }); },
             json(ctx, logger, nk) { nk.localcachePut('x', { toJSON() { for (;;) {} } }); },
             host(ctx, logger, nk) { for (;;) { try { nk.md5Hash('x'); } catch {} } },
+            many(ctx, logger, nk, count) { for (let i = 0; i < count; i += 1) nk.md5Hash('x'); return 'done'; },
             pattern() { return String(/(a+)+$/.test('a'.repeat(40) + 'b')); },
             chain() { const next = () => Promise.resolve().then(next); next(); return 'x'; },
             generator() { for (const x of (function* () { for (;;) yield 1; })()); },
@@ -61,6 +62,16 @@ fn a_call_that_takes_too_much_memory_or_depth_ends_and_others_go_on() {
             assert!(message.contains(told), "{id}: {message}");
             assert_eq!(call(&functions, "echo", id).await, Ok(id.to_owned()));
         }
+    });
+}
+
+#[test]
+fn calls_of_the_host_are_counted() {
+    let functions = functions(Limits { host_calls_max: 100, ..Limits::default() });
+    block_on(async {
+        let text = "more than 100 functions of the host";
+        assert!(matches!(call(&functions, "many", "101").await, Err((_, told)) if told.contains(text)));
+        assert_eq!(call(&functions, "many", "100").await, Ok("done".to_owned()));
     });
 }
 

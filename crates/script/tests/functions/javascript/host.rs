@@ -76,7 +76,7 @@ fn arguments_that_do_not_fit_are_named() {
             "let o = {}; o.o = o; nk.localcachePut('k', o)",
             "localcachePut: argument 2 (value): the value is nested too deeply",
         ),
-        ("nk.localcachePut('k', new Array(2 ** 31))", "localcachePut: argument 2 (value): the value is too large"),
+        ("nk.localcachePut('k', new Array(2 ** 31))", "localcachePut: argument 2 (value): more than 250000 values"),
         (
             "nk.accountUpdateId('a', null, 5, null, null, null, null, 'x')",
             "accountUpdateId: argument 8 (metadata) must be of type array or object, not string",

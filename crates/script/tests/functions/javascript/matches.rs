@@ -179,6 +179,26 @@ fn a_faulty_match_harms_only_itself() {
 }
 
 #[test]
+fn a_match_that_keeps_too_much_ends() {
+    let hall = hall(
+        "let kept = [];
+        function matchLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
+            if (state.params.grows) { for (let i = 0; i < 2000; i += 1) kept.push({ tick, i }); }
+            return { state };
+        }",
+        Limits { match_bytes: 1 << 20, ..Limits::default() },
+    );
+    run(async {
+        let params = Value::Map(vec![("grows".to_owned(), Value::Flag(true))]);
+        hall.create(1, params).await.unwrap();
+        hall.create(2, Value::Nil).await.unwrap();
+        hall.pass(64 * 100).await;
+        assert_eq!(hall.list().len(), 1);
+        assert!(hall.signal(2, "").await.is_ok());
+    });
+}
+
+#[test]
 fn what_is_no_beginning_is_refused() {
     for (returned, told) in [
         ("5", "matchInit must return an object with state, tickRate and label, but returned number"),

@@ -60,3 +60,55 @@ fn a_match_that_is_too_slow_three_times_in_a_row_ends() {
         assert!(hall.list().is_empty());
     });
 }
+
+#[test]
+fn a_match_that_keeps_too_much_ends_alone() {
+    let limits = Limits { match_bytes: 1 << 20, ..Limits::default() };
+    end_one_of_two("state.kept = table.create(200000, 1)", limits);
+    end_one_of_two("of_nobody = {} for index = 1, 100000 do of_nobody[index] = tostring(index) end", limits);
+}
+
+#[test]
+fn rubbish_is_nobodys_fault() {
+    let text = module(
+        "function M.match_loop(context, dispatcher, tick, state, messages)
+            for index = 1, 300 do state.last = string.rep('x', 10000) .. index end
+            return state
+        end",
+    );
+    let hall = Hall::of(&[("game.lua", &text)], Limits { match_bytes: 256 << 10, ..Limits::default() });
+    run(async {
+        hall.create(1, Value::Nil).await.unwrap();
+        hall.pass(2_000).await;
+        assert_eq!(hall.list().len(), 1);
+    });
+}
+
+#[test]
+fn when_a_machine_is_nearly_full_who_keeps_most_ends() {
+    let text = module(
+        "function M.match_signal(context, dispatcher, tick, state, data)
+            state.kept = table.create(tonumber(data), 1)
+            return state, 'kept'
+        end",
+    );
+    let limits = Limits { machine_bytes: 14 << 20, match_bytes: 8 << 20, ..Limits::default() };
+    let hall = Hall::of(&[("game.lua", &text)], limits);
+    run(async {
+        for (number, places) in [(1, 150_000), (2, 250_000), (3, 150_000), (4, 150_000)] {
+            hall.create(number, Value::Nil).await.unwrap();
+            hall.signal(number, &places.to_string()).await.unwrap();
+        }
+        hall.pass(200).await;
+        assert_eq!(hall.list().len(), 3);
+        assert!(hall.signal(2, "1").await.is_err(), "the one that keeps 4 MB");
+    });
+}
+
+#[test]
+fn what_a_callback_sends_has_an_end() {
+    let text = "local text = string.rep('x', 2 ^ 20)
+        for _ = 1, 20 do dispatcher.broadcast_message(1, text) end";
+    end_one_of_two(text, Limits::default());
+    end_one_of_two("while true do dispatcher.broadcast_message(1, '') end", Limits::default());
+}
