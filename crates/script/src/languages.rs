@@ -1,23 +1,28 @@
 //! Game code of one shard in all its languages. What several of them have is Lua's, as in the original: they do not chain.
 
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer};
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_live::matches::Callback;
 use muster_live::plane::HandlerOrder;
+use muster_wire::api::Event;
 use muster_wire::code::Code;
 
 use crate::functions::{Functions, JsFunctions, LuaFunctions};
+use crate::luau::program::Program;
 use crate::machine::Machine;
 use crate::machine::call::Sole;
 use crate::machine::registry::{Names, Point, When};
 use crate::matches::{JsMatches, LuaMatches};
+use crate::quickjs::program::Bundle;
 
 /// Functions and hooks.
 pub struct Languages {
-    lua: Option<LuaFunctions>,
-    javascript: Option<Rc<JsFunctions>>,
+    lua: LuaFunctions,
+    javascript: JsFunctions,
     /// Kept for the plane, which must not keep what keeps it.
     _matches: Rc<LanguageMatches>,
 }
@@ -29,17 +34,38 @@ impl<M: Machine> Language for Functions<M> {}
 
 impl Languages {
     /// Of a shard whose matches are these.
-    pub fn new(lua: Option<LuaFunctions>, javascript: Option<Rc<JsFunctions>>, matches: Rc<LanguageMatches>) -> Self {
+    pub fn new(lua: LuaFunctions, javascript: JsFunctions, matches: Rc<LanguageMatches>) -> Self {
         Self { lua, javascript, _matches: matches }
+    }
+
+    /// From now on calls are of these programs, the so manieth that the process has had. Those under way end as they began.
+    pub async fn renew(&self, lua: Arc<Program>, javascript: Arc<Bundle>, generation: u64) {
+        self.lua.renew(lua, generation).await;
+        self.javascript.renew(javascript, generation).await;
+    }
+
+    /// Starts as many machines of JavaScript as there are to be at least.
+    pub async fn warm_up(&self) {
+        self.javascript.warm_up().await;
+    }
+
+    /// Runs scheduled functions that are due, if this place is the one that does. Answers when the next one is, in seconds
+    /// since 1970.
+    pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
+        let next = [self.lua.turn_schedules(is_mine), self.javascript.turn_schedules(is_mine)];
+        next.into_iter().flatten().min()
+    }
+
+    fn all(&self) -> [&dyn Language; 2] {
+        [&self.lua, &self.javascript]
     }
 
     /// The first language that has something.
     fn find(&self, is_there: impl Fn(&Names) -> bool) -> Option<&dyn Language> {
-        let lua = self.lua.as_ref().filter(|lua| is_there(lua.names())).map(|lua| lua as &dyn Language);
-        lua.or_else(|| {
-            let javascript = self.javascript.as_deref().filter(|javascript| is_there(javascript.names()));
-            javascript.map(|javascript| javascript as &dyn Language)
-        })
+        if self.lua.has(&is_there) {
+            return Some(&self.lua);
+        }
+        self.javascript.has(&is_there).then_some(&self.javascript as &dyn Language)
     }
 
     fn find_hook(&self, when: When, subject: Subject) -> Option<&dyn Language> {
@@ -68,6 +94,24 @@ impl GameFunctions for Languages {
             Some(language) => language.matched(players),
             None => Box::pin(std::future::ready(Ok(None))),
         }
+    }
+
+    fn hears_of(&self, occasion: Occasion) -> bool {
+        self.all().iter().any(|language| GameFunctions::hears_of(*language, occasion))
+    }
+
+    fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
+        for language in self.all() {
+            language.tell(occasion, invocation.clone(), event.clone());
+        }
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async {
+            for language in self.all() {
+                language.settled().await;
+            }
+        })
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
@@ -117,39 +161,39 @@ fn no_hook(subject: Subject) -> Failure {
     Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }
 
-fn gone<'a, T: 'a>(failure: Failure) -> std::pin::Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>> {
+fn gone<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>> {
     Box::pin(std::future::ready(Err(failure)))
 }
 
 /// Matches.
 pub struct LanguageMatches {
-    lua: Option<Rc<LuaMatches>>,
-    javascript: Option<Rc<JsMatches>>,
+    lua: Rc<LuaMatches>,
+    javascript: Rc<JsMatches>,
 }
 
 impl LanguageMatches {
     /// Of these languages.
-    pub fn new(lua: Option<Rc<LuaMatches>>, javascript: Option<Rc<JsMatches>>) -> Self {
+    pub fn new(lua: Rc<LuaMatches>, javascript: Rc<JsMatches>) -> Self {
         Self { lua, javascript }
+    }
+
+    /// From now on matches are made of these programs, the so manieth that the process has had. Those that there are go on as
+    /// they began.
+    pub fn renew(&self, lua: Arc<Program>, javascript: Arc<Bundle>, generation: u64) {
+        self.lua.renew(lua, generation);
+        self.javascript.renew(javascript, generation);
     }
 
     /// Does what the plane says, on the runtime's local tasks. A match stays with the language in which it began.
     pub fn order(&self, order: HandlerOrder) {
-        match (&self.lua, &self.javascript) {
-            (Some(lua), Some(javascript)) => {
-                let is_in_javascript = match &order {
-                    HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
-                        !lua.has_handler(&call.handler) && javascript.has_handler(&call.handler)
-                    }
-                    HandlerOrder::Call(call) => javascript.holds(call.id),
-                    HandlerOrder::Drop(id) => javascript.holds(*id),
-                };
-                if is_in_javascript { javascript.order(order) } else { lua.order(order) }
+        let Self { lua, javascript } = self;
+        let is_in_javascript = match &order {
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
+                !lua.has_handler(&call.handler) && javascript.has_handler(&call.handler)
             }
-            (Some(lua), None) => lua.order(order),
-            (None, Some(javascript)) => javascript.order(order),
-            // Without game code the plane makes no matches of it.
-            (None, None) => {}
-        }
+            HandlerOrder::Call(call) => javascript.holds(call.id),
+            HandlerOrder::Drop(id) => javascript.holds(*id),
+        };
+        if is_in_javascript { javascript.order(order) } else { lua.order(order) }
     }
 }

@@ -3,6 +3,7 @@
 //! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
 //! touches a socket or the database.
 
+mod events;
 pub mod functions;
 pub mod host;
 pub mod languages;
@@ -10,9 +11,12 @@ mod luau;
 mod machine;
 pub mod matches;
 pub mod metrics;
+mod pool;
 pub mod process;
 mod quickjs;
+mod schedules;
 pub mod value;
+pub mod watch;
 
 pub use functions::{JsFunctions, LuaFunctions};
 pub use host::Host;

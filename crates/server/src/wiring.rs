@@ -37,7 +37,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::Game;
+use crate::game::{Ask, Game};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -87,6 +87,7 @@ pub struct Running {
     matches_grace_sec: u32,
     script: Arc<ScriptMetrics>,
     cluster: Option<Cluster>,
+    reload: Ask,
 }
 
 /// What all shards share.
@@ -134,7 +135,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     };
     let metrics = (script_metrics.clone(), custom_metrics.clone());
     let loaded = Game::load(config, shard_count(config), store.clone(), signing(&shared), metrics);
-    shared.game = loaded.await.map_err(StartError)?;
+    let (mut game, reload) = loaded.await.map_err(StartError)?;
     let read = shared.revocations.refresh(&*store, &System).await;
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
@@ -143,6 +144,9 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let shard_count = shard_count(config);
     let api_metrics: Vec<_> = (0..shard_count).map(|_| Arc::new(ApiMetrics::default())).collect();
     let mut cluster = join_cluster(config, &*store, shard_count).await?;
+    let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
+    game.set_jobs(jobs.clone());
+    shared.game = Some(game);
     let lanes = match &cluster {
         Some(cluster) => rim::lanes_of(
             cluster.telemetry().number,
@@ -186,7 +190,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         }
     });
     tasks.spawn(mailbox.deliver(shards.clone()));
-    let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
+    let asked = Ask::default();
+    tasks.spawn_local(reload.run(asked.clone()));
     tasks.spawn_local(pruning::prune(store.clone(), shared.revocations.clone(), jobs));
     tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
@@ -204,6 +209,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         matches_grace_sec: config.general.shutdown_grace_sec,
         script: script_metrics,
         cluster,
+        reload: asked,
     })
 }
 
@@ -220,6 +226,11 @@ impl Running {
             Some(cluster) => cluster.lost().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Has game code loaded anew. What does not load changes nothing; the log says what became of it.
+    pub fn reload_game_code(&self) {
+        self.reload.ask();
     }
 
     /// Resolves when an operator has told this node to drain. A server on its own never is.

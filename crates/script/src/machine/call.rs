@@ -1,6 +1,6 @@
 //! A call of game code, whatever its language: what is called, with what, and how it ended.
 
-use muster_api::game::{Failure, MatchedPlayer};
+use muster_api::game::{Failure, MatchedPlayer, Occasion};
 
 use super::registry::Point;
 use crate::value::Value;
@@ -14,6 +14,10 @@ pub enum Callee<'a> {
     Hook(Point),
     /// What there is one of.
     Sole(Sole),
+    /// One of those that want to hear of events, by the order in which they were registered.
+    Listener(Occasion, usize),
+    /// One of those that run at moments, by the same order.
+    Schedule(usize),
 }
 
 impl Callee<'_> {
@@ -23,7 +27,18 @@ impl Callee<'_> {
             Self::Function(id) => id.to_owned(),
             Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
             Self::Sole(sole) => sole.name().to_owned(),
+            Self::Listener(occasion, _) => listener_name(occasion).to_owned(),
+            Self::Schedule(index) => format!("schedule {}", index + 1),
         }
+    }
+}
+
+/// The name of functions that hear of such events, in logs and behind `register_`.
+pub(crate) fn listener_name(occasion: Occasion) -> &'static str {
+    match occasion {
+        Occasion::Reported => "event",
+        Occasion::SessionStart => "event_session_start",
+        Occasion::SessionEnd => "event_session_end",
     }
 }
 

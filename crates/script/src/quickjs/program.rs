@@ -20,14 +20,15 @@ const ENTRYPOINT_DEFAULT: &str = "index.js";
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// A script.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Source {
     /// How errors call it.
     pub(super) file: Arc<str>,
     pub(super) text: Arc<[u8]>,
 }
 
-/// A script that ran once without an error, and what it registers.
+/// A script that ran once without an error, and what it registers. Without a script it registers nothing.
+#[derive(Default)]
 pub struct Bundle {
     pub(super) source: Source,
     pub(super) answers: Answers,
@@ -36,7 +37,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Reads and runs the script of a folder; nothing if none is named and there is none.
+    /// Reads and runs the script of a folder, if one is named or there is one.
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
@@ -45,16 +46,16 @@ impl Bundle {
         entrypoint: Option<&Path>,
         host: &Rc<Host>,
         limits: &Limits,
-    ) -> Result<Option<Self>, LoadError> {
+    ) -> Result<Self, LoadError> {
         let path = folder.join(entrypoint.unwrap_or(Path::new(ENTRYPOINT_DEFAULT)));
         if entrypoint.is_none() && !path.is_file() {
-            return Ok(None);
+            return Ok(Self::default());
         }
         let source = read(folder, &path)?;
         if host.process.stuck.holds(&source.file, &source.text) {
             let file = &*source.file;
             tracing::error!(file, "a script is not loaded since it stopped the server: change its file");
-            return Ok(None);
+            return Ok(Self::default());
         }
         let meter = Meter::new(Chain::default(), limits);
         let (vm, answers) = host.current.during(meter, Vm::load(&source, None, host, limits)).await?;
@@ -63,7 +64,7 @@ impl Bundle {
         let handlers = registered.matches.keys().cloned().collect();
         names.warn_of_unbuilt();
         drop(registered);
-        Ok(Some(Self { source, answers, names, handlers }))
+        Ok(Self { source, answers, names, handlers })
     }
 
     /// The ids of functions that the script registers, in lower case.
@@ -74,6 +75,11 @@ impl Bundle {
     /// How many hooks the script registers.
     pub fn hooks_count(&self) -> usize {
         self.names.hooks().count()
+    }
+
+    /// Whether there is no script.
+    pub fn is_empty(&self) -> bool {
+        self.source.text.is_empty()
     }
 
     /// The script.

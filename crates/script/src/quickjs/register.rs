@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
+use muster_api::game::Occasion;
 use muster_api::hooks::Subject;
 use muster_wire::code::Code;
 use rquickjs::function::Opt;
@@ -15,7 +16,7 @@ use super::host::{Means, pending};
 use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::PENDING;
-use crate::machine::call::Sole;
+use crate::machine::call::{Sole, listener_name};
 use crate::machine::registry::{Among, Registry, When};
 
 /// A function of a machine.
@@ -65,6 +66,11 @@ pub(super) fn initializer<'js>(
     let initializer = Object::new(ctx.clone())?;
     let to = Rc::downgrade(registered);
     initializer.set("registerRpc", register_rpc(ctx, to.clone())?)?;
+    for occasion in Occasion::ALL {
+        let method = camel_case(&format!("register_{}", listener_name(occasion)));
+        initializer.set(method.clone(), register_listener(ctx, to.clone(), method, occasion)?)?;
+    }
+    initializer.set("registerSchedule", register_schedule(ctx, to.clone())?)?;
     for sole in Sole::ALL {
         let method = camel_case(&format!("register_{}", sole.name()));
         initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
@@ -126,6 +132,24 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
         set(&ctx, &to, |registered| registered.functions.set_function(METHOD, &id, function))
+    })
+}
+
+fn register_listener<'js>(ctx: &Ctx<'js>, to: To, method: String, occasion: Occasion) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
+        let function = function(&ctx, &method, first)?;
+        set(&ctx, &to, |registered| {
+            registered.functions.add_listener(occasion, function);
+            Ok(())
+        })
+    })
+}
+
+fn register_schedule<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+    const METHOD: &str = "registerSchedule";
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
+        let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
+        set(&ctx, &to, |registered| registered.functions.add_schedule(METHOD, &expression, function))
     })
 }
 

@@ -5,8 +5,10 @@
 mod budgets;
 mod chat;
 mod errors;
+mod events;
 #[path = "../../../wire/tests/wire/generated.rs"]
 mod generated;
+mod generations;
 mod hooks;
 mod host;
 mod javascript;
@@ -21,6 +23,7 @@ mod process;
 #[allow(dead_code, reason = "the tests of the wire use more of it")]
 mod random;
 mod scene;
+mod schedules;
 mod sessions;
 mod signals;
 mod streams;

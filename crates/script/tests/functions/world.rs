@@ -90,6 +90,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
         process: Arc::new(process),
         signing: signing(),
         node: "muster".into(),
+        reporter: Rc::default(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
         current: Current::default(),
@@ -118,7 +119,7 @@ pub fn program(files: &[(&str, &str)], limits: &Limits) -> (Arc<Program>, Rc<Hos
 pub fn bundle(files: &[(&str, &str)], host: &Rc<Host>, limits: &Limits) -> Arc<Bundle> {
     let folder = tempfile::tempdir().unwrap();
     write_all(folder.path(), files);
-    Arc::new(block_on(Bundle::load(folder.path(), None, host, limits)).unwrap().unwrap())
+    Arc::new(block_on(Bundle::load(folder.path(), None, host, limits)).unwrap())
 }
 
 pub fn write_all(folder: &Path, files: &[(&str, &str)]) {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
 use muster_script::{Bundle, Limits};
+use muster_wire::api::Event;
 
 use super::{answer, host, load_over, refused, script};
 use crate::world::{block_on, call, store, write_all};
@@ -23,13 +25,13 @@ fn without_a_script_there_is_none_unless_one_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let host = host(&store());
     let load = |entrypoint| block_on(Bundle::load(folder.path(), entrypoint, &host, &Limits::default()));
-    assert!(load(None).unwrap().is_none());
+    assert!(load(None).unwrap().is_empty());
     assert!(load(Some(Path::new("build/game.js"))).is_err());
     write_all(
         folder.path(),
         &[("build/game.js", "const InitModule = (ctx, logger, nk, i) => i.registerRpc('A', () => 'x');")],
     );
-    let bundle = load(Some(Path::new("build/game.js"))).unwrap().unwrap();
+    let bundle = load(Some(Path::new("build/game.js"))).unwrap();
     assert_eq!(bundle.functions().iter().collect::<Vec<_>>(), ["a"]);
 }
 
@@ -124,4 +126,51 @@ fn what_all_share_cannot_be_changed() {
     let functions = script(text);
     assert_eq!(block_on(call(&functions, "f", "")), Ok("0 1".to_owned()));
     assert!(block_on(call(&functions, "f", "x")).is_err(), "in the original neither");
+}
+
+#[test]
+fn events_are_heard_and_scheduled_functions_named() {
+    let functions = script(
+        "let heard = [];
+        function InitModule(ctx, logger, nk, initializer) {
+            initializer.registerEvent((ctx, logger, nk, event) => { heard.push([ctx.executionMode, event.name, event.properties]); });
+            initializer.registerEventSessionStart((ctx, logger, nk, event) => { heard.push('start'); });
+            initializer.registerSchedule('0 4 * * *', (ctx, logger, nk, due) => { heard.push(due); });
+            initializer.registerRpc('heard', () => JSON.stringify(heard));
+        }",
+    );
+    let event = Event {
+        name: "won".to_owned(),
+        properties: [("map_name".to_owned(), "lake".to_owned())].into(),
+        ..Event::default()
+    };
+    block_on(async {
+        let invocation = || Invocation { mode: Mode::Event, ..Invocation::default() };
+        assert!(functions.hears_of(Occasion::Reported) && !functions.hears_of(Occasion::SessionEnd));
+        functions.tell(Occasion::Reported, invocation(), event);
+        functions.tell(Occasion::SessionEnd, invocation(), Event::default());
+        functions.settled().await;
+        let heard = call(&functions, "heard", "").await.unwrap();
+        assert_eq!(heard, r#"[["event","won",{"map_name":"lake"}]]"#);
+        assert!(functions.turn_schedules(false).is_some(), "a moment is known");
+    });
+    let told = refused("function InitModule(c, l, nk, i) { i.registerSchedule('x', () => 1); }");
+    assert!(told.contains("registerSchedule: "), "{told}");
+}
+
+#[test]
+fn calls_are_of_the_newest_script() {
+    let host = host(&store());
+    let text =
+        |answer: &str| format!("function InitModule(c, l, nk, i) {{ i.registerRpc('{answer}', () => '{answer}'); }}");
+    let functions = load_over(&[("index.js", &text("old"))], &host, Limits::default()).unwrap();
+    let newer = crate::world::bundle(&[("index.js", &text("new"))], &host, &Limits::default());
+    block_on(async {
+        assert!(functions.has("old") && !functions.has("new"));
+        functions.renew(newer, 2).await;
+        assert!(!functions.has("old"));
+        assert_eq!(call(&functions, "new", "").await, Ok("new".to_owned()));
+        functions.renew(std::sync::Arc::default(), 3).await;
+        assert!(!functions.has("new"));
+    });
 }

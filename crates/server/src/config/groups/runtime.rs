@@ -25,6 +25,10 @@ honoured! {
         js_min_count: usize = "16", at_least(0);
         /// Whether what stands in JavaScript's global object, and that object itself, cannot be changed when the script has run.
         js_read_only_globals: bool = "true", Kind::Flag;
+        /// Most events that may wait for game code, shared out among the shards; further ones are dropped.
+        event_queue_size: usize = "65536", at_least(1);
+        /// Events that game code is told of at a time, shared out among the shards.
+        event_queue_workers: usize = "8", number(1, 1024);
         /// Key with which servers of yours call functions of the game code over HTTP. Generated at first start.
         http_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaulthttpkey", why: "a published key lets anyone call" };
     }
@@ -49,14 +53,6 @@ pub const OTHERS: &[Key] = &[
         "false",
         FEATURE,
         "Errors that clients see hold Lua's stack trace.",
-    ),
-    Key::not_yet("runtime.event_queue_size", at_least(1), "65536", FEATURE, "Most events that may wait for game code."),
-    Key::not_yet(
-        "runtime.event_queue_workers",
-        number(1, 1024),
-        "8",
-        FEATURE,
-        "Events that game code handles at a time.",
     ),
     Key::no_meaning(
         "runtime.lua_registry_size",
