@@ -83,22 +83,29 @@ fn write_value(value: &Value, out: &mut Vec<u8>) -> std::result::Result<(), Stri
             }
             out.push(b']');
         }
-        Value::Map(entries) => {
-            out.push(b'{');
-            for (index, (name, value)) in entries.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                Writer::new(out, FORM).string(name);
-                out.push(b':');
-                write_value(value, out)?;
-            }
-            out.push(b'}');
-        }
+        Value::Map(entries) => write_object(entries.iter().map(|(name, value)| (name.as_str(), value)), out)?,
+        Value::Record(entries) => write_object(entries.iter().map(|(name, value)| (*name, value)), out)?,
     }
     if out.len() > MESSAGE_BYTES_MAX {
         return Err(format!("it has more than {MESSAGE_BYTES_MAX} bytes"));
     }
+    Ok(())
+}
+
+fn write_object<'a>(
+    entries: impl Iterator<Item = (&'a str, &'a Value)>,
+    out: &mut Vec<u8>,
+) -> std::result::Result<(), String> {
+    out.push(b'{');
+    for (index, (name, value)) in entries.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        Writer::new(out, FORM).string(name);
+        out.push(b':');
+        write_value(value, out)?;
+    }
+    out.push(b'}');
     Ok(())
 }
 

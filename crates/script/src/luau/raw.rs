@@ -76,6 +76,9 @@ impl Pen {
             Value::Map(entries) => self.table(0, entries.len(), |pen| {
                 entries.iter().for_each(|(name, value)| pen.set(name, |pen| pen.value(value)));
             }),
+            Value::Record(entries) => self.table(0, entries.len(), |pen| {
+                entries.iter().for_each(|(name, value)| pen.set(name, |pen| pen.value(value)));
+            }),
         }
     }
 

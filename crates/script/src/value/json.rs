@@ -20,20 +20,22 @@ impl Serialize for Value {
             },
             Self::Bytes(bytes) => to.serialize_str(&String::from_utf8_lossy(bytes)),
             Self::List(values) | Self::Results(values) => to.collect_seq(values),
-            Self::Map(entries) => {
-                let mut entries: Vec<_> = entries.iter().collect();
-                entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-                let mut map = to.serialize_map(Some(entries.len()))?;
-                for (index, (name, value)) in entries.iter().enumerate() {
-                    // Of several that are written alike the last counts: the number 1 and the text 1, say.
-                    if entries.get(index + 1).is_none_or(|(next, _)| next != name) {
-                        map.serialize_entry(name, value)?;
-                    }
-                }
-                map.end()
-            }
+            Self::Map(entries) => object(entries.iter().map(|(name, value)| (name.as_str(), value)).collect(), to),
+            Self::Record(entries) => object(entries.iter().map(|(name, value)| (*name, value)).collect(), to),
         }
     }
+}
+
+fn object<S: Serializer>(mut entries: Vec<(&str, &Value)>, to: S) -> Result<S::Ok, S::Error> {
+    entries.sort_by_key(|(name, _)| *name);
+    let mut map = to.serialize_map(Some(entries.len()))?;
+    for (index, (name, value)) in entries.iter().enumerate() {
+        // Of several that are written alike the last counts: the number 1 and the text 1, say.
+        if entries.get(index + 1).is_none_or(|(next, _)| next != name) {
+            map.serialize_entry(name, value)?;
+        }
+    }
+    map.end()
 }
 
 impl<'de> Deserialize<'de> for Value {
