@@ -51,6 +51,10 @@ pub enum Scenario {
     #[value(name = "rpc-lua")]
     #[serde(rename = "rpc-lua")]
     RpcLua,
+    /// The same in JavaScript.
+    #[value(name = "rpc-js")]
+    #[serde(rename = "rpc-js")]
+    RpcJs,
 }
 
 impl Scenario {
@@ -71,6 +75,7 @@ impl Scenario {
             Self::Takeover => "takeover",
             Self::Converge => "converge",
             Self::RpcLua => "rpc-lua",
+            Self::RpcJs => "rpc-js",
         }
     }
 
@@ -94,19 +99,15 @@ impl Scenario {
         matches!(self, Self::Chat | Self::Relay | Self::Rooms | Self::Churn | Self::Hop)
     }
 
-    pub fn holds_sockets(self) -> bool {
-        !matches!(self, Self::Register | Self::Authenticate) && !self.is_rpc()
-    }
-
     /// Calls game code.
     pub fn is_rpc(self) -> bool {
-        self == Self::RpcLua
+        matches!(self, Self::RpcLua | Self::RpcJs)
     }
 
     /// Connections unless the command says otherwise.
     pub fn default_connections(self) -> usize {
         match self {
-            Self::Register | Self::Authenticate | Self::RpcLua => 64,
+            Self::Register | Self::Authenticate | Self::RpcLua | Self::RpcJs => 64,
             Self::Takeover => 60,
             Self::Heartbeat => 100,
             Self::Converge => 200,

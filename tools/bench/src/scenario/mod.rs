@@ -80,6 +80,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Matchmake => matchmake::run(worker).await,
         Scenario::Takeover => takeover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
-        Scenario::RpcLua => rpc::run(worker).await,
+        Scenario::RpcLua | Scenario::RpcJs => rpc::run(worker).await,
     }
 }
