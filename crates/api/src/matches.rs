@@ -6,7 +6,7 @@ use muster_domain::ids::Uuid;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::matches::{Answer, Creation, ListQuery, Listed, MatchAsk, MatchId};
+use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk, MatchId};
 use muster_live::plane::{Reply, Up};
 use muster_live::stream::mode;
 use muster_live::{Partition, StreamKey};
@@ -113,11 +113,12 @@ pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
 /// Says something to the handler of a match, and answers what it says to that.
 ///
 /// # Errors
-/// `NotFound`; `ResourceExhausted` when too many signals wait; `InvalidArgument` for what is no id of a match of game code.
-pub async fn signal(live: &Live, id: &str, data: &str) -> Result<String> {
+/// `NotFound`; `ResourceExhausted` when too many signals wait or nobody answers; `FailedPrecondition` when the match is in
+/// the chain, so that it would wait for itself; `InvalidArgument` for what is no id of a match of game code.
+pub async fn signal(live: &Live, id: &str, data: &str, chain: Chain) -> Result<String> {
     let stream = parse(id).filter(|stream| stream.mode == mode::MATCH_AUTHORITATIVE);
     let stream = stream.ok_or_else(|| Error::invalid(NO_ID))?;
-    match ask(live, stream, MatchAsk::Signal(data.into())).await? {
+    match ask(live, stream, MatchAsk::Signal { data: data.into(), chain }).await? {
         Answer::Signalled(data) => Ok(data.as_ref().to_owned()),
         _ => Err(stopping()),
     }

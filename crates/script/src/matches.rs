@@ -2,15 +2,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use futures_util::poll;
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
-use crate::host::Host;
+use crate::host::{Host, Meter};
 use crate::luau::matches::MatchVm;
 use crate::machine::MatchMachine;
 use crate::machine::limits::{Limits, SLICE};
@@ -40,6 +42,8 @@ struct Housed<M> {
     orders: RefCell<VecDeque<HandlerOrder>>,
     is_at_work: Cell<bool>,
     matches: Cell<usize>,
+    /// Callbacks that wait while others may run.
+    parked: Cell<usize>,
 }
 
 impl<M: MatchMachine> GameMatches<M> {
@@ -62,10 +66,18 @@ impl<M: MatchMachine> GameMatches<M> {
                 Ok(machine) => Some(machine),
                 Err(why) => return self.fail(call.id, why),
             },
-            HandlerOrder::Call(call) => match self.homes.borrow().get(&call.id) {
-                Some(machine) => Some(machine.clone()),
-                None => return self.fail(call.id, "this shard does not run the match".into()),
-            },
+            HandlerOrder::Call(call) => {
+                let machine = self.homes.borrow().get(&call.id).cloned();
+                match machine {
+                    Some(machine) if self.waits_for(&machine, call) => {
+                        let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
+                        let outcome = Outcome::Refused(why.into());
+                        return (self.returns)(call.id, Return { outcome, acts: Vec::new() });
+                    }
+                    Some(machine) => Some(machine),
+                    None => return self.fail(call.id, "this shard does not run the match".into()),
+                }
+            }
             HandlerOrder::Drop(id) => {
                 let machine = self.homes.borrow_mut().remove(id);
                 if let Some(machine) = &machine {
@@ -86,14 +98,18 @@ impl<M: MatchMachine> GameMatches<M> {
     fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
-        let has_room = |machine: &&Rc<Housed<M>>| machine.matches.get() < self.limits.matches_per_machine;
+        let has_room = |machine: &&Rc<Housed<M>>| {
+            // One that waits may wait for this very match.
+            let is_free = M::PARKS || machine.parked.get() == 0;
+            is_free && machine.matches.get() < self.limits.matches_per_machine
+        };
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
                 let vm = M::new(&self.program, &self.host, self.limits);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
-                let (orders, is_at_work, matches) = Default::default();
-                machines.push(Rc::new(Housed { vm, orders, is_at_work, matches }));
+                let (orders, is_at_work, matches, parked) = Default::default();
+                machines.push(Rc::new(Housed { vm, orders, is_at_work, matches, parked }));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
@@ -102,6 +118,13 @@ impl<M: MatchMachine> GameMatches<M> {
         self.metrics.matches.fetch_add(1, Ordering::Relaxed);
         self.homes.borrow_mut().insert(call.id, machine.clone());
         Ok(machine)
+    }
+
+    /// Whether a machine that takes one call at a time cannot take this one, since it waits for what comes of it.
+    fn waits_for(&self, machine: &Rc<Housed<M>>, call: &Call) -> bool {
+        let homes = self.homes.borrow();
+        let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(home, machine));
+        !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
     fn fail(&self, id: MatchId, why: Arc<str>) {
@@ -114,14 +137,15 @@ impl<M: MatchMachine> GameMatches<M> {
         let is_spare = |other: &&Rc<Housed<M>>| {
             !Rc::ptr_eq(other, machine) && other.matches.get() < self.limits.matches_per_machine
         };
-        if machine.matches.get() == 0 && machines.iter().any(|other| is_spare(&other)) {
+        if machine.matches.get() == 0 && machine.parked.get() == 0 && machines.iter().any(|other| is_spare(&other)) {
             machines.retain(|other| !Rc::ptr_eq(other, machine));
             self.metrics.match_machines.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Carries out a machine's orders, one after the other. Others on the thread have their turn between slices.
+/// Carries out a machine's orders, one after the other but for those that wait, where machines take others meanwhile. Others
+/// on the thread have their turn between slices.
 async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>) {
     let mut since = Instant::now();
     loop {
@@ -130,17 +154,15 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
         match order {
             HandlerOrder::Drop(id) => machine.vm.drop_match(id),
             HandlerOrder::Call(call) => {
-                matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
-                let (returned, is_late) = machine.vm.call(&call).await;
-                if is_late {
-                    matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!(handler = &*call.handler, id = %call.id, "a tick took more time than it may");
+                let mut called = Box::pin(run(matches.clone(), machine.clone(), call));
+                if poll!(&mut called).is_pending() {
+                    let parked = Parked::new(matches.clone(), machine.clone(), called);
+                    if M::PARKS {
+                        tokio::task::spawn_local(parked.end());
+                    } else {
+                        parked.end().await;
+                    }
                 }
-                if let Outcome::Failed(why) = &returned.outcome {
-                    matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!(handler = &*call.handler, id = %call.id, %why, "a match ends because its code failed");
-                }
-                (matches.returns)(call.id, returned);
             }
         }
         if since.elapsed() > SLICE {
@@ -150,6 +172,49 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
     }
     machine.is_at_work.set(false);
     matches.retire(&machine);
+}
+
+/// A callback that waits, or whose slice is over.
+struct Parked<M: MatchMachine> {
+    matches: Rc<GameMatches<M>>,
+    machine: Rc<Housed<M>>,
+    called: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+impl<M: MatchMachine> Parked<M> {
+    fn new(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, called: Pin<Box<dyn Future<Output = ()>>>) -> Self {
+        machine.parked.set(machine.parked.get() + 1);
+        matches.metrics.match_calls_parked.fetch_add(1, Ordering::Relaxed);
+        Self { matches, machine, called }
+    }
+
+    async fn end(mut self) {
+        self.called.as_mut().await;
+    }
+}
+
+impl<M: MatchMachine> Drop for Parked<M> {
+    fn drop(&mut self) {
+        self.machine.parked.set(self.machine.parked.get() - 1);
+        self.matches.metrics.match_calls_parked.fetch_sub(1, Ordering::Relaxed);
+        self.matches.retire(&self.machine);
+    }
+}
+
+/// Runs one callback, and tells what came of it.
+async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
+    matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
+    let chain = call.chain.iter().copied().chain([call.id]).collect();
+    let (returned, is_late) = matches.host.current.during(Meter::new(chain), machine.vm.call(&call)).await;
+    if is_late {
+        matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(handler = &*call.handler, id = %call.id, "a tick took more time than it may");
+    }
+    if let Outcome::Failed(why) = &returned.outcome {
+        matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(handler = &*call.handler, id = %call.id, %why, "a match ends because its code failed");
+    }
+    (matches.returns)(call.id, returned);
 }
 
 impl<M: MatchMachine> Drop for GameMatches<M> {

@@ -21,6 +21,8 @@ pub struct ScriptMetrics {
     pub machines: AtomicI64,
     /// Callbacks of matches that were called.
     pub match_calls: AtomicU64,
+    /// Callbacks of matches that are put aside now, to wait or for others' turn.
+    pub match_calls_parked: AtomicI64,
     /// Ticks of matches that took more time than they should.
     pub ticks_over_time: AtomicU64,
     /// Matches there are now.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{Matches, NoMatches, NoPlayers, Players, Signing};
+use muster_script::host::{Current, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::{CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
@@ -119,6 +119,7 @@ impl Means {
             node: self.public_node.clone(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
             walks: Rc::default(),
+            current: Current::default(),
         })
     }
 }

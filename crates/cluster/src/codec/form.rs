@@ -6,6 +6,7 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::{Error, ErrorKind};
 use muster_live::Encoding;
 use muster_live::close::CloseReason;
+use muster_live::matches::MatchId;
 use muster_live::party::PartyId;
 use muster_live::plane::LaneKind;
 use muster_live::rooms::RoomId;
@@ -167,7 +168,7 @@ macro_rules! ids {
     )+};
 }
 
-ids!(SessionId, UserId, RoomId, PartyId);
+ids!(SessionId, UserId, RoomId, PartyId, MatchId);
 
 impl Id for Uuid {
     fn new(uuid: Uuid) -> Self {

@@ -8,12 +8,15 @@ use muster_live::StreamKey;
 use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
 use muster_wire::node::{self, match_answer, match_ask};
 
-use super::form::{Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, part, required, size, wrong};
+use super::form::{
+    Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, part, required,
+    size, wrong,
+};
 
 pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
     use match_ask::What;
     let what = match ask {
-        MatchAsk::Create(Creation { handler, params, created_at }) => What::Create(node::MatchCreation {
+        MatchAsk::Create(Creation { handler, params, created_at, .. }) => What::Create(node::MatchCreation {
             handler: handler.as_ref().to_owned(),
             params: params.clone(),
             created_at: created_at.0,
@@ -29,17 +32,23 @@ pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk 
             reliable: *reliable,
             received_at: received_at.0,
         }),
-        MatchAsk::Signal(data) => What::Signal(data.as_ref().to_owned()),
+        MatchAsk::Signal { data, .. } => What::Signal(data.as_ref().to_owned()),
         MatchAsk::Get => What::Get(node::Empty {}),
     };
-    node::MatchAsk { stream: Some(stream.to_wire()), what: Some(what) }
+    let chain = match ask {
+        MatchAsk::Create(Creation { chain, .. }) | MatchAsk::Signal { chain, .. } => &**chain,
+        _ => &[],
+    };
+    node::MatchAsk { stream: Some(stream.to_wire()), chain: ids_to_wire(chain), what: Some(what) }
 }
 
 pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk)> {
     use match_ask::What;
+    let chain = || ids_from_wire(&wire.chain, "match.chain").map(Arc::from);
     let ask = match required(wire.what, "match.what")? {
         What::Create(node::MatchCreation { handler, params, created_at }) => {
-            MatchAsk::Create(Creation { handler: handler.into(), params, created_at: Timestamp(created_at) })
+            let handler = handler.into();
+            MatchAsk::Create(Creation { handler, params, created_at: Timestamp(created_at), chain: chain()? })
         }
         What::Join(entry) => MatchAsk::Join {
             member: Box::new(part(entry.member, "match_entry.member")?),
@@ -52,7 +61,7 @@ pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk
             reliable,
             received_at: Timestamp(received_at),
         },
-        What::Signal(data) => MatchAsk::Signal(data.into()),
+        What::Signal(data) => MatchAsk::Signal { data: data.into(), chain: chain()? },
         What::Get(node::Empty {}) => MatchAsk::Get,
     };
     Ok((part(wire.stream, "match.stream")?, ask))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_domain::query::Query;
 use muster_live::Presence;
-use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
+use muster_live::matches::{Answer, Chain, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
 
 use crate::every::{every, fields};
 use crate::messages::{any, size};
@@ -20,7 +20,7 @@ every!(MatchAsk, random,
         reliable: any(random),
         received_at: any(random),
     },
-    MatchAsk::Signal(_) => MatchAsk::Signal(any(random)),
+    MatchAsk::Signal { .. } => MatchAsk::Signal { data: any(random), chain: chain(random) },
     MatchAsk::Get => MatchAsk::Get,
 );
 every!(Answer, random,
@@ -30,7 +30,7 @@ every!(Answer, random,
     Answer::Listed(_) => Answer::Listed(any(random)),
 );
 fields!(MatchId, random => MatchId(any(random)));
-fields!(Creation, random => Creation { handler: any(random), params: any(random), created_at: any(random) });
+fields!(Creation, random => Creation { handler: any(random), params: any(random), created_at: any(random), chain: chain(random) });
 fields!(Entered, random => Entered {
     id: any(random),
     label: any(random),
@@ -54,6 +54,10 @@ fields!(ListQuery, random => ListQuery {
     sizes: (size(random), size(random)),
     limit: size(random),
 });
+
+fn chain(random: &mut Random) -> Chain {
+    (0..random.below(3)).map(|_| any(random)).collect()
+}
 
 fn pairs(random: &mut Random) -> Arc<[(String, String)]> {
     (0..random.below(3)).map(|_| (any(random), any(random))).collect()

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use muster_domain::ids::SessionId;
 use muster_domain::{Timestamp, UserId};
 
+use super::message::Chain;
 use super::owner::MatchId;
 use crate::stream::Presence;
 
@@ -22,6 +23,8 @@ pub struct Call {
     pub tick_rate: u32,
     /// By what the match is found.
     pub label: Arc<str>,
+    /// Which matches' callbacks wait for it.
+    pub chain: Chain,
     /// Which of its callbacks.
     pub callback: Callback,
 }
@@ -116,6 +119,8 @@ pub enum Outcome {
     Goes,
     /// The match goes on, and answers a signal.
     Signalled(Arc<str>),
+    /// The match goes on, but its handler cannot be asked, for this reason.
+    Refused(Arc<str>),
     /// The match is over: there is no state any more.
     Over,
     /// The callback failed, for this reason.

@@ -10,7 +10,7 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return};
 use super::effect::{Answer, Effect, Entered, Event, MatchEnd};
-use super::message::Attempt;
+use super::message::{Attempt, Chain};
 use super::owner::{Creation, MatchId, MatchesConfig};
 use super::{LABEL_BYTES_MAX, TICK_RATES};
 use crate::plane::{Listener, RequestRef};
@@ -30,8 +30,21 @@ enum Waiting {
     Attempt(Box<Attempt>, Millis),
     Join(Arc<Presence>),
     Leave(Left),
-    Signal(Arc<str>, Option<RequestRef>, Millis),
+    Signal { data: Arc<str>, chain: Chain, asker: Asker },
     Terminate { grace_sec: u32 },
+}
+
+/// Who waits for the answer to a signal, and how long.
+#[derive(Debug)]
+struct Asker {
+    reply_to: Option<RequestRef>,
+    until: Millis,
+}
+
+impl Asker {
+    fn answer(&mut self, answer: Result<Answer>, out: &mut Vec<Effect>) {
+        out.extend(self.reply_to.take().map(|to| Effect::Reply(to, answer)));
+    }
 }
 
 /// The call whose return is awaited.
@@ -40,7 +53,7 @@ enum UnderWay {
     Init(Option<RequestRef>),
     /// With whether the session is still there.
     Attempt(Box<Attempt>, bool),
-    Signal(Option<RequestRef>),
+    Signal(Asker),
     Loop,
     Other,
 }
@@ -85,7 +98,7 @@ pub(super) struct Turned {
 impl Game {
     /// A match whose handler is about to be called for the first time.
     pub(super) fn new(id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) -> Self {
-        let Creation { handler, params, created_at } = creation;
+        let Creation { handler, params, created_at, chain } = creation;
         let game = Self {
             id,
             handler,
@@ -106,13 +119,14 @@ impl Game {
             ends_at: None,
             timer: None,
         };
-        out.push(game.call(Callback::Init { params }));
+        out.push(game.call(Callback::Init { params }, chain));
         game
     }
 
-    fn call(&self, callback: Callback) -> Effect {
+    fn call(&self, callback: Callback, chain: Chain) -> Effect {
         let (id, handler, label) = (self.id, self.handler.clone(), self.label.clone());
-        Effect::Call(Box::new(Call { id, handler, tick: self.tick, tick_rate: self.tick_rate, label, callback }))
+        let (tick, tick_rate) = (self.tick, self.tick_rate);
+        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, callback }))
     }
 
     /// Whether the handler has made it a match.
@@ -125,11 +139,41 @@ impl Game {
         self.players.len()
     }
 
-    /// When a tick, or its end, is due. While a call is under way no tick is: its return is what is waited for.
+    /// When a tick, its end, or the answer to a signal is due. While a call is under way no tick is: its return is what is
+    /// waited for.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none();
         let tick = may_tick.then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.tick_rate)));
-        tick.into_iter().chain(self.ends_at).min()
+        tick.into_iter().chain(self.ends_at).chain(self.answer_due()).min()
+    }
+
+    /// When the first of those who wait for the answer to a signal has waited long enough.
+    fn answer_due(&self) -> Option<Millis> {
+        let until = |asker: &Asker| asker.reply_to.map(|_| asker.until);
+        match &self.under_way {
+            Some(UnderWay::Signal(asker)) if asker.reply_to.is_some() => return until(asker),
+            _ if self.signals == 0 => return None,
+            _ => {}
+        }
+        let signal = |waiting: &Waiting| if let Waiting::Signal { asker, .. } = waiting { until(asker) } else { None };
+        self.waiting.iter().find_map(signal)
+    }
+
+    /// Matches may wait for each other crosswise: whoever waits for too long is told so.
+    fn lose_patience(&mut self, now: Millis, out: &mut Vec<Effect>) {
+        let waiting = self.waiting.iter_mut().filter_map(|waiting| match waiting {
+            Waiting::Signal { asker, .. } => Some(asker),
+            _ => None,
+        });
+        let under_way = match &mut self.under_way {
+            Some(UnderWay::Signal(asker)) => Some(asker),
+            _ => None,
+        };
+        under_way
+            .into_iter()
+            .chain(waiting)
+            .filter(|asker| now >= asker.until)
+            .for_each(|asker| asker.answer(Err(busy()), out));
     }
 
     /// Somebody wants to come in.
@@ -234,7 +278,7 @@ impl Game {
     pub(super) fn signal(
         &mut self,
         now: Millis,
-        data: Arc<str>,
+        (data, chain): (Arc<str>, Chain),
         reply_to: Option<RequestRef>,
         config: &MatchesConfig,
         out: &mut Vec<Effect>,
@@ -244,7 +288,8 @@ impl Game {
             return;
         }
         self.signals += 1;
-        self.waiting.push_back(Waiting::Signal(data, reply_to, now + config.patience_ms));
+        let asker = Asker { reply_to, until: now + config.patience_ms };
+        self.waiting.push_back(Waiting::Signal { data, chain, asker });
         self.advance(now, out);
     }
 
@@ -266,6 +311,7 @@ impl Game {
         if empty_most > 0 && self.empty_ticks >= empty_most && self.under_way.is_none() && self.waiting.is_empty() {
             return Some(MatchEnd::Empty);
         }
+        self.lose_patience(now, out);
         self.advance(now, out);
         None
     }
@@ -285,13 +331,14 @@ impl Game {
                     let metadata = attempt.metadata.clone();
                     self.begin(UnderWay::Attempt(attempt, true), Callback::JoinAttempt { presence, metadata }, out);
                 }
-                Waiting::Signal(data, reply_to, until) => {
+                Waiting::Signal { data, chain, mut asker } => {
                     self.signals -= 1;
-                    if now >= until {
-                        out.extend(reply_to.map(|to| Effect::Reply(to, Err(busy()))));
+                    if now >= asker.until {
+                        asker.answer(Err(busy()), out);
                         continue;
                     }
-                    self.begin(UnderWay::Signal(reply_to), Callback::Signal(data), out);
+                    self.under_way = Some(UnderWay::Signal(asker));
+                    out.push(self.call(Callback::Signal(data), chain));
                 }
                 Waiting::Join(first) => {
                     let joins =
@@ -342,7 +389,7 @@ impl Game {
 
     fn begin(&mut self, under_way: UnderWay, callback: Callback, out: &mut Vec<Effect>) {
         self.under_way = Some(under_way);
-        out.push(self.call(callback));
+        out.push(self.call(callback, Chain::default()));
     }
 
     /// A callback has returned.
@@ -405,8 +452,12 @@ impl Game {
                 }
                 return Ok(());
             }
-            (UnderWay::Signal(reply_to), Outcome::Signalled(data)) => {
-                out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Signalled(data)))));
+            (UnderWay::Signal(mut asker), Outcome::Signalled(data)) => {
+                asker.answer(Ok(Answer::Signalled(data)), out);
+                return Ok(());
+            }
+            (UnderWay::Signal(mut asker), Outcome::Refused(why)) => {
+                asker.answer(Err(Error::new(ErrorKind::FailedPrecondition, why.to_string())), out);
                 return Ok(());
             }
             (UnderWay::Loop, Outcome::Goes) => {
@@ -434,10 +485,9 @@ impl Game {
                 let why = Error::new(ErrorKind::FailedPrecondition, format!("The match could not be made: {why}"));
                 out.push(Effect::Reply(to, Err(why)));
             }
-            UnderWay::Signal(Some(to)) => out.push(Effect::Reply(to, Err(ended()))),
+            UnderWay::Signal(mut asker) => asker.answer(Err(ended()), out),
             UnderWay::Attempt(attempt, true) => refuse(*attempt, ended(), out),
-            UnderWay::Init(None) | UnderWay::Signal(None) | UnderWay::Attempt(_, false) => {}
-            UnderWay::Loop | UnderWay::Other => {}
+            UnderWay::Init(None) | UnderWay::Attempt(_, false) | UnderWay::Loop | UnderWay::Other => {}
         }
     }
 
@@ -490,7 +540,7 @@ impl Game {
         for waiting in self.waiting.drain(..) {
             match waiting {
                 Waiting::Attempt(attempt, _) => refuse(*attempt, ended(), out),
-                Waiting::Signal(_, reply_to, _) => out.extend(reply_to.map(|to| Effect::Reply(to, Err(ended())))),
+                Waiting::Signal { mut asker, .. } => asker.answer(Err(ended()), out),
                 Waiting::Join(_) | Waiting::Leave(_) | Waiting::Terminate { .. } => {}
             }
         }

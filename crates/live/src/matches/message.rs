@@ -23,6 +23,12 @@ pub struct Attempt {
     pub reply_to: Option<RequestRef>,
 }
 
+/// The matches whose callbacks wait for what is asked, the one that began first. Empty when none does.
+pub type Chain = Arc<[MatchId]>;
+
+/// So many callbacks may wait for one another.
+pub const CHAIN_MAX: usize = 8;
+
 /// What is asked of the owner of a match.
 #[derive(Clone, Debug)]
 pub enum MatchAsk {
@@ -49,7 +55,12 @@ pub enum MatchAsk {
         received_at: Timestamp,
     },
     /// Game code says something to the handler.
-    Signal(Arc<str>),
+    Signal {
+        /// What.
+        data: Arc<str>,
+        /// On whose behalf.
+        chain: Chain,
+    },
     /// What it is like.
     Get,
 }

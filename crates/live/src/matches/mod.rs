@@ -18,7 +18,7 @@ pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub(crate) use game::ended;
 pub use listing::{ListQuery, Listed};
-pub use message::{Attempt, MatchAsk};
+pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
 
 /// Ticks a second at least and at most.

@@ -11,7 +11,7 @@ use super::call::{LeaveReason, Return};
 use super::effect::{Answer, Effect, MatchEnd};
 use super::game::{Game, ended};
 use super::listing::{Directory, ListQuery, Listed};
-use super::message::{Attempt, MatchAsk};
+use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
 use crate::place::Place;
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
@@ -72,6 +72,8 @@ pub struct Creation {
     pub params: Bytes,
     /// When it was asked for.
     pub created_at: Timestamp,
+    /// On whose behalf.
+    pub chain: Chain,
 }
 
 /// What matches did and how many there are.
@@ -134,7 +136,7 @@ impl Matches {
             MatchAsk::Input { session, op_code, data, reliable, received_at } => {
                 self.input(id, session, (op_code, data, reliable), received_at);
             }
-            MatchAsk::Signal(data) => self.signal(now, id, data, reply_to, out),
+            MatchAsk::Signal { data, chain } => self.signal(now, id, (data, chain), reply_to, out),
             MatchAsk::Get => out.extend(reply_to.map(|to| Effect::Reply(to, self.get(id)))),
         }
     }
@@ -149,6 +151,10 @@ impl Matches {
     ) {
         if self.games.contains_key(&id) {
             let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
+            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            return;
+        }
+        if let Some(why) = too_long(&creation.chain) {
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
             return;
         }
@@ -199,14 +205,23 @@ impl Matches {
         &mut self,
         now: Millis,
         id: MatchId,
-        data: Arc<str>,
+        (data, chain): (Arc<str>, Chain),
         reply_to: Option<RequestRef>,
         out: &mut Vec<Effect>,
     ) {
-        match self.games.get_mut(&id).filter(|game| game.has_begun()) {
-            Some(game) => game.signal(now, data, reply_to, &self.config, out),
-            None => out.extend(reply_to.map(|to| Effect::Reply(to, Err(ended())))),
+        let game = self.games.get_mut(&id);
+        let refused = if chain.contains(&id) {
+            Some(would_wait_for_itself())
+        } else if game.as_ref().is_none_or(|game| !game.has_begun()) {
+            Some(ended())
+        } else {
+            too_long(&chain)
+        };
+        match (refused, game) {
+            (None, Some(game)) => game.signal(now, (data, chain), reply_to, &self.config, out),
+            (why, _) => out.extend(reply_to.map(|to| Effect::Reply(to, Err(why.unwrap_or_else(ended))))),
         }
+        self.set_timer(id);
     }
 
     /// The server stops.
@@ -300,4 +315,14 @@ impl Matches {
             self.stats.failed += 1;
         }
     }
+}
+
+fn would_wait_for_itself() -> Error {
+    let why = "The match waits for this signal's answer itself: it would wait for ever.";
+    Error::new(ErrorKind::FailedPrecondition, why)
+}
+
+fn too_long(chain: &Chain) -> Option<Error> {
+    let why = || format!("More than {CHAIN_MAX} matches wait for one another.");
+    (chain.len() > CHAIN_MAX).then(|| Error::new(ErrorKind::ResourceExhausted, why()))
 }

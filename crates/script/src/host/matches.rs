@@ -7,7 +7,7 @@ use muster_api::live::Live;
 use muster_api::matches;
 use muster_domain::ids::Uuid;
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::matches::Creation;
+use muster_live::matches::{Chain, Creation};
 use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
@@ -24,8 +24,8 @@ pub trait Matches {
     fn get<'a>(&'a self, id: &'a str) -> MatchFuture<'a, Option<Match>>;
     /// Those that fit.
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>>;
-    /// Says something to a match's handler. Answers what it says.
-    fn signal<'a>(&'a self, id: &'a str, data: &'a str) -> MatchFuture<'a, String>;
+    /// Says something to a match's handler, on behalf of these. Answers what it says.
+    fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String>;
 }
 
 impl Matches for Live {
@@ -41,8 +41,8 @@ impl Matches for Live {
         Box::pin(async move { Ok(matches::list(self, asked).await?.matches) })
     }
 
-    fn signal<'a>(&'a self, id: &'a str, data: &'a str) -> MatchFuture<'a, String> {
-        Box::pin(matches::signal(self, id, data))
+    fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String> {
+        Box::pin(matches::signal(self, id, data, chain))
     }
 }
 
@@ -72,7 +72,7 @@ impl Matches for NoMatches {
         Self::refuse()
     }
 
-    fn signal<'a>(&'a self, _: &'a str, _: &'a str) -> MatchFuture<'a, String> {
+    fn signal<'a>(&'a self, _: &'a str, _: &'a str, _: Chain) -> MatchFuture<'a, String> {
         Self::refuse()
     }
 }
@@ -85,13 +85,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Makes a match whose callbacks the module of this name has. It is there once match_init has returned.",
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
+            let chain = host.current.chain();
             Box::pin(async move {
                 let handler = arguments.text()?;
                 if handler.is_empty() {
                     return Err(Error::invalid("match_create expects the name of a module"));
                 }
                 let params = arguments.any().encode().into();
-                let creation = Creation { handler: handler.into(), params, created_at: host.clock.now() };
+                let creation = Creation { handler: handler.into(), params, created_at: host.clock.now(), chain };
                 Ok(Value::text(host.matches.create(host.entropy.uuid(), creation).await?))
             })
         }),
@@ -141,9 +142,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Says something to the handler of a match, and waits for its answer.",
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
+            let chain = host.current.chain();
             Box::pin(async move {
                 let (id, data) = (arguments.text()?, arguments.text()?);
-                Ok(Value::text(host.matches.signal(&id, &data).await?))
+                Ok(Value::text(host.matches.signal(&id, &data, chain).await?))
             })
         }),
     },

@@ -7,6 +7,7 @@ mod chat;
 mod ciphers;
 mod cron;
 mod crypto;
+mod current;
 mod custom_metrics;
 mod encoding;
 mod files;
@@ -40,6 +41,7 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
+pub use current::{Current, Meter};
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
@@ -77,6 +79,8 @@ pub struct Host {
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
     /// Notifications to everybody that are being written, see [`WALKS_MAX`].
     pub walks: Rc<Cell<usize>>,
+    /// The call that runs now.
+    pub current: Current,
 }
 
 impl Host {

@@ -7,8 +7,9 @@ use muster_api::game::{Failure, Invocation, Multimap};
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
-use super::once::{context_of, keep_context};
+use super::once::context_of;
 use super::program::Program;
+use super::seat::Seat;
 use super::vm::{Vm, plain};
 use super::{messages, values};
 use crate::functions::Surroundings;
@@ -65,25 +66,26 @@ impl Machine for Vm {
         let Some(function) = self.registered.borrow().find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
-        let (lua, protected, host) = (self.lua.clone(), self.protected.clone(), self.host.clone());
+        let seat = match self.seat() {
+            Ok(seat) => seat,
+            Err(error) => return ended(Err(Failure::new(Code::Internal, plain(&error)))),
+        };
+        let (lua, host) = (self.lua.clone(), self.host.clone());
         let (invocation, given_to_it) = arguments;
-        let call = move || -> Result<MultiValue> {
+        let call = move |seat: &Seat| -> Result<MultiValue> {
             let context = context(&lua, &invocation, &host.process.around)?;
+            seat.context.replace(Some(context.clone()));
             let mut arguments = given(&lua, given_to_it)?;
             arguments.push_front(LuaValue::Table(context));
             arguments.push_front(LuaValue::Function(function));
-            protected.call(arguments)
+            seat.call(arguments)
         };
-        self.budget.begin(limits.call_time);
-        let results = self.fiber.run(&self.budget, call).await;
-        if self.budget.is_over() {
+        let ran = self.run(seat, limits.call_time, call).await;
+        if ran.is_over {
             return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
-        ended(match results {
-            Ok(Ok(results)) => outcome(results).and_then(|value| meaning(value, wanted)),
-            Ok(Err(error)) => Err(Failure::new(Code::Internal, plain(&error))),
-            Err(error) => Err(Failure::new(Code::Internal, error.message)),
-        })
+        let results = ran.result.map_err(|told| Failure::new(Code::Internal, told));
+        ended(results.and_then(outcome).and_then(|value| meaning(value, wanted)))
     }
 }
 
@@ -125,7 +127,6 @@ fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<
             context.raw_set(name, text)?;
         }
     }
-    keep_context(lua, &context)?;
     Ok(context)
 }
 
@@ -139,7 +140,7 @@ fn multimap(lua: &Lua, values: &Multimap) -> Result<Table> {
 }
 
 /// What a call that ended says: `true` and a result, or `false` and what was raised.
-fn outcome(results: MultiValue) -> std::result::Result<LuaValue, Failure> {
+pub(super) fn outcome(results: MultiValue) -> std::result::Result<LuaValue, Failure> {
     let mut results = results.into_iter();
     let is_done = matches!(results.next(), Some(LuaValue::Boolean(true)));
     let value = results.next().unwrap_or(LuaValue::Nil);

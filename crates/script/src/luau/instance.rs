@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, Result, Table, Value as LuaValue};
+use mlua::{Function, Lua, Result, Table};
 
 use super::program::Module;
 use super::vm::HOST_MODULE;
@@ -30,7 +30,7 @@ impl Chunks {
         Ok(Rc::new(Self(chunks)))
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
@@ -40,33 +40,16 @@ impl Chunks {
     }
 }
 
-/// See the module.
-pub(super) struct Instance {
-    require: Function,
-}
-
-impl Instance {
-    /// One in which nothing has run.
-    pub(super) fn new(lua: &Lua, chunks: &Rc<Chunks>) -> Result<Self> {
-        let environment = environment(lua)?;
-        environment.raw_set("_G", &environment)?;
-        let require = require(lua, chunks.clone(), environment.clone())?;
-        environment.raw_set("require", &require)?;
-        // Without it every use of a builtin looks the builtin up.
-        environment.set_safeenv(true);
-        Ok(Self { require })
-    }
-
-    /// One in which all modules have run.
-    pub(super) fn run_all(lua: &Lua, chunks: &Rc<Chunks>) -> Result<()> {
-        let instance = Self::new(lua, chunks)?;
-        chunks.names().try_for_each(|name| instance.require::<LuaValue>(name).map(drop))
-    }
-
-    /// What a module returns, which runs if it has not.
-    pub(super) fn require<T: mlua::FromLua>(&self, name: &str) -> Result<T> {
-        self.require.call(name)
-    }
+/// An instance in which nothing has run: its `require`, which answers what a module returns, and runs it if it has not.
+/// `make` is the prelude's maker of such functions.
+pub(super) fn instance(lua: &Lua, chunks: &Rc<Chunks>, make: &Function) -> Result<Function> {
+    let environment = environment(lua)?;
+    environment.raw_set("_G", &environment)?;
+    let require = require(lua, chunks.clone(), environment.clone(), make)?;
+    environment.raw_set("require", &require)?;
+    // Without it every use of a builtin looks the builtin up.
+    environment.set_safeenv(true);
+    Ok(require)
 }
 
 fn environment(lua: &Lua) -> Result<Table> {
@@ -78,33 +61,16 @@ fn environment(lua: &Lua) -> Result<Table> {
     Ok(environment)
 }
 
-/// `require` of one environment: runs a module once, and answers what it returned from then on.
-fn require(lua: &Lua, chunks: Rc<Chunks>, environment: Table) -> Result<Function> {
+/// `require` of one environment: the prelude runs a module once, and answers what it returned from then on. This makes the
+/// functions that modules are.
+fn require(lua: &Lua, chunks: Rc<Chunks>, environment: Table, make: &Function) -> Result<Function> {
     let loaded = lua.create_table()?;
     loaded.raw_set(HOST_MODULE, lua.named_registry_value::<Table>(HOST_MODULE)?)?;
-    lua.create_function(move |_, name: String| {
-        let known: LuaValue = loaded.raw_get(name.as_str())?;
-        if let LuaValue::Boolean(false) = known {
-            return Err(mlua::Error::runtime(format!("module '{name}' is required while it is loading")));
-        }
-        if !known.is_nil() {
-            return Ok(known);
-        }
-        let Some(chunk) = chunks.get(&name) else {
-            return Err(mlua::Error::runtime(format!("module '{name}' not found")));
-        };
+    let chunk = lua.create_function(move |_, name: String| {
+        let Some(chunk) = chunks.get(&name) else { return Ok(None) };
         let chunk = chunk.deep_clone()?;
         chunk.set_environment(environment.clone())?;
-        loaded.raw_set(name.as_str(), false)?;
-        let result = match chunk.call::<LuaValue>(name.as_str()) {
-            Ok(LuaValue::Nil) => LuaValue::Boolean(true),
-            Ok(result) => result,
-            Err(error) => {
-                loaded.raw_set(name.as_str(), LuaValue::Nil)?;
-                return Err(error);
-            }
-        };
-        loaded.raw_set(name.as_str(), &result)?;
-        Ok(result)
-    })
+        Ok(Some(chunk))
+    })?;
+    make.call((loaded, chunk))
 }

@@ -1,14 +1,16 @@
 //! The Lua engine: Luau, by mlua.
 //!
-//! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. It takes one call at a time and runs on a
-//! stack of its own, which is put aside while the call waits and when its slice is over.
+//! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. Each call has a
+//! [seat](seat): a stack and a coroutine of its own, put aside while it waits and when its slice is over.
 
 mod call;
 mod instance;
+mod interrupt;
 pub mod matches;
 mod messages;
 mod once;
 pub mod program;
 mod register;
+mod seat;
 mod values;
 pub mod vm;

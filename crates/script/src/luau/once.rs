@@ -4,11 +4,9 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Result, Table, Value as LuaValue};
 
+use super::seat::Seats;
 use crate::functions::Surroundings;
 use crate::host::Host;
-
-/// Under which name a machine keeps the context of the call that it runs.
-const CONTEXT: &str = "context";
 
 /// What every context has.
 pub(super) fn context_of(lua: &Lua, mode: &str, around: &Surroundings) -> Result<Table> {
@@ -20,33 +18,32 @@ pub(super) fn context_of(lua: &Lua, mode: &str, around: &Surroundings) -> Result
     Ok(context)
 }
 
-/// From now on `get_context` answers this.
-pub(super) fn keep_context(lua: &Lua, context: &Table) -> Result<()> {
-    lua.set_named_registry_value(CONTEXT, context)
-}
-
-/// Calls a function, unless one was called so in this process already: the first of all modules alone, as in the original.
-pub(super) fn run_once(lua: &Lua, host: Rc<Host>) -> Result<Function> {
+/// Answers the context for a function that is to be called, unless one was called so in this process already: the first of
+/// all modules alone, as in the original.
+pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>) -> Result<Function> {
     lua.create_function(move |lua, function: LuaValue| {
-        let LuaValue::Function(function) = function else {
+        if !function.is_function() {
             let told = lua.create_string("run_once expects a function")?;
             return Ok((false, LuaValue::String(told)));
-        };
-        if host.process.is_first_run() {
-            let context = context_of(lua, "run_once", &host.process.around)?;
-            keep_context(lua, &context)?;
-            function.call::<()>(context)?;
         }
-        Ok((true, LuaValue::Nil))
+        if !host.process.is_first_run() {
+            return Ok((true, LuaValue::Nil));
+        }
+        let context = context_of(lua, "run_once", &host.process.around)?;
+        if let Some(seat) = seats.current() {
+            seat.context.replace(Some(context.clone()));
+        }
+        Ok((true, LuaValue::Table(context)))
     })
 }
 
 /// Answers the context of the call that the machine runs.
-pub(super) fn get_context(lua: &Lua, host: Rc<Host>) -> Result<Function> {
+pub(super) fn get_context(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>) -> Result<Function> {
     lua.create_function(move |lua, _: MultiValue| {
-        let context = match lua.named_registry_value::<LuaValue>(CONTEXT)? {
-            LuaValue::Table(context) => context,
-            _ => context_of(lua, "run_once", &host.process.around)?,
+        let known = seats.current().and_then(|seat| seat.context.borrow().clone());
+        let context = match known {
+            Some(context) => context,
+            None => context_of(lua, "run_once", &host.process.around)?,
         };
         Ok((true, context))
     })

@@ -1,5 +1,8 @@
--- What every machine has besides Luau's libraries. Answers a binder of host functions, and a runner of calls.
-local move_max = ...
+-- What every machine has besides Luau's libraries. Answers a binder of host functions, a runner of calls, a maker of
+-- `require`, and what runs all modules.
+--
+-- What may be put aside is called from here, never from one of the host's own functions.
+local move_max, wait, take_answer = ...
 local error, pcall, move = error, pcall, table.move
 
 -- Luau cannot be interrupted while it moves.
@@ -10,21 +13,79 @@ table.move = function(from, first, last, to, into)
     return move(from, first, last, to, into or from)
 end
 
+local function finish_waited(is_done, ...)
+    if is_done then
+        return ...
+    end
+    error((...), 4)
+end
+
 local function finish(is_done, ...)
     if is_done then
         return ...
     end
+    if is_done == nil then
+        wait()
+        return finish_waited(take_answer())
+    end
     error((...), 3)
 end
 
+-- A function that answers true and results, false and what is wrong, or nil when there is something to wait for.
 local function bind(run)
     return function(...)
         return finish(run(...))
     end
 end
 
-local function protected(call, context, ...)
-    return pcall(call, context, ...)
+local function protected(call, ...)
+    return pcall(call, ...)
 end
 
-return bind, protected
+-- `loaded` holds what modules returned, false while they run; `chunk` answers the function that a module is.
+local function make_require(loaded, chunk)
+    return function(name)
+        local known = loaded[name]
+        if known == false then
+            error("module '" .. name .. "' is required while it is loading", 2)
+        end
+        if known ~= nil then
+            return known
+        end
+        local run = chunk(name)
+        if not run then
+            error("module '" .. name .. "' not found", 2)
+        end
+        loaded[name] = false
+        local is_done, result = pcall(run, name)
+        if not is_done then
+            loaded[name] = nil
+            error(result, 0)
+        end
+        if result == nil then
+            result = true
+        end
+        loaded[name] = result
+        return result
+    end
+end
+
+local function require_all(require, ...)
+    for index = 1, select("#", ...) do
+        require((select(index, ...)))
+    end
+end
+
+local function bind_once(begin)
+    return function(run)
+        local is_done, context = begin(run)
+        if not is_done then
+            error(context, 2)
+        end
+        if context then
+            run(context)
+        end
+    end
+end
+
+return { bind = bind, protected = protected, make_require = make_require, require_all = require_all, bind_once = bind_once }

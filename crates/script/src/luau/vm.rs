@@ -2,17 +2,19 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue, VmState};
+use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue};
 use muster_wire::code::Code;
 
-use super::instance::{Chunks, Instance};
+use super::call::outcome;
+use super::instance::{Chunks, instance};
 use super::program::Module;
-use super::{once, register, values};
+use super::seat::{Seat, Seats};
+use super::{interrupt, once, register, values};
 use crate::host::{Arguments, Host, HostFunction, PENDING, Run, functions};
 use crate::machine::LoadError;
-use crate::machine::budget::{Budget, OVER, Step};
-use crate::machine::fiber::Fiber;
+use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Registered};
 use crate::value::Value;
@@ -29,14 +31,32 @@ const PRELUDE: &str = include_str!("prelude.lua");
 /// A machine.
 pub struct Vm {
     pub(super) lua: Lua,
-    pub(super) budget: Rc<Budget>,
-    pub(super) fiber: Rc<Fiber>,
-    /// Runs a function so that its error comes back as the value that it is.
-    pub(super) protected: Function,
-    /// Makes a function of Lua from one of ours, which raises errors as Lua's own functions do.
-    pub(super) bind: Function,
+    pub(super) seats: Rc<Seats>,
+    pub(super) prelude: Prelude,
     pub(super) registered: Registered<Function>,
     pub(super) host: Rc<Host>,
+}
+
+/// See `prelude.lua`.
+#[derive(Clone)]
+pub(super) struct Prelude {
+    /// Makes a function of Lua from one of ours, which raises errors as Lua's own functions do.
+    pub(super) bind: Function,
+    bind_once: Function,
+    /// Runs a function so that its error comes back as the value that it is.
+    protected: Function,
+    pub(super) make_require: Function,
+    require_all: Function,
+}
+
+/// How a call ended.
+pub(super) struct Ran<T> {
+    /// What came of it. An error of Lua that code raised is among the results of a protected call.
+    pub(super) result: std::result::Result<T, String>,
+    /// It used up its time.
+    pub(super) is_over: bool,
+    /// The processor's time that it used.
+    pub(super) spent: Duration,
 }
 
 impl Vm {
@@ -49,13 +69,25 @@ impl Vm {
         host: &Rc<Host>,
         limits: &Limits,
     ) -> std::result::Result<Self, LoadError> {
-        let vm = Self::bare(host, limits).map_err(|error| LoadError(format!("cannot start Lua: {error}")))?;
-        vm.budget.begin(limits.load_time);
-        let (lua, modules) = (vm.lua.clone(), modules.clone());
-        let run = move || Instance::run_all(&lua, &Chunks::load(&lua, &modules)?);
-        let ran = vm.fiber.run(&vm.budget, run).await;
+        let failed = |error| LoadError(format!("cannot start Lua: {error}"));
+        let vm = Self::bare(host, limits).map_err(failed)?;
+        let chunks = Chunks::load(&vm.lua, modules).map_err(failed)?;
+        let (lua, prelude) = (vm.lua.clone(), vm.prelude.clone());
+        let seat = vm.seat().map_err(failed)?;
+        let run = move |seat: &Seat| {
+            let mut arguments = vec![LuaValue::Function(prelude.require_all)];
+            arguments.push(LuaValue::Function(instance(&lua, &chunks, &prelude.make_require)?));
+            for name in chunks.names() {
+                arguments.push(LuaValue::String(lua.create_string(name)?));
+            }
+            seat.call(MultiValue::from_vec(arguments))
+        };
+        let ran = vm.run(seat, limits.load_time, run).await;
         vm.registered.borrow_mut().close();
-        ran.map_err(|error| LoadError(error.to_string()))?.map_err(|error| LoadError(plain(&error)))?;
+        if ran.is_over {
+            return Err(LoadError(OVER.to_owned()));
+        }
+        outcome(ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
         Ok(vm)
     }
 
@@ -74,38 +106,67 @@ impl Vm {
         for absent in ["_G", "require", "loadstring", "print"] {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
-        let (bind, protected): (Function, Function) = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
+        let seats = Seats::new(limits.deferred_max);
+        let answering = seats.clone();
+        let take_answer = lua.create_function(move |lua, ()| match answering.current() {
+            Some(seat) => told(lua, seat.answer()),
+            None => Err(mlua::Error::runtime("nothing runs")),
+        })?;
+        let arguments = (MOVE_MAX, interrupt::wait_function(&lua)?, take_answer);
+        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call(arguments)?;
+        let prelude = Prelude {
+            bind: prelude.raw_get("bind")?,
+            bind_once: prelude.raw_get("bind_once")?,
+            protected: prelude.raw_get("protected")?,
+            make_require: prelude.raw_get("make_require")?,
+            require_all: prelude.raw_get("require_all")?,
+        };
         let registered = Registered::default();
-        let fiber = Rc::new(Fiber::default());
-        let parts = Parts { host, fiber: &fiber, registered: &registered };
-        let nk = host_module(&lua, &bind, &parts)?;
+        let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered };
+        let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
-        let budget = Rc::new(Budget::new());
-        let (asked, its) = (budget.clone(), fiber.clone());
-        lua.set_interrupt(move |_| {
-            match asked.ask() {
-                Step::GoOn => {}
-                Step::TakeTurns => its.take_turns(),
-                Step::End => return Err(mlua::Error::runtime(OVER)),
-            }
-            if its.is_abandoned() { Err(mlua::Error::runtime("the call was given up")) } else { Ok(VmState::Continue) }
-        });
         lua.set_named_registry_value(HOST_MODULE, nk)?;
-        Ok(Self { lua, budget, fiber, protected, bind, registered, host: host.clone() })
+        Ok(Self { lua, seats, prelude, registered, host: host.clone() })
+    }
+
+    /// A seat for a call.
+    pub(super) fn seat(&self) -> Result<Rc<Seat>> {
+        self.seats.take(&self.lua, &self.host, &self.prelude.protected)
+    }
+
+    /// Runs something in a seat, which is the current one whenever that has its turn.
+    pub(super) async fn run<T: 'static>(
+        &self,
+        seat: Rc<Seat>,
+        limit: Duration,
+        body: impl FnOnce(&Seat) -> Result<T> + 'static,
+    ) -> Ran<T> {
+        seat.budget.begin(limit);
+        let its = seat.clone();
+        let ended = seat.fiber.run(&seat, move || body(&its)).await;
+        let result = match ended {
+            Ok(result) => result.map_err(|error| plain(&error)),
+            Err(error) => Err(error.message.into_owned()),
+        };
+        let ran = Ran { result, is_over: seat.budget.is_over(), spent: seat.budget.spent() };
+        self.seats.put_back(seat);
+        ran
     }
 }
 
 /// What the host's module is made of.
 struct Parts<'a> {
     host: &'a Rc<Host>,
-    fiber: &'a Rc<Fiber>,
+    seats: &'a Rc<Seats>,
+    prelude: &'a Prelude,
     registered: &'a Registered<Function>,
 }
 
-fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
+fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
     let nk = lua.create_table()?;
+    let Prelude { bind, bind_once, .. } = parts.prelude;
     for function in functions() {
-        let run = host_function(lua, parts.host.clone(), parts.fiber.clone(), function)?;
+        let run = host_function(lua, parts.host.clone(), parts.seats.clone(), function)?;
         nk.raw_set(function.name, bind.call::<Function>(run)?)?;
     }
     for name in PENDING {
@@ -123,39 +184,52 @@ fn host_module(lua: &Lua, bind: &Function, parts: &Parts<'_>) -> Result<Table> {
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
     register::bind_all(lua, &nk, bind, parts.registered)?;
-    nk.raw_set("run_once", bind.call::<Function>(once::run_once(lua, parts.host.clone())?)?)?;
-    nk.raw_set("get_context", bind.call::<Function>(once::get_context(lua, parts.host.clone())?)?)?;
+    let begin_once = once::run_once(lua, parts.host.clone(), parts.seats.clone())?;
+    nk.raw_set("run_once", bind_once.call::<Function>(begin_once)?)?;
+    let get_context = once::get_context(lua, parts.host.clone(), parts.seats.clone())?;
+    nk.raw_set("get_context", bind.call::<Function>(get_context)?)?;
     nk.set_readonly(true);
     Ok(nk)
 }
 
-/// Answers `true` and the results, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
-fn host_function(lua: &Lua, host: Rc<Host>, fiber: Rc<Fiber>, function: &'static HostFunction) -> Result<Function> {
+/// Answers as the prelude's binder wants it.
+fn host_function(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, function: &'static HostFunction) -> Result<Function> {
     lua.create_function(move |lua, arguments: MultiValue| {
-        let refused = |told: String| lua.create_string(told).map(|told| refusal(LuaValue::String(told)));
         let values =
             arguments.into_iter().take(function.parameters.len()).map(values::read).collect::<Result<Vec<_>>>();
         let values = match values {
             Ok(values) => values,
-            Err(error) => return refused(format!("{}: {}", function.name, plain(&error))),
+            Err(error) => return refused(lua, format!("{}: {}", function.name, plain(&error))),
         };
-        let answer = Arguments::check(function, values).and_then(|arguments| match function.run {
-            Run::Now(run) => run(&host, arguments),
-            Run::Later(run) => fiber.wait(run(host.clone(), arguments)),
-        });
-        match answer {
-            Ok(Value::Results(results)) => {
-                let results = results.into_iter().map(|value| values::write(lua, value));
-                std::iter::once(Ok(LuaValue::Boolean(true))).chain(results).collect()
+        let arguments = match Arguments::check(function, values) {
+            Ok(arguments) => arguments,
+            Err(error) => return told(lua, Err(error)),
+        };
+        match (function.run, seats.current()) {
+            (Run::Now(run), _) => told(lua, run(&host, arguments)),
+            (Run::Later(run), Some(seat)) => {
+                seat.ask(run(host.clone(), arguments));
+                Ok(MultiValue::from_vec(vec![LuaValue::Nil]))
             }
-            Ok(value) => Ok(MultiValue::from_vec(vec![LuaValue::Boolean(true), values::write(lua, value)?])),
-            Err(error) => refused(error.message.into_owned()),
+            (Run::Later(_), None) => refused(lua, format!("{}: nothing runs", function.name)),
         }
     })
 }
 
-fn refusal(told: LuaValue) -> MultiValue {
-    MultiValue::from_vec(vec![LuaValue::Boolean(false), told])
+/// `true` and the results, or `false` and what is wrong.
+fn told(lua: &Lua, answer: muster_domain::Result<Value>) -> Result<MultiValue> {
+    match answer {
+        Ok(Value::Results(results)) => {
+            let results = results.into_iter().map(|value| values::write(lua, value));
+            std::iter::once(Ok(LuaValue::Boolean(true))).chain(results).collect()
+        }
+        Ok(value) => Ok(MultiValue::from_vec(vec![LuaValue::Boolean(true), values::write(lua, value)?])),
+        Err(error) => refused(lua, error.message.into_owned()),
+    }
+}
+
+fn refused(lua: &Lua, why: String) -> Result<MultiValue> {
+    Ok(MultiValue::from_vec(vec![LuaValue::Boolean(false), LuaValue::String(lua.create_string(why)?)]))
 }
 
 /// An error's first line: what game code raised, without our side of the stack.

@@ -2,14 +2,15 @@
 //! busy machine a call is not blamed for what others take. Slices are of real time, since that is what others wait.
 
 use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::fiber::Turns;
 use super::limits::SLICE;
-
-/// Luau asks at every call and loop edge; the clock is read once in so many.
-const ASKED_PER_LOOK: u32 = 32;
+use crate::process::clock::{Alarm, Lane};
 
 /// What a call that used up its time fails with.
 pub(crate) const OVER: &str = "the function used more time than it may";
@@ -32,20 +33,32 @@ pub(crate) struct Budget {
     used_before: Cell<Duration>,
     spent: Cell<Duration>,
     limit: Cell<Duration>,
-    asked: Cell<u32>,
     is_over: Cell<bool>,
+    watch: Option<Watch>,
+}
+
+/// Who tells a call that its slice is over, and how.
+struct Watch {
+    lane: Arc<Lane>,
+    alarm: Arc<dyn Alarm>,
 }
 
 impl Budget {
+    /// Of calls that are asked now and then all the time.
     pub(crate) fn new() -> Self {
         Self {
             slice_started: Cell::new(Instant::now()),
             used_before: Cell::new(Duration::ZERO),
             spent: Cell::new(Duration::ZERO),
             limit: Cell::new(Duration::ZERO),
-            asked: Cell::new(0),
             is_over: Cell::new(false),
+            watch: None,
         }
+    }
+
+    /// Of calls that are asked when the clock has rung the alarm.
+    pub(crate) fn watched(lane: Arc<Lane>, alarm: Arc<dyn Alarm>) -> Self {
+        Self { watch: Some(Watch { lane, alarm }), ..Self::new() }
     }
 
     /// A call begins.
@@ -53,18 +66,6 @@ impl Budget {
         self.spent.set(Duration::ZERO);
         self.limit.set(limit);
         self.is_over.set(false);
-        self.resume();
-    }
-
-    /// The call goes on with another slice.
-    pub(crate) fn resume(&self) {
-        self.slice_started.set(Instant::now());
-        self.used_before.set(used_by_thread());
-    }
-
-    /// The call gave its thread back.
-    pub(crate) fn pause(&self) {
-        self.spent.set(self.used());
     }
 
     fn used(&self) -> Duration {
@@ -83,13 +84,11 @@ impl Budget {
 
     /// What the call does next. Once its time is used up every further step of it fails, so that code which catches
     /// errors ends too.
-    pub(crate) fn ask(&self) -> Step {
+    pub(crate) fn look(&self) -> Step {
         if self.is_over.get() {
             return Step::End;
         }
-        let asked = self.asked.get().wrapping_add(1);
-        self.asked.set(asked);
-        if !asked.is_multiple_of(ASKED_PER_LOOK) || self.slice_started.get().elapsed() <= SLICE {
+        if self.slice_started.get().elapsed() <= SLICE {
             return Step::GoOn;
         }
         if self.used() > self.limit.get() {
@@ -97,6 +96,37 @@ impl Budget {
             return Step::End;
         }
         Step::TakeTurns
+    }
+}
+
+impl Turns for Budget {
+    fn begin_turn(self: &Rc<Self>, is_abandoned: bool) {
+        self.resume(is_abandoned);
+    }
+
+    fn end_turn(self: &Rc<Self>) {
+        self.pause();
+    }
+}
+
+impl Budget {
+    /// The call goes on with another slice, perhaps only to end since nobody waits for it any more.
+    pub(crate) fn resume(&self, is_abandoned: bool) {
+        self.slice_started.set(Instant::now());
+        self.used_before.set(used_by_thread());
+        let Some(watch) = &self.watch else { return };
+        if self.is_over.get() || is_abandoned {
+            watch.alarm.ring();
+        }
+        watch.lane.enter(Some(watch.alarm.clone()));
+    }
+
+    /// The call gave its thread back.
+    pub(crate) fn pause(&self) {
+        if let Some(watch) = &self.watch {
+            watch.lane.leave();
+        }
+        self.spent.set(self.used());
     }
 }
 

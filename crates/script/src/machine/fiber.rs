@@ -12,7 +12,6 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use muster_domain::{Error, ErrorKind, Result};
 
-use super::budget::Budget;
 use crate::value::Value;
 
 /// Address space of a stack; what is touched of it takes memory. Luau and its parsers nest calls a few hundred deep at most.
@@ -23,6 +22,14 @@ const TOLD_MAX: u32 = 100_000;
 
 /// What a machine waits for.
 pub(crate) type Awaited = Pin<Box<dyn Future<Output = Result<Value>>>>;
+
+/// What is to be known of what runs on a stack.
+pub(crate) trait Turns {
+    /// It goes on, perhaps only to end since nobody waits for it any more.
+    fn begin_turn(self: &Rc<Self>, is_abandoned: bool);
+    /// It was put aside, or has ended.
+    fn end_turn(self: &Rc<Self>);
+}
 
 /// Why a stack was put aside.
 enum Aside {
@@ -80,11 +87,7 @@ impl Fiber {
     fn put_aside(&self, aside: Aside) -> Given {
         let Some(yielder) = self.yielder.get() else { return Given::Nothing };
         // SAFETY: it is set while the body of a stack runs, whose frame holds the yielder and is below this one.
-        let given = unsafe { yielder.as_ref() }.suspend(aside);
-        if matches!(given, Given::Nothing) {
-            self.is_abandoned.set(true);
-        }
-        given
+        unsafe { yielder.as_ref() }.suspend(aside)
     }
 
     /// Runs something on the stack to its end, with its turns and waits. If nobody waits for it any more, it is made to
@@ -94,7 +97,7 @@ impl Fiber {
     /// When there is no memory for a stack, and when it panicked.
     pub(crate) async fn run<T: 'static>(
         self: &Rc<Self>,
-        budget: &Rc<Budget>,
+        turns: &Rc<impl Turns>,
         body: impl FnOnce() -> T + 'static,
     ) -> Result<T> {
         let result = Rc::new(Cell::new(None));
@@ -112,13 +115,10 @@ impl Fiber {
             kept.set(ended.ok());
         });
         self.is_abandoned.set(false);
-        let mut running = Running { fiber: self.clone(), stack: Some(stack) };
+        let mut running = Running { fiber: self.clone(), turns: turns.clone(), stack: Some(stack) };
         let mut given = Given::Turn;
         loop {
-            budget.resume();
-            let aside = running.go_on(given);
-            budget.pause();
-            given = match aside {
+            given = match running.go_on(given) {
                 Some(Aside::Turn) => {
                     tokio::task::yield_now().await;
                     Given::Turn
@@ -136,16 +136,23 @@ fn abandoned() -> Error {
 }
 
 /// Something on a stack that has begun and not ended.
-struct Running {
+struct Running<T: Turns> {
     fiber: Rc<Fiber>,
+    turns: Rc<T>,
     stack: Option<Stack>,
 }
 
-impl Running {
+impl<T: Turns> Running<T> {
     /// Goes on until the stack is put aside. `None`: it has ended.
     fn go_on(&mut self, given: Given) -> Option<Aside> {
         let stack = self.stack.as_mut()?;
-        match stack.resume(given) {
+        if let Given::Nothing = given {
+            self.fiber.is_abandoned.set(true);
+        }
+        self.turns.begin_turn(self.fiber.is_abandoned());
+        let aside = stack.resume(given);
+        self.turns.end_turn();
+        match aside {
             CoroutineResult::Yield(aside) => Some(aside),
             CoroutineResult::Return(()) => {
                 self.fiber.unused.set(self.stack.take().map(Stack::into_stack));
@@ -155,7 +162,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl<T: Turns> Drop for Running<T> {
     fn drop(&mut self) {
         if self.stack.is_none() {
             return;

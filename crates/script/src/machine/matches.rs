@@ -11,7 +11,7 @@ use super::limits::Limits;
 /// So many ticks in a row that took more than their time end a match.
 const OVERRUNS_MAX: u32 = 3;
 
-/// What the callback that runs wants done: one for all matches of a machine, which runs one callback at a time.
+/// What the callback that runs wants done.
 pub(crate) struct Sink {
     wanted: RefCell<Option<Wanted>>,
     /// Most broadcasts that wait for the end of a tick.

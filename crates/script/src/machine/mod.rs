@@ -50,13 +50,15 @@ pub trait Machine: Sized + 'static {
     async fn call(&self, callee: Callee<'_>, given: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End;
 }
 
-/// One for matches, each of which has variables of its own. It takes one call at a time.
+/// One for matches, each of which has variables of its own.
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait MatchMachine: Sized + 'static {
     /// What it is made of.
     type Program: Code;
     /// The language's name in logs.
     const LANGUAGE: &'static str;
+    /// Whether it takes further calls while one waits. Otherwise it takes one at a time, from start to end.
+    const PARKS: bool = false;
 
     /// One without matches.
     ///

@@ -2,6 +2,7 @@
 
 mod background;
 mod cache;
+pub(crate) mod clock;
 mod custom_metrics;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use background::Background;
 pub use cache::LocalCache;
+pub use clock::Clock;
 pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIMER_BOUNDS_SEC};
 
 use crate::functions::Surroundings;
@@ -30,6 +32,8 @@ pub struct Process {
     pub custom: Arc<CustomMetrics>,
     /// For work that would hold up a shard.
     pub background: Background,
+    /// What tells calls that others have their turn.
+    pub clock: Clock,
     ran_once: AtomicBool,
 }
 
@@ -43,6 +47,7 @@ impl Process {
             cache: LocalCache::new(metrics.clone()),
             custom,
             background: Background::new(metrics),
+            clock: Clock::default(),
             ran_once: AtomicBool::new(false),
         }
     }

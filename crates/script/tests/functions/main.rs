@@ -21,6 +21,7 @@ mod process;
 mod random;
 mod scene;
 mod sessions;
+mod signals;
 mod streams;
 mod utilities;
 mod waits;

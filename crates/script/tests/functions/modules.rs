@@ -32,10 +32,10 @@ fn a_broken_module_is_refused_with_file_and_line() {
         refused(&[("x/bad.lua", "local x = \n= 1")])
     );
     assert_eq!(refused(&[("bad.lua", "\nerror('no')")]), "bad.lua:2: no");
-    assert_eq!(refused(&[("bad.lua", "require('nothing')")]), "module 'nothing' not found");
+    assert_eq!(refused(&[("bad.lua", "require('nothing')")]), "bad.lua:1: module 'nothing' not found");
     assert_eq!(
         refused(&[("a.lua", "require('b')"), ("b.lua", "require('a')")]),
-        "module 'a' is required while it is loading"
+        "b.lua:1: module 'a' is required while it is loading"
     );
     let told = refused(&[("bad.lua", "require('nakama').register_rpc(function() end, 'muster.x')")]);
     assert_eq!(told, "bad.lua:1: register_rpc: ids that begin with muster. are built in");

@@ -18,7 +18,7 @@ use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_script::functions::Surroundings;
-use muster_script::host::{NoHttp, NoMatches, NoPlayers, Players, Signing};
+use muster_script::host::{Current, NoHttp, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::Process;
 use muster_script::value::Value;
 use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
@@ -92,6 +92,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
         node: "muster".into(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
+        current: Current::default(),
     }
 }
 
@@ -113,7 +114,7 @@ pub fn program(files: &[(&str, &str)], limits: &Limits) -> (Arc<Program>, Rc<Hos
     (Arc::new(block_on(Program::load(folder.path(), &host, limits)).unwrap()), host)
 }
 
-fn write_all(folder: &Path, files: &[(&str, &str)]) {
+pub fn write_all(folder: &Path, files: &[(&str, &str)]) {
     for (file, text) in files {
         let path = folder.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -287,6 +287,8 @@ impl Telemetry {
         page.gauge("script_waiting", "Calls that wait for a machine.", gauge(&script.waiting));
         page.counter("script_match_call_count", "Callbacks of matches that were called.", read(&script.match_calls));
         page.counter("script_tick_over_time_count", "Ticks that took too long.", read(&script.ticks_over_time));
+        let parked = gauge(&script.match_calls_parked);
+        page.gauge("script_match_parked", "Callbacks of matches that wait or let others through.", parked);
         page.gauge("script_matches", "Matches that game code runs.", gauge(&script.matches));
         page.gauge("script_match_machines", "Machines that matches run on.", gauge(&script.match_machines));
         page.gauge("script_machines", "Machines that game code runs on.", gauge(&script.machines));

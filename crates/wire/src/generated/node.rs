@@ -1930,6 +1930,9 @@ pub struct CarriedPool {
 pub struct MatchAsk {
     #[prost(message, optional, tag = "1")]
     pub stream: ::core::option::Option<StreamKey>,
+    /// The matches whose callbacks wait for what is asked.
+    #[prost(fixed64, repeated, tag = "7")]
+    pub chain: ::prost::alloc::vec::Vec<u64>,
     #[prost(oneof = "match_ask::What", tags = "2, 3, 4, 5, 6")]
     pub what: ::core::option::Option<match_ask::What>,
 }

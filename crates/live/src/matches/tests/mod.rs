@@ -91,7 +91,12 @@ impl World {
 
     fn create(&mut self, id: MatchId, at_sec: i64) {
         let created_at = Timestamp::from_seconds(at_sec);
-        let creation = Creation { handler: "arena".into(), params: Bytes::from_static(b"{}"), created_at };
+        let creation = Creation {
+            handler: "arena".into(),
+            params: Bytes::from_static(b"{}"),
+            created_at,
+            chain: Chain::default(),
+        };
         self.step(|world, out| world.matches.create(id, creation, Some(request(0)), out));
     }
 
@@ -133,7 +138,13 @@ impl World {
     }
 
     fn signal(&mut self, number: u32) {
-        self.step(|world, out| world.matches.signal(world.now, ID, "?".into(), Some(request(number)), out));
+        self.signal_of(number, Vec::new());
+    }
+
+    /// On behalf of matches that wait for it.
+    fn signal_of(&mut self, number: u32, chain: Vec<MatchId>) {
+        let what = ("?".into(), chain.into());
+        self.step(|world, out| world.matches.signal(world.now, ID, what, Some(request(number)), out));
     }
 
     /// The first call that waits returns.

@@ -237,6 +237,43 @@ fn a_server_that_stops_says_so_and_matches_end_by_themselves_or_when_time_is_up(
 }
 
 #[test]
+fn signals_that_would_wait_for_themselves_are_refused() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    let (other, long) = (MatchId(Uuid::from_u128(2)), (2..=u128::from(CHAIN_MAX as u32) + 2));
+    for (chain, expect) in [
+        (vec![other, ID], Some(ErrorKind::FailedPrecondition)),
+        (long.map(|number| MatchId(Uuid::from_u128(number))).collect(), Some(ErrorKind::ResourceExhausted)),
+        (vec![other], None),
+    ] {
+        world.effects.clear();
+        world.signal_of(3, chain.clone());
+        assert_eq!(world.answers().first().map(|(_, why)| why.as_ref().unwrap_err().kind), expect, "{chain:?}");
+    }
+    assert_eq!(*world.calls[0].chain, [other]);
+    world.returns(done(Outcome::Refused("not now".into())));
+    assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::FailedPrecondition));
+}
+
+#[test]
+fn who_waits_for_an_answer_does_not_wait_for_ever() {
+    let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
+    world.signal(3);
+    world.pass(500);
+    world.signal(4);
+    world.pass(400);
+    assert!(world.answers().is_empty());
+    world.pass(100);
+    assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
+    world.effects.clear();
+    world.pass(500);
+    assert!(matches!(world.answers()[..], [(4, Err(_))]), "one that waits for its turn");
+    world.effects.clear();
+    world.returns(done(Outcome::Signalled("late".into())));
+    assert!(world.answers().is_empty());
+    loops(&mut world);
+}
+
+#[test]
 fn who_waits_too_long_or_among_too_many_is_told_so() {
     let config = MatchesConfig { signals_max: 2, join_attempts_max: 1, ..MatchesConfig::default() };
     let mut world = World::with_match(config, 10);

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::matches::{
-    Act, Answer, Broadcast, Call, Callback, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome, Return,
+    Act, Answer, Broadcast, Call, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome,
+    Return,
 };
 
 const RATE: u32 = 10;
@@ -24,7 +25,12 @@ impl World {
         let ids = (1..).map(|number: u128| MatchId(Uuid::from_u128(number)));
         let id = ids.into_iter().find(|id| routes.owner(stream(*id).partition()).shard() == 1).unwrap();
         world.step(0, |plane, now, out| {
-            let creation = Creation { handler: "arena".into(), params: Bytes::new(), created_at: Timestamp(1) };
+            let creation = Creation {
+                handler: "arena".into(),
+                params: Bytes::new(),
+                created_at: Timestamp(1),
+                chain: Chain::default(),
+            };
             let request = plane.request();
             plane.ask_match(now, stream(id), MatchAsk::Create(creation), Some(request), out);
         });

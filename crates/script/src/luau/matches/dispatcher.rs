@@ -11,25 +11,23 @@ use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 
-use crate::machine::matches::Sink;
+use crate::luau::seat::Seats;
 
 /// See the module.
 pub(super) struct Dispatcher {
     pub(super) table: Table,
-    pub(super) sink: Rc<Sink>,
 }
 
 type Refused = String;
 
 impl Dispatcher {
     /// Its table in a machine; `bind` turns what is refused into errors of Lua.
-    pub(super) fn new(lua: &Lua, bind: &Function, deferred_max: usize) -> Result<Self> {
-        let sink = Rc::new(Sink::new(deferred_max));
+    pub(super) fn new(lua: &Lua, bind: &Function, seats: &Rc<Seats>) -> Result<Self> {
         let table = lua.create_table()?;
         let add = |name: &'static str, read: fn(Arguments) -> std::result::Result<Act, Refused>| {
-            let sink = sink.clone();
+            let seats = seats.clone();
             let run = lua.create_function(move |lua, arguments: MultiValue| {
-                match read(Arguments { of: name, values: arguments, taken: 0 }).and_then(|act| sink.add(act)) {
+                match read(Arguments { of: name, values: arguments, taken: 0 }).and_then(|act| say(&seats, act)) {
                     Ok(()) => Ok((true, LuaValue::Nil)),
                     Err(why) => Ok((false, LuaValue::String(lua.create_string(why)?))),
                 }
@@ -44,8 +42,12 @@ impl Dispatcher {
         })?;
         add("match_label_update", |mut arguments| arguments.label().map(Act::Label))?;
         table.set_readonly(true);
-        Ok(Self { table, sink })
+        Ok(Self { table })
     }
+}
+
+fn say(seats: &Seats, act: Act) -> std::result::Result<(), Refused> {
+    seats.current().ok_or("no callback of the match is running")?.sink.add(act)
 }
 
 /// What a function was called with.

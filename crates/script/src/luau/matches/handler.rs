@@ -5,8 +5,6 @@ use std::sync::Arc;
 use mlua::{Function, Result, Value as LuaValue};
 use muster_live::matches::{Callback, Outcome};
 
-use crate::luau::instance::Instance;
-
 /// The seven callbacks.
 pub(super) struct Handler {
     pub(super) init: Function,
@@ -19,9 +17,9 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// What the module of this name returns.
-    pub(super) fn find(instance: &Instance, name: &str) -> Result<Self> {
-        let LuaValue::Table(module) = instance.require(name)? else {
+    /// What the module of this name returned.
+    pub(super) fn of(module: LuaValue, name: &str) -> Result<Self> {
+        let LuaValue::Table(module) = module else {
             return Err(mlua::Error::runtime(format!(
                 "module '{name}' is no match handler: it must return a table of functions"
             )));

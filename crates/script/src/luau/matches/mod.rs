@@ -1,5 +1,5 @@
-//! Matches of game code in one machine. Each is an instance of the program with a state; the machine runs one callback at a
-//! time.
+//! Matches of game code in one machine. Each is an instance of the program with a state. While a callback waits, others'
+//! may run.
 
 mod arguments;
 mod dispatcher;
@@ -13,11 +13,12 @@ use std::sync::Arc;
 use mlua::{MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
-use super::instance::{Chunks, Instance};
-use super::once::{context_of, keep_context};
+use super::instance::{Chunks, instance};
+use super::once::context_of;
 use super::program::Program;
+use super::seat::Seat;
 use super::values;
-use super::vm::{Vm, plain};
+use super::vm::{Ran, Vm, plain};
 use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
@@ -48,16 +49,20 @@ struct Game {
 /// What a callback returned: the state, and what else it answers.
 type Returned = Result<Vec<LuaValue>, Arc<str>>;
 
+/// What a match begins with: its callbacks, its context, and what the first of them returned.
+type Begun = Result<(Handler, Table, MultiValue), Arc<str>>;
+
 impl MatchMachine for MatchVm {
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
+    const PARKS: bool = true;
 
     fn new(program: &Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits).map_err(failed)?;
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm.lua, &program.modules).map_err(failed)?;
-        let dispatcher = Dispatcher::new(&vm.lua, &vm.bind, limits.deferred_max).map_err(failed)?;
+        let dispatcher = Dispatcher::new(&vm.lua, &vm.prelude.bind, &vm.seats).map_err(failed)?;
         Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), limits })
     }
 
@@ -83,14 +88,15 @@ impl MatchMachine for MatchVm {
             Callback::Loop(_) => self.limits.tick_time_max,
             _ => self.limits.call_time,
         };
-        let sink = self.dispatcher.sink.clone();
-        sink.open(game.pace.deferred());
+        let seat = match self.vm.seat() {
+            Ok(seat) => seat,
+            Err(error) => return (failed(plain(&error).into()), false),
+        };
+        seat.sink.open(game.pace.deferred());
         let (lua, node, table, its) =
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
-        let (callback, protected) = (call.callback.clone(), self.vm.protected.clone());
-        let label = call.label.clone();
-        self.vm.budget.begin(limit);
-        let body = move || -> mlua::Result<MultiValue> {
+        let (callback, label) = (call.callback.clone(), call.label.clone());
+        let body = move |seat: &Seat| -> mlua::Result<MultiValue> {
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
@@ -106,18 +112,21 @@ impl MatchMachine for MatchVm {
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };
             its.context.raw_set("match_label", &*label)?;
-            keep_context(&lua, &its.context)?;
+            seat.context.replace(Some(its.context.clone()));
             let state = its.state.borrow().clone();
             let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(its.context.clone()));
             let mut arguments =
                 vec![function, context, LuaValue::Table(table), LuaValue::Number(tick as f64), state, first];
             arguments.extend(second);
-            protected.call(MultiValue::from_vec(arguments))
+            seat.call(MultiValue::from_vec(arguments))
         };
-        let returned = self.finish(self.vm.fiber.run(&self.vm.budget, body).await);
-        let (acts, deferred) = sink.close();
+        let its = seat.clone();
+        let ran = self.vm.run(seat, limit, body).await;
+        let (acts, deferred) = its.sink.close();
+        let spent = ran.spent;
+        let returned = finish(ran).and_then(values_of);
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
-            game.pace.looped(self.vm.budget.spent(), &self.limits)
+            game.pace.looped(spent, &self.limits)
         } else {
             game.pace.called(deferred);
             (false, Ok(()))
@@ -130,44 +139,35 @@ impl MatchMachine for MatchVm {
 impl MatchVm {
     async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
-        let (lua, chunks, protected) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.protected.clone());
+        let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
+        let (lua, chunks, make_require) =
+            (self.vm.lua.clone(), self.chunks.clone(), self.vm.prelude.make_require.clone());
         let (host, name) = (self.vm.host.clone(), call.handler.clone());
         let public_id = format!("{}.{}", call.id, host.node);
-        self.vm.budget.begin(self.limits.load_time);
-        let body = move || -> mlua::Result<(Handler, Table, MultiValue)> {
-            let handler = Handler::find(&Instance::new(&lua, &chunks)?, &name)?;
+        let body = move |seat: &Seat| -> mlua::Result<Begun> {
+            let require = instance(&lua, &chunks, &make_require)?;
+            let module = match values_of(seat.call((require, &*name))?) {
+                Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
+                Err(why) => return Ok(Err(why)),
+            };
+            let handler = Handler::of(module, &name)?;
             let context = context_of(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
-            keep_context(&lua, &context)?;
-            let results = protected.call((&handler.init, &context, values::write(&lua, params)?))?;
-            Ok((handler, context, results))
+            seat.context.replace(Some(context.clone()));
+            let results = seat.call((&handler.init, &context, values::write(&lua, params)?))?;
+            Ok(Ok((handler, context, results)))
         };
-        let ended = self.vm.fiber.run(&self.vm.budget, body).await;
-        if self.vm.budget.is_over() {
-            return Err(OVER.into());
-        }
-        let (handler, context, results) = match ended {
-            Ok(Ok(ended)) => ended,
-            Ok(Err(error)) => return Err(plain(&error).into()),
-            Err(error) => return Err(error.message.as_ref().into()),
-        };
+        let (handler, context, results) = finish(self.vm.run(seat, self.limits.load_time, body).await)??;
         let (state, tick_rate, label) = handler::begun(values_of(results)?)?;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
         let game = Game { handler, context, state: RefCell::new(state), pace: Pace::default() };
         Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
     }
+}
 
-    fn finish(&self, ended: muster_domain::Result<mlua::Result<MultiValue>>) -> Returned {
-        if self.vm.budget.is_over() {
-            return Err(OVER.into());
-        }
-        match ended {
-            Ok(Ok(results)) => values_of(results),
-            Ok(Err(error)) => Err(plain(&error).into()),
-            Err(error) => Err(error.message.as_ref().into()),
-        }
-    }
+fn finish<T>(ran: Ran<T>) -> Result<T, Arc<str>> {
+    if ran.is_over { Err(OVER.into()) } else { ran.result.map_err(Arc::from) }
 }
 
 /// What a protected call says: `true` and the results, or `false` and what was raised.

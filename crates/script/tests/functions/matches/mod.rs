@@ -14,7 +14,7 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Timestamp, UserId};
 use muster_live::matches::{
-    Answer, Creation, Effect, Event, ListQuery, Listed, MatchAsk, MatchId, Matches, MatchesConfig, Return,
+    Answer, Chain, Creation, Effect, Event, ListQuery, Listed, MatchAsk, MatchId, Matches, MatchesConfig, Return,
 };
 use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
@@ -74,7 +74,7 @@ impl Hall {
     /// Makes a match.
     pub async fn create(&self, number: u128, params: Value) -> Result<(), String> {
         let (params, created_at) = (Bytes::from(params.encode()), Timestamp::from_seconds(world::NOW_SEC));
-        let creation = Creation { handler: "game".into(), params, created_at };
+        let creation = Creation { handler: "game".into(), params, created_at, chain: Chain::default() };
         self.ask(number, MatchAsk::Create(creation)).await.map(drop)
     }
 
@@ -96,7 +96,7 @@ impl Hall {
 
     /// What the handler answers to a signal.
     pub async fn signal(&self, number: u128, text: &str) -> Result<String, String> {
-        match self.ask(number, MatchAsk::Signal(text.into())).await? {
+        match self.ask(number, MatchAsk::Signal { data: text.into(), chain: Chain::default() }).await? {
             Answer::Signalled(answer) => Ok(answer.as_ref().to_owned()),
             other => panic!("{other:?}"),
         }

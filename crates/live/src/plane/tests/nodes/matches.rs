@@ -3,7 +3,7 @@
 use muster_domain::ErrorKind;
 
 use super::*;
-use crate::matches::{Act, Answer, Broadcast, Creation, Outcome, Return};
+use crate::matches::{Act, Answer, Broadcast, Chain, Creation, Outcome, Return};
 
 fn say(text: &'static str) -> Act {
     let data = Bytes::from_static(text.as_bytes());
@@ -31,7 +31,12 @@ impl Cluster {
 
     fn make_match(&mut self, at: Place) -> StreamKey {
         let stream = MatchId::at(at, Uuid::from_u128(7 << 64)).stream(self.planes[&at].node());
-        let creation = Creation { handler: "arena".into(), params: Bytes::new(), created_at: Timestamp(1) };
+        let creation = Creation {
+            handler: "arena".into(),
+            params: Bytes::new(),
+            created_at: Timestamp(1),
+            chain: Chain::default(),
+        };
         self.ask_match(first(1), &stream, MatchAsk::Create(creation));
         self.returns(Outcome::Begun { tick_rate: 10, label: "".into() }, Vec::new());
         assert_eq!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Created))));

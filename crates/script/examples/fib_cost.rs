@@ -1,0 +1,55 @@
+//! What a budget costs code that keeps to it: `fib(22)` in Lua without an interrupt, with one that is asked at every step,
+//! and as a shard calls it, where the clock sets the interrupt when a slice is over.
+//!
+//! `cargo run --release -p muster-script --example fib_cost`
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers, which prints what it finds")]
+
+#[allow(dead_code, reason = "the tests use more of it")]
+#[path = "../tests/functions/world.rs"]
+mod world;
+
+use std::time::{Duration, Instant};
+
+use mlua::{Function, Lua, LuaOptions, StdLib, VmState};
+use muster_script::Limits;
+
+const FIB: &str = "local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end";
+
+const RUNS: usize = 301;
+
+fn main() {
+    let bare = || Lua::new_with(StdLib::ALL_SAFE, LuaOptions::new()).unwrap();
+    let quiet = bare();
+    let asked = bare();
+    asked.set_interrupt(|_| Ok(VmState::Continue));
+    for (name, lua) in [("without an interrupt", quiet), ("mlua's interrupt at every step", asked)] {
+        let fib: Function = lua.load(format!("{FIB} return function() return fib(22) end")).eval().unwrap();
+        report(name, || assert_eq!(fib.call::<u32>(()).unwrap(), 17_711));
+    }
+    let text = format!("{FIB} require('nakama').register_rpc(function() return tostring(fib(22)) end, 'fib')");
+    let functions = world::load(&[("game.lua", &text)], Limits::default()).unwrap();
+    world::block_on(async {
+        let mut took = Vec::new();
+        for _ in 0..RUNS {
+            let started = Instant::now();
+            world::call(&functions, "fib", "").await.unwrap();
+            took.push(started.elapsed());
+        }
+        print("as a shard calls it", took);
+    });
+}
+
+fn report(name: &str, run: impl Fn()) {
+    let time = |_| {
+        let started = Instant::now();
+        run();
+        started.elapsed()
+    };
+    print(name, (0..RUNS).map(time).collect());
+}
+
+fn print(name: &str, mut took: Vec<Duration>) {
+    took.sort_unstable();
+    println!("{name}: {:.2} ms", took[RUNS / 2].as_secs_f64() * 1e3);
+}

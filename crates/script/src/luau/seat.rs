@@ -1,0 +1,130 @@
+//! A place for one call in a machine: a native stack, a coroutine, and what the call has used. While a call waits its seat
+//! is put aside, and others of the same machine may be called.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Thread};
+use muster_domain::{Error, ErrorKind};
+
+use super::interrupt;
+use crate::host::Host;
+use crate::machine::budget::Budget;
+use crate::machine::fiber::{Awaited, Fiber, Turns};
+use crate::machine::matches::Sink;
+use crate::value::Value;
+
+/// Most seats of a machine that are kept for further calls.
+const SPARE_MAX: usize = 4;
+
+/// See the module.
+pub(super) struct Seat {
+    thread: Thread,
+    pub(super) fiber: Rc<Fiber>,
+    pub(super) budget: Budget,
+    /// What the call waits for, from when it asks to when it is put aside.
+    asked: Cell<Option<Awaited>>,
+    /// What came of it.
+    answer: Cell<Option<muster_domain::Result<Value>>>,
+    /// What the call is told of who asks.
+    pub(super) context: RefCell<Option<Table>>,
+    /// What the callback wants done, if the call is one of a match.
+    pub(super) sink: Sink,
+    /// Runs a function so that its error comes back as the value that it is.
+    protected: Function,
+    seats: Weak<Seats>,
+}
+
+/// The seats of one machine.
+pub(super) struct Seats {
+    /// Whose turn it is.
+    current: RefCell<Option<Rc<Seat>>>,
+    spare: RefCell<Vec<Rc<Seat>>>,
+    deferred_max: usize,
+}
+
+impl Seats {
+    pub(super) fn new(deferred_max: usize) -> Rc<Self> {
+        Rc::new(Self { current: RefCell::default(), spare: RefCell::default(), deferred_max })
+    }
+
+    /// That of the call which runs.
+    pub(super) fn current(&self) -> Option<Rc<Seat>> {
+        self.current.borrow().clone()
+    }
+
+    /// One for a call.
+    pub(super) fn take(self: &Rc<Self>, lua: &Lua, host: &Host, protected: &Function) -> Result<Rc<Seat>> {
+        if let Some(seat) = self.spare.borrow_mut().pop() {
+            return Ok(seat);
+        }
+        let alarm = interrupt::alarm(lua).ok_or_else(|| mlua::Error::runtime("Lua has no callbacks"))?;
+        let seat = Rc::new(Seat {
+            thread: lua.create_thread(protected.clone())?,
+            fiber: Rc::default(),
+            budget: Budget::watched(host.process.clock.lane(), alarm),
+            asked: Cell::default(),
+            answer: Cell::default(),
+            context: RefCell::default(),
+            sink: Sink::new(self.deferred_max),
+            protected: protected.clone(),
+            seats: Rc::downgrade(self),
+        });
+        interrupt::seat(&seat.thread, &seat);
+        Ok(seat)
+    }
+
+    /// Keeps one for further calls.
+    pub(super) fn put_back(&self, seat: Rc<Seat>) {
+        seat.context.take();
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(seat);
+        }
+    }
+}
+
+impl Seat {
+    /// Calls a function, protected, in the seat's coroutine. It can be put aside, what is around this must not be.
+    ///
+    /// # Errors
+    /// When there is no memory for the call; what the function raises is among the results.
+    pub(super) fn call(&self, arguments: impl IntoLuaMulti) -> Result<MultiValue> {
+        self.thread.reset(self.protected.clone())?;
+        self.thread.resume(arguments)
+    }
+
+    /// The call is to wait for this.
+    pub(super) fn ask(&self, awaited: Awaited) {
+        self.asked.set(Some(awaited));
+    }
+
+    /// Puts the stack aside until it is there.
+    pub(super) fn wait(&self) {
+        if let Some(awaited) = self.asked.take() {
+            self.answer.set(Some(self.fiber.wait(awaited)));
+        }
+    }
+
+    /// What came of it.
+    pub(super) fn answer(&self) -> muster_domain::Result<Value> {
+        let nothing = || Err(Error::new(ErrorKind::Internal, "An internal error occurred."));
+        self.answer.take().unwrap_or_else(nothing)
+    }
+}
+
+impl Turns for Seat {
+    fn begin_turn(self: &Rc<Self>, is_abandoned: bool) {
+        if let Some(seats) = self.seats.upgrade() {
+            seats.current.replace(Some(self.clone()));
+        }
+        self.budget.resume(is_abandoned);
+    }
+
+    fn end_turn(self: &Rc<Self>) {
+        self.budget.pause();
+        if let Some(seats) = self.seats.upgrade() {
+            seats.current.take();
+        }
+    }
+}
