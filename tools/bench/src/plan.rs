@@ -34,6 +34,9 @@ pub enum Scenario {
     Chat,
     /// Relayed matches of `--room-size` players; each sends `--each` messages per second to the others.
     Relay,
+    /// Matches of game code, which puts players into them: each sends `--each` messages per second, of which every second
+    /// one goes to all and the others come back to their sender. See `tools/bench/modules`.
+    Match,
     /// SmartFoxServer's public chat: players come at `--connect-rate`, are put into rooms, say something every four
     /// seconds for `--duration`, and leave at `--leave-rate`.
     Rooms,
@@ -68,6 +71,7 @@ impl Scenario {
             Self::Passwords => "passwords",
             Self::Chat => "chat",
             Self::Relay => "relay",
+            Self::Match => "match",
             Self::Rooms => "rooms",
             Self::Matchmake => "matchmake",
             Self::Churn => "churn",
@@ -96,7 +100,7 @@ impl Scenario {
 
     /// Players talk to each other: an operation is a message in or out.
     pub fn counts_messages(self) -> bool {
-        matches!(self, Self::Chat | Self::Relay | Self::Rooms | Self::Churn | Self::Hop)
+        matches!(self, Self::Chat | Self::Relay | Self::Match | Self::Rooms | Self::Churn | Self::Hop)
     }
 
     /// Calls game code.
@@ -114,7 +118,7 @@ impl Scenario {
             // Of as many nodes as there may be.
             Self::Hop => 480,
             Self::Chat | Self::Relay | Self::Matchmake => 500,
-            Self::Ccu | Self::Passwords | Self::Rooms | Self::Churn => 1_000,
+            Self::Ccu | Self::Passwords | Self::Match | Self::Rooms | Self::Churn => 1_000,
             Self::Blast => 3_500,
         }
     }
