@@ -34,6 +34,9 @@ pub enum Scenario {
     Chat,
     /// Relayed matches of `--room-size` players; each sends `--each` messages per second to the others.
     Relay,
+    /// Matches of game code, which puts players into them: each sends `--each` messages per second, of which every second
+    /// one goes to all and the others come back to their sender. See `tools/bench/modules`.
+    Match,
     /// SmartFoxServer's public chat: players come at `--connect-rate`, are put into rooms, say something every four
     /// seconds for `--duration`, and leave at `--leave-rate`.
     Rooms,
@@ -51,6 +54,10 @@ pub enum Scenario {
     #[value(name = "rpc-lua")]
     #[serde(rename = "rpc-lua")]
     RpcLua,
+    /// The same in JavaScript.
+    #[value(name = "rpc-js")]
+    #[serde(rename = "rpc-js")]
+    RpcJs,
 }
 
 impl Scenario {
@@ -64,6 +71,7 @@ impl Scenario {
             Self::Passwords => "passwords",
             Self::Chat => "chat",
             Self::Relay => "relay",
+            Self::Match => "match",
             Self::Rooms => "rooms",
             Self::Matchmake => "matchmake",
             Self::Churn => "churn",
@@ -71,6 +79,7 @@ impl Scenario {
             Self::Takeover => "takeover",
             Self::Converge => "converge",
             Self::RpcLua => "rpc-lua",
+            Self::RpcJs => "rpc-js",
         }
     }
 
@@ -91,29 +100,25 @@ impl Scenario {
 
     /// Players talk to each other: an operation is a message in or out.
     pub fn counts_messages(self) -> bool {
-        matches!(self, Self::Chat | Self::Relay | Self::Rooms | Self::Churn | Self::Hop)
-    }
-
-    pub fn holds_sockets(self) -> bool {
-        !matches!(self, Self::Register | Self::Authenticate) && !self.is_rpc()
+        matches!(self, Self::Chat | Self::Relay | Self::Match | Self::Rooms | Self::Churn | Self::Hop)
     }
 
     /// Calls game code.
     pub fn is_rpc(self) -> bool {
-        self == Self::RpcLua
+        matches!(self, Self::RpcLua | Self::RpcJs)
     }
 
     /// Connections unless the command says otherwise.
     pub fn default_connections(self) -> usize {
         match self {
-            Self::Register | Self::Authenticate | Self::RpcLua => 64,
+            Self::Register | Self::Authenticate | Self::RpcLua | Self::RpcJs => 64,
             Self::Takeover => 60,
             Self::Heartbeat => 100,
             Self::Converge => 200,
             // Of as many nodes as there may be.
             Self::Hop => 480,
             Self::Chat | Self::Relay | Self::Matchmake => 500,
-            Self::Ccu | Self::Passwords | Self::Rooms | Self::Churn => 1_000,
+            Self::Ccu | Self::Passwords | Self::Match | Self::Rooms | Self::Churn => 1_000,
             Self::Blast => 3_500,
         }
     }

@@ -28,10 +28,10 @@ pub enum Via {
 /// Players who meet and talk.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct TalkOptions {
-    /// Players of a room or match [default: 5; rooms and churn 3 to 8 at random; converge all]
+    /// Players of a room or match [default: 5; match 10; rooms and churn 3 to 8 at random; converge all]
     #[arg(long)]
     pub room_size: Option<usize>,
-    /// Messages per second of each player [default: relay 10, rooms and churn 0.25; chat waits for its answers]
+    /// Messages per second of each player [default: relay 10, match 2, rooms and churn 0.25; chat waits for its answers]
     #[arg(long)]
     pub each: Option<f64>,
     /// Bytes of a message
@@ -90,6 +90,7 @@ impl TalkOptions {
     pub fn each(&self, scenario: Scenario) -> Option<f64> {
         let default = match scenario {
             Scenario::Relay => Some(10.0),
+            Scenario::Match => Some(2.0),
             Scenario::Rooms | Scenario::Churn => Some(0.25),
             _ => None,
         };

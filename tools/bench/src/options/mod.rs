@@ -150,7 +150,7 @@ impl Options {
         if self.scenario == Scenario::Passwords {
             ensure!(self.registrations > 0, "--registrations must be above zero");
         }
-        if self.rate.is_some() && self.scenario.is_rpc() && self.rpc.over == Over::Socket {
+        if self.rate.is_some() && self.scenario.is_rpc() && self.holds_sockets() {
             bail!("calls over sockets wait for their answers: leave --rate out");
         }
         self.talk.check()?;
@@ -173,6 +173,14 @@ impl Options {
         let limit = machine::connections_per_process_max();
         ensure!(per_process <= limit, "one process may hold {limit} connections: raise --processes");
         Ok(())
+    }
+
+    /// Whether each connection is a socket that stays.
+    pub fn holds_sockets(&self) -> bool {
+        match self.scenario {
+            Scenario::Register | Scenario::Authenticate => false,
+            scenario => !scenario.is_rpc() || self.rpc.over == Over::Socket,
+        }
     }
 
     pub fn connections(&self) -> usize {

@@ -123,7 +123,7 @@ impl Report {
         let share = |part: Duration| if duration_s > 0.0 { rounded(part.as_secs_f64() / duration_s) } else { 0.0 };
         let per_connection = |(before, with_all): (u64, u64)| {
             let grown = with_all.saturating_sub(before) as f64;
-            scenario.holds_sockets().then(|| rounded(grown / options.connections() as f64))
+            options.holds_sockets().then(|| rounded(grown / options.connections() as f64))
         };
         let more = more_figures(options, &tally, &outcome, duration_s);
         let thread_share = outcome.server.map(|server| share(server.busiest_thread));

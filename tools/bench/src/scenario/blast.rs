@@ -7,8 +7,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::Connections;
-use super::heartbeat::stay;
-use super::sockets::{self, Player};
+use super::sockets::{self, Player, stay};
 use crate::load::envelopes::{self, Answer};
 use crate::load::frames::Opcode;
 use crate::load::socket::{SocketReader, SocketWriter};

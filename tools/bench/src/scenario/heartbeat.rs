@@ -4,7 +4,6 @@
 //! turn, answered or not, and their latency counts from when they were meant to leave.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use super::Connections;
 use super::pingers::Pingers;
@@ -31,44 +30,21 @@ async fn run_closed(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(connections)
 }
 
-async fn ping_in_turn(worker: Rc<Worker>, mut player: Player) {
-    let window = match sockets::idle_until_go(&worker, &mut player).await {
-        Ok(window) => window,
-        Err(fault) => return worker.fail(&fault),
-    };
+async fn ping_in_turn(worker: Rc<Worker>, player: Player) {
     let format = worker.plan.format;
     let mut frame = Vec::new();
-    let mut number = 0;
-    let mut started = Instant::now();
-    while started < window.measure_to {
-        number += 1;
+    let ping = async |player: &mut Player, number| {
         let cid = envelopes::cid(number);
         frame.clear();
         envelopes::write_ping(format, cid, &mut frame);
-        worker.begin_operation();
-        let outcome = ping_once(&mut player, format, &frame, cid).await;
-        let usable = outcome.as_ref().err().is_none_or(Fault::leaves_connection_usable);
-        worker.record_closed(&window, started, outcome);
-        if !usable {
-            return;
-        }
-        started = Instant::now();
-    }
-    stay(&worker, player).await;
+        ping_once(player, format, &frame, cid).await
+    };
+    sockets::work_in_turn(worker, player, ping).await;
 }
 
 async fn ping_once(player: &mut Player, format: Format, frame: &[u8], cid: [u8; CID_LEN]) -> Result<(), Fault> {
     player.writer.send(frame).await?;
     sockets::receive_pong(player, format, cid).await
-}
-
-/// Holds the connection open until the worker ends.
-pub async fn stay(worker: &Worker, mut player: Player) {
-    loop {
-        if let Err(fault) = player.reader.receive(&player.writer, |_, _| {}).await {
-            return worker.fail(&fault);
-        }
-    }
 }
 
 async fn run_open(worker: Rc<Worker>, rate: f64) -> anyhow::Result<Connections> {

@@ -37,7 +37,7 @@ pub mod names {
     pub const TICKET: &str = "ticket";
     /// `matchmake`: tickets that still wait in the end.
     pub const UNMATCHED: &str = "unmatched";
-    /// `rooms`, `churn`: from when a player was meant to come until it is in a room.
+    /// `rooms`, `churn`, `match`: from when a player was meant to come until it is in a room or match.
     pub const ARRIVAL: &str = "arrival";
     /// `rooms`, `churn`: rooms with players of this run at the end of the measured part.
     pub const ROOMS: &str = "rooms";
@@ -75,11 +75,11 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Blast => blast::run(worker).await,
         Scenario::Ccu => ccu::run(worker).await,
         Scenario::Passwords => passwords::run(worker).await,
-        Scenario::Chat | Scenario::Relay | Scenario::Hop => talk::run(worker).await,
+        Scenario::Chat | Scenario::Relay | Scenario::Match | Scenario::Hop => talk::run(worker).await,
         Scenario::Rooms | Scenario::Churn => rooms::run(worker).await,
         Scenario::Matchmake => matchmake::run(worker).await,
         Scenario::Takeover => takeover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
-        Scenario::RpcLua => rpc::run(worker).await,
+        Scenario::RpcLua | Scenario::RpcJs => rpc::run(worker).await,
     }
 }

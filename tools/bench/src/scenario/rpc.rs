@@ -1,23 +1,22 @@
-//! `rpc-lua`: a function of game code that reads its payload and writes it again.
+//! `rpc-lua` and `rpc-js`: a function of game code that reads its payload and writes it again.
 //!
 //! Over HTTP by keep-alive connections, each with a player of its own, closed or open loop. Over sockets each player
 //! has one call under way.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use muster_wire::api;
 use muster_wire::realtime::envelope::Message;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::Connections;
 use super::calls::{self, Caller, Line};
 use super::sockets::{self, Player};
-use super::{Connections, heartbeat};
 use crate::load::http::Answer;
 use crate::load::{Fault, requests};
 use crate::options::Over;
-use crate::plan::Event;
+use crate::plan::{Event, Scenario};
 use crate::worker::{Worker, say};
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
@@ -28,7 +27,9 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 }
 
 /// What is called, which the server has of `tools/bench/modules`.
-const FUNCTION: &str = "bench_lua";
+fn function(worker: &Worker) -> &'static str {
+    if worker.plan.scenario == Scenario::RpcJs { "bench_js" } else { "bench_lua" }
+}
 
 /// What the `number`th call says.
 fn payload(number: u32) -> Value {
@@ -57,7 +58,7 @@ impl Caller for Client {
     async fn call(&mut self, worker: &Worker) -> Result<(), Fault> {
         self.number += 1;
         let sent = payload(self.number);
-        let request = requests::rpc(&self.token, FUNCTION, &sent.to_string());
+        let request = requests::rpc(&self.token, function(worker), &sent.to_string());
         let check = |answer: &Answer<'_>| {
             if answer.status != 200 {
                 return Err(Fault::Status(answer.status));
@@ -87,30 +88,15 @@ async fn over_sockets(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(connections)
 }
 
-async fn call_in_turn(worker: Rc<Worker>, mut player: Player) {
-    let window = match sockets::idle_until_go(&worker, &mut player).await {
-        Ok(window) => window,
-        Err(fault) => return worker.fail(&fault),
-    };
-    let mut number = 0;
-    let mut started = Instant::now();
-    while started < window.measure_to {
-        number += 1;
-        worker.begin_operation();
-        let outcome = call_once(&worker, &mut player, number).await;
-        let usable = outcome.as_ref().err().is_none_or(Fault::leaves_connection_usable);
-        worker.record_closed(&window, started, outcome);
-        if !usable {
-            return;
-        }
-        started = Instant::now();
-    }
-    heartbeat::stay(&worker, player).await;
+async fn call_in_turn(worker: Rc<Worker>, player: Player) {
+    let caller = worker.clone();
+    let call = async |player: &mut Player, number| call_once(&caller, player, number).await;
+    sockets::work_in_turn(worker, player, call).await;
 }
 
 async fn call_once(worker: &Worker, player: &mut Player, number: u32) -> Result<(), Fault> {
     let sent = payload(number);
-    let request = api::Rpc { id: FUNCTION.to_owned(), payload: sent.to_string(), http_key: String::new() };
+    let request = api::Rpc { id: function(worker).to_owned(), payload: sent.to_string(), http_key: String::new() };
     match sockets::ask(worker, player, Message::Rpc(request), |_, _| {}).await? {
         Some(Message::Rpc(answer)) => check(&answer.payload, &sent),
         _ => Err(Fault::Wrong("not the answer of a function")),

@@ -168,6 +168,41 @@ pub async fn idle_until_go(worker: &Worker, player: &mut Player) -> Result<Windo
     }
 }
 
+/// Has one operation after the other done over a socket while the run is measured; each is told its number, from 1.
+pub async fn work_in_turn(
+    worker: Rc<Worker>,
+    mut player: Player,
+    mut operation: impl AsyncFnMut(&mut Player, u32) -> Result<(), Fault>,
+) {
+    let window = match idle_until_go(&worker, &mut player).await {
+        Ok(window) => window,
+        Err(fault) => return worker.fail(&fault),
+    };
+    let mut number = 0;
+    let mut started = Instant::now();
+    while started < window.measure_to {
+        number += 1;
+        worker.begin_operation();
+        let outcome = operation(&mut player, number).await;
+        let usable = outcome.as_ref().err().is_none_or(Fault::leaves_connection_usable);
+        worker.record_closed(&window, started, outcome);
+        if !usable {
+            return;
+        }
+        started = Instant::now();
+    }
+    stay(&worker, player).await;
+}
+
+/// Holds the connection open until the worker ends.
+pub async fn stay(worker: &Worker, mut player: Player) {
+    loop {
+        if let Err(fault) = player.reader.receive(&player.writer, |_, _| {}).await {
+            return worker.fail(&fault);
+        }
+    }
+}
+
 /// Flushes beside the clock, which must not wait for one slow socket.
 pub fn flush_later(writer: Rc<SocketWriter>) {
     tokio::task::spawn_local(async move {

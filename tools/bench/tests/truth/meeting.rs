@@ -17,6 +17,8 @@ fn honest_servers_deliver_everything() {
         "chat --rate 200",
         "relay --each 50 --arrivals fixed",
         "relay --each 50 --arrivals fixed --format protobuf",
+        "match --each 50 --arrivals fixed",
+        "match --each 50 --arrivals fixed --format protobuf",
     ] {
         let said = run(Honest, scenario);
         assert_eq!(said.number("errors"), 0.0, "{scenario}: {}", said.first_line);
@@ -25,6 +27,9 @@ fn honest_servers_deliver_everything() {
         if scenario.starts_with("relay") {
             // Each of the six speaks twenty times to the two others; a message may be due with the window's end.
             assert!((238.0..=240.0).contains(&ok), "{scenario}: {}", said.figures);
+        } else if scenario.starts_with("match") {
+            // Ten of the twenty come back to their sender, the others go to all three.
+            assert!((237.0..=240.0).contains(&ok), "{scenario}: {}", said.figures);
         } else {
             assert_eq!(ok % 3.0, 0.0, "whoever speaks is heard by all three: {scenario}: {}", said.figures);
         }
@@ -39,7 +44,7 @@ fn part_filled_rooms_are_rooms_too() {
 
 #[test]
 fn what_goes_wrong_on_the_way_is_named() {
-    let scenarios = ["chat --rate 300", "relay --rate 300", "chat --rate 300 --format protobuf"];
+    let scenarios = ["chat --rate 300", "relay --rate 300", "match --rate 300", "chat --rate 300 --format protobuf"];
     for (manner, reason) in [
         (DoublesEvery(10), "message delivered twice"),
         (AltersEvery(10), "wrong answer: content, or not by this sender in this room"),

@@ -119,10 +119,10 @@ impl Stub {
                 respond(&mut stream, 200, &self.live.metrics_page())?;
                 continue;
             }
-            if head.starts_with("POST /v2/rpc/bench_lua ") {
+            if head.starts_with("POST /v2/rpc/bench_") {
                 assert!(head.contains("Authorization: Bearer e30."), "{head}");
                 let body = if self.manner == Manner::LiesAboutCid { body.replace("number", "nought") } else { body };
-                respond(&mut stream, 200, &format!(r#"{{"id":"bench_lua","payload":{body}}}"#))?;
+                respond(&mut stream, 200, &format!(r#"{{"payload":{body}}}"#))?;
                 continue;
             }
             if !self.answer_sign_in(&mut stream, &head, &body)? {

@@ -11,8 +11,8 @@ use muster_wire::api::{ChannelMessage, Rpc};
 use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{
-    Channel, ChannelMessageAck, ChannelPresenceEvent, Envelope, Error, Match, MatchData, Pong, Stream, StreamData,
-    UserPresence, match_join,
+    Channel, ChannelMessageAck, ChannelPresenceEvent, Envelope, Error, Match, MatchData, MatchDataSend, Pong, Stream,
+    StreamData, UserPresence, match_join,
 };
 use serde_json::{Value, json};
 
@@ -154,14 +154,16 @@ impl Live {
             }
             Message::MatchJoin(join) => {
                 let Some(match_join::Id::MatchId(match_id)) = join.id else { panic!("no match id") };
-                self.join(&match_id, session);
+                if self.join(&match_id, session).len() >= seats_of(&match_id) {
+                    self.places.lock().unwrap().get_mut(&match_id).unwrap().pop();
+                    return reply(Message::Error(Error { code: 5, ..Error::default() }));
+                }
                 reply(Message::Match(Match { match_id, ..Match::default() }))
             }
-            Message::MatchDataSend(send) => self.deliver(&send.match_id, session, |room, user| {
-                let presence = Some(UserPresence { user_id: user, ..UserPresence::default() });
-                let (op_code, data) = (send.op_code, send.data.clone());
-                Message::MatchData(MatchData { match_id: room, presence, op_code, data, reliable: true })
-            }),
+            Message::MatchDataSend(send) if send.match_id.starts_with("game-") && send.op_code == 1 => {
+                self.deliver_to(&send.match_id, session, |member| member.user == session.user, match_data(&send))
+            }
+            Message::MatchDataSend(send) => self.deliver(&send.match_id, session, match_data(&send)),
             Message::MatchmakerAdd(add) => {
                 let ticket = format!("ticket-{}", self.new_name());
                 reply(Message::MatchmakerTicket(muster_wire::realtime::MatchmakerTicket { ticket: ticket.clone() }))?;
@@ -194,8 +196,9 @@ impl Live {
                 })?;
                 json!({})
             }
-            "bench_lua" if self.manner == Manner::LiesAboutCid => json!({ "number": 0 }),
-            "bench_lua" => payload,
+            "bench_find_match" => json!({ "match_id": self.find_match(payload["seats"].as_u64().unwrap()) }),
+            "bench_lua" | "bench_js" if self.manner == Manner::LiesAboutCid => json!({ "number": 0 }),
+            "bench_lua" | "bench_js" => payload,
             other => panic!("{other}"),
         };
         let answer = Rpc { id: rpc.id.clone(), payload: answer.to_string(), ..Rpc::default() };
@@ -228,6 +231,19 @@ impl Live {
         (id, 0)
     }
 
+    /// The first match of game code with a free seat, else a new one.
+    fn find_match(&self, seats: u64) -> String {
+        let mut places = self.places.lock().unwrap();
+        let has_seat =
+            |(id, members): &(&String, &Vec<Session>)| id.starts_with("game-") && (members.len() as u64) < seats;
+        let found = places.iter().find(has_seat).map(|(id, _)| id.clone());
+        found.unwrap_or_else(|| {
+            let id = format!("game-{}-{seats}.", self.new_name());
+            places.insert(id.clone(), Vec::new());
+            id
+        })
+    }
+
     /// Those who were there before.
     fn join(&self, id: &str, session: &Session) -> Vec<Session> {
         let mut places = self.places.lock().unwrap();
@@ -245,11 +261,19 @@ impl Live {
 
     /// Delivers to everybody there, in one order for all; in matches not to the sender.
     fn deliver(&self, place: &str, sender: &Session, said: impl Fn(String, String) -> Message) -> std::io::Result<()> {
+        let hears = |member: &Session| !place.starts_with("match-") || member.user != sender.user;
+        self.deliver_to(place, sender, hears, said)
+    }
+
+    fn deliver_to(
+        &self,
+        place: &str,
+        sender: &Session,
+        hears: impl Fn(&Session) -> bool,
+        said: impl Fn(String, String) -> Message,
+    ) -> std::io::Result<()> {
         let places = self.places.lock().unwrap();
-        for member in places.get(place).into_iter().flatten() {
-            if place.starts_with("match-") && member.user == sender.user {
-                continue;
-            }
+        for member in places.get(place).into_iter().flatten().filter(|member| hears(member)) {
             let number = {
                 let mut deliveries = self.deliveries.lock().unwrap();
                 *deliveries += 1;
@@ -290,6 +314,21 @@ impl Live {
             }
         }
         Ok(())
+    }
+}
+
+/// How many players a match takes; its id says so if it is one of game code.
+fn seats_of(match_id: &str) -> usize {
+    let game = match_id.strip_prefix("game-").and_then(|rest| rest.trim_end_matches('.').split_once('-'));
+    game.map_or(usize::MAX, |(_, seats)| seats.parse().unwrap())
+}
+
+/// What a message of a match brings, of somebody in a place.
+fn match_data(send: &MatchDataSend) -> impl Fn(String, String) -> Message {
+    let (op_code, data) = (send.op_code, send.data.clone());
+    move |match_id, user_id| {
+        let presence = Some(UserPresence { user_id, ..UserPresence::default() });
+        Message::MatchData(MatchData { match_id, presence, op_code, data: data.clone(), reliable: true })
     }
 }
 

@@ -1,23 +1,26 @@
-//! `chat`, `relay` and `hop`: groups of players who talk, known to one process as a whole.
+//! `chat`, `relay`, `match` and `hop`: groups of players who talk, known to one process as a whole.
 //!
 //! Every message carries a stamp, and every receiver checks it: an operation is one delivery. Closed loop (chat): each
 //! player says something once all of its group have heard what it said before and the server has acknowledged it. Open
 //! loop: messages leave by the clock, by the players in turn.
 
+mod enter;
+mod kinds;
+
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
 use muster_wire::realtime::envelope::Message;
-use muster_wire::realtime::{
-    ChannelJoin, ChannelMessageSend, Envelope, MatchCreate, MatchDataSend, MatchJoin, channel_join, match_join,
-};
+use muster_wire::realtime::{ChannelJoin, ChannelMessageSend, Envelope, channel_join};
 use tokio::sync::OnceCell;
 
-use super::Connections;
+use self::kinds::ECHO;
 use super::hop::{self, Pair};
 use super::inbox::Inbox;
 use super::sockets::{self, Arrival, Player};
+use super::{Connections, names};
 use crate::load::frames::Opcode;
 use crate::load::incoming::{self, Incoming, Said, Way};
 use crate::load::socket::{Sent, SocketWriter};
@@ -68,7 +71,11 @@ struct Talk {
     way: Way,
     /// Only some pairs talk at a time.
     is_hop: bool,
+    /// Game code runs the matches: it puts players into them, and passes on what they say.
+    is_game: bool,
     groups: RefCell<Vec<Rc<Group>>>,
+    /// Those into which game code has put players, by the ids of their matches.
+    found: RefCell<HashMap<String, Rc<Group>>>,
     /// By index; those who never arrived are missing.
     talkers: RefCell<Vec<Option<Rc<Talker>>>>,
     next: Cell<usize>,
@@ -80,6 +87,12 @@ struct Group {
     /// Made by the first member, entered by the others.
     match_id: OnceCell<String>,
     members_len: Cell<u64>,
+}
+
+impl Group {
+    fn new(name: String) -> Self {
+        Self { name, match_id: OnceCell::new(), members_len: Cell::default() }
+    }
 }
 
 struct Talker {
@@ -105,15 +118,14 @@ impl Talk {
         let talkers = RefCell::new(vec![None; connections]);
         let (next, frame) = Default::default();
         let lanes = worker.endpoints.lanes();
-        let is_hop = worker.plan.scenario == Scenario::Hop;
+        let (is_hop, is_game) = (worker.plan.scenario == Scenario::Hop, worker.plan.scenario == Scenario::Match);
         let group_len = if is_hop { 2 } else { worker.plan.talk.room_size.unwrap_or(GROUP_LEN) };
         // Names that no other process and no earlier run has used.
         let name = |number| format!("bench-{:016x}-{number}", worker.plan.seed);
-        let group =
-            |number| Rc::new(Group { name: name(number), match_id: OnceCell::new(), members_len: Cell::default() });
+        let group = |number| Rc::new(Group::new(name(number)));
         let groups_per_lane = connections.div_ceil(lanes).div_ceil(group_len);
         let groups = RefCell::new((0..groups_per_lane * lanes).map(group).collect());
-        Self { worker, way, is_hop, groups, talkers, next, frame }
+        Self { worker, way, is_hop, is_game, groups, found: RefCell::default(), talkers, next, frame }
     }
 
     /// Players of one server fill one group after the other.
@@ -147,10 +159,17 @@ impl Talk {
     }
 
     async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Talker>), Fault> {
-        let group = self.group(arrival.index);
-        let room = match self.way {
-            Way::Match => self.enter_match(&mut player, &group).await?,
-            _ => self.enter_channel(&mut player, &group).await?,
+        let (group, room) = if self.is_game {
+            let (group, room) = self.find_match(&mut player).await?;
+            self.worker.tally.borrow_mut().record_other(names::ARRIVAL, arrival.intended.elapsed());
+            (group, room)
+        } else {
+            let group = self.group(arrival.index);
+            let room = match self.way {
+                Way::Match => self.enter_match(&mut player, &group).await?,
+                _ => self.enter_channel(&mut player, &group).await?,
+            };
+            (group, room)
         };
         group.members_len.set(group.members_len.get() + 1);
         let talker = Rc::new(Talker {
@@ -167,35 +186,6 @@ impl Talk {
         });
         self.talkers.borrow_mut()[arrival.index] = Some(talker.clone());
         Ok((player, talker))
-    }
-
-    async fn enter_channel(&self, player: &mut Player, group: &Group) -> Result<String, Fault> {
-        let request = channel_join(&group.name, self.worker.plan.talk.persistent);
-        match sockets::ask(&self.worker, player, request, |_, _| {}).await? {
-            Some(Message::Channel(channel)) if channel.room_name == group.name => Ok(channel.id),
-            _ => Err(Fault::Wrong("not the channel asked for")),
-        }
-    }
-
-    async fn enter_match(&self, player: &mut Player, group: &Group) -> Result<String, Fault> {
-        let mut is_creator = false;
-        let create = async {
-            is_creator = true;
-            match sockets::ask(&self.worker, player, Message::MatchCreate(MatchCreate::default()), |_, _| {}).await? {
-                Some(Message::Match(created)) => Ok(created.match_id),
-                _ => Err(Fault::Wrong("not a match")),
-            }
-        };
-        let match_id = group.match_id.get_or_try_init(|| create).await?.clone();
-        if is_creator {
-            return Ok(match_id);
-        }
-        let id = Some(match_join::Id::MatchId(match_id.clone()));
-        let join = Message::MatchJoin(MatchJoin { id, ..MatchJoin::default() });
-        match sockets::ask(&self.worker, player, join, |_, _| {}).await? {
-            Some(Message::Match(joined)) if joined.match_id == match_id => Ok(match_id),
-            _ => Err(Fault::Wrong("not the match asked for")),
-        }
     }
 
     /// Hears everything that one player is told, until its socket ends.
@@ -237,7 +227,7 @@ impl Talk {
         if said.message.len() != self.worker.plan.talk.message_bytes {
             return Err(Fault::Wrong("length of a message"));
         }
-        if self.way == Way::Match && (said.code != op_code(&stamp) || stamp.sender == talker.number) {
+        if self.way == Way::Match && (said.code != self.op_code(&stamp) || !self.is_for(talker, &stamp)) {
             return Err(Fault::Wrong("op code, or an echo"));
         }
         let outcome = talker.inbox.borrow_mut().take(&stamp, |_| 1);
@@ -271,7 +261,7 @@ impl Talk {
         if self.worker.plan.rate.is_some() {
             return;
         }
-        let index = sender as usize % PLAYERS_PER_PROCESS;
+        let index = (sender & !ECHO) as usize % PLAYERS_PER_PROCESS;
         let Some(talker) = self.talkers.borrow().get(index).cloned().flatten() else { return };
         talker.awaited.set(talker.awaited.get().saturating_sub(1));
         let now = Instant::now();
@@ -302,13 +292,14 @@ impl Talk {
         let number = talker.said.get() + 1;
         talker.said.set(number);
         let time_us = self.worker.clock.time_us(intended);
-        let stamp = Stamp { sender: talker.number, number, is_last: false, time_us };
+        let (sender, number_of_kind) = self.stamped(talker, number);
+        let stamp = Stamp { sender, number: number_of_kind, is_last: false, time_us };
         let mut message = Vec::new();
         let origin = Origin { room: talker.room.as_bytes(), user: talker.user.as_bytes() };
         stamp.write(origin, self.worker.plan.talk.message_bytes, &mut message);
         let members = talker.group.members_len.get();
         let (envelope, answers) = match self.way {
-            Way::Match => (match_data_send(talker, &stamp, message), members.saturating_sub(1)),
+            Way::Match => (self.match_data_send(talker, &stamp, message), self.hearers(&stamp, members)),
             _ => (Envelope::reply(number.to_string(), channel_message_send(&talker.room, &message)), members + 1),
         };
         talker.awaited.set(answers);
@@ -349,19 +340,4 @@ pub fn channel_join(name: &str, persistent: bool) -> Message {
 pub fn channel_message_send(channel_id: &str, message: &[u8]) -> Message {
     let content = incoming::chat_content(message);
     Message::ChannelMessageSend(ChannelMessageSend { channel_id: channel_id.to_owned(), content })
-}
-
-fn match_data_send(talker: &Talker, stamp: &Stamp, message: Vec<u8>) -> Envelope {
-    Envelope::push(Message::MatchDataSend(MatchDataSend {
-        match_id: talker.room.clone(),
-        op_code: op_code(stamp),
-        data: message.into(),
-        reliable: true,
-        ..MatchDataSend::default()
-    }))
-}
-
-/// Odd and even messages differ, so that an op code mixed up is noticed.
-fn op_code(stamp: &Stamp) -> i64 {
-    1 + i64::from(stamp.number % 2)
 }
