@@ -14,14 +14,14 @@ use muster_wire::api::Event;
 
 use crate::events::{Events, Told};
 use crate::host::{Host, Reports};
-use crate::luau::vm::Vm;
+use crate::luau::vm::Vm as LuaVm;
 use crate::machine::Machine;
 use crate::machine::call::{self, Callee, Given, Sole, Wanted};
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Point, When};
-use crate::matches::LuaMatches;
+use crate::machine::registry::{Names, Point, When};
 use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
+use crate::quickjs::vm::Vm as JsVm;
 use crate::schedules::Schedules;
 
 /// What every call is told of the server.
@@ -36,13 +36,14 @@ pub struct Surroundings {
 }
 
 /// The functions and hooks of one shard's Lua code.
-pub type LuaFunctions = Functions<Vm>;
+pub type LuaFunctions = Functions<LuaVm>;
+
+/// The functions and hooks of one shard's JavaScript code.
+pub type JsFunctions = Functions<JsVm>;
 
 /// The functions and hooks of one shard's code in a language.
 pub struct Functions<M: Machine> {
     inner: Rc<Inner<M>>,
-    /// Kept for the plane, which must not keep what keeps it.
-    _matches: Option<Rc<LuaMatches>>,
 }
 
 /// What goes on behind calls too.
@@ -64,14 +65,7 @@ impl<M: Machine> Functions<M> {
         let inner = Rc::new(Inner { pool, host, limits, metrics, events: Events::default(), schedules });
         let listener: Rc<dyn Reports> = inner.clone();
         inner.host.reporter.add(Rc::downgrade(&listener));
-        Self { inner, _matches: None }
-    }
-
-    /// Keeps the matches of the same shard.
-    #[must_use]
-    pub fn with_matches(mut self, matches: Rc<LuaMatches>) -> Self {
-        self._matches = Some(matches);
-        self
+        Self { inner }
     }
 
     /// From now on calls are of this program, the so manieth that the process has had. Those under way end as they began.
@@ -80,6 +74,16 @@ impl<M: Machine> Functions<M> {
         let pool = Rc::new(Pool::new(program, generation, host.clone(), *limits, metrics.clone()));
         pool.warm_up().await;
         self.inner.pool.replace(pool);
+    }
+
+    /// Whether something is registered now.
+    pub(crate) fn has(&self, is_there: impl Fn(&Names) -> bool) -> bool {
+        is_there(self.inner.pool().names())
+    }
+
+    /// Starts as many machines as there are to be at least.
+    pub async fn warm_up(&self) {
+        self.inner.pool().warm_up().await;
     }
 
     /// Runs scheduled functions that are due, if this place is the one that does; see [`Schedules`]. Answers when the next
@@ -136,7 +140,7 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        let given = Given::Value(call::matched_players(players, M::FORM, &self.inner.host.node));
+        let given = Given::Value(call::matched_players(players, &self.inner.host.node));
         let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
             let id = self.run(Callee::Sole(Sole::Matched), (invocation, given), Wanted::Text).await?;

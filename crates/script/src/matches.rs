@@ -13,17 +13,21 @@ use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use crate::host::{Host, Meter};
-use crate::luau::matches::MatchVm;
-use crate::machine::MatchMachine;
+use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
+use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
+use crate::quickjs::matches::MatchVm as JsMatchVm;
 
 /// Takes what comes of calls.
 type Returns = Box<dyn Fn(MatchId, Return)>;
 
 /// The matches of one shard's Lua code.
-pub type LuaMatches = GameMatches<MatchVm>;
+pub type LuaMatches = GameMatches<LuaMatchVm>;
+
+/// The matches of one shard's JavaScript code.
+pub type JsMatches = GameMatches<JsMatchVm>;
 
 /// The matches of one shard's code in a language.
 pub struct GameMatches<M: MatchMachine> {
@@ -114,16 +118,27 @@ impl<M: MatchMachine> GameMatches<M> {
         }
     }
 
+    /// Whether the modules have a match of this name.
+    pub(crate) fn has_handler(&self, name: &str) -> bool {
+        self.current.borrow().program.has_handler(name)
+    }
+
+    /// Whether a match is here.
+    pub(crate) fn holds(&self, id: MatchId) -> bool {
+        self.homes.borrow().contains_key(&id)
+    }
+
     /// The machine of a new match.
     fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
         let current = self.current.borrow();
+        let matches_max = self.limits.matches_per_machine.min(M::MATCHES_MAX);
         let has_room = |machine: &&Rc<Housed<M>>| {
             // One that waits may wait for this very match.
-            let is_free = M::PARKS || machine.parked.get() == 0;
+            let is_free = (M::PARKS || machine.parked.get() == 0) && !machine.vm.is_spent();
             let is_current = machine.generation == current.generation;
-            is_free && is_current && machine.matches.get() < self.limits.matches_per_machine
+            is_free && is_current && machine.matches.get() < matches_max
         };
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
@@ -163,7 +178,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 && other.matches.get() < self.limits.matches_per_machine
         };
         let is_unused = machine.matches.get() == 0 && machine.parked.get() == 0;
-        let is_old = machine.generation != self.current.borrow().generation;
+        let is_old = machine.generation != self.current.borrow().generation || machine.vm.is_spent();
         let before = machines.len();
         if is_unused && (is_old || machines.iter().any(|other| is_spare(&other))) {
             machines.retain(|other| !Rc::ptr_eq(other, machine));

@@ -49,11 +49,15 @@ impl<M: Machine> Pool<M> {
         self.program.names()
     }
 
-    /// Starts a machine, so that the first call finds one.
+    /// Starts machines, so that first calls find some. Others' work goes on in between.
     pub(crate) async fn warm_up(&self) {
-        // What goes wrong is told where it happens, and again by whoever calls.
-        if let Ok(machine) = self.take().await {
+        let in_use = || self.limits.machines_max - self.permits.available_permits();
+        let least = if self.names().is_empty() { 0 } else { self.limits.machines_min };
+        while in_use() + self.idle.borrow().len() < least {
+            // What goes wrong is told where it happens, and again by whoever calls.
+            let Ok(machine) = self.start().await else { return };
             self.idle.borrow_mut().push(machine);
+            tokio::task::yield_now().await;
         }
     }
 
@@ -97,7 +101,8 @@ impl<M: Machine> Pool<M> {
         let meter = Meter::new(Chain::default(), &self.limits);
         let end = self.host.current.during(meter, vm.call(callee, arguments, wanted, &self.limits)).await;
         self.count(callee, end.breach);
-        if end.breach == Some(Breach::Memory) && !vm.has_room() {
+        let is_full = end.breach == Some(Breach::Memory) && !vm.has_room();
+        if is_full || vm.is_spent() {
             // What fills it are variables of modules, and stays: every further call would fail.
             held.machine = None;
             self.metrics.machines.fetch_sub(1, Ordering::Relaxed);
@@ -106,9 +111,14 @@ impl<M: Machine> Pool<M> {
     }
 
     async fn take(&self) -> Result<M, Failure> {
-        if let Some(vm) = self.idle.borrow_mut().pop() {
-            return Ok(vm);
+        let idle = self.idle.borrow_mut().pop();
+        match idle {
+            Some(machine) => Ok(machine),
+            None => self.start().await,
         }
+    }
+
+    async fn start(&self) -> Result<M, Failure> {
         let meter = Meter::new(Chain::default(), &self.limits);
         let started = M::start(&self.program, &self.host, &self.limits);
         let vm = self.host.current.during(meter, started).await.map_err(|error| {

@@ -19,7 +19,10 @@ use muster_script::process::stuck::{StuckModules, StuckPolicy};
 use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
-use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
+use muster_script::{
+    Bundle, Host, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions, LuaMatches, Program,
+    ScriptMetrics,
+};
 use tokio::sync::{mpsc, watch};
 
 use self::outgoing::Outgoing;
@@ -42,6 +45,7 @@ pub(crate) struct Generation {
     /// The how manieth of the process.
     number: u64,
     lua: Arc<Program>,
+    javascript: Arc<Bundle>,
 }
 
 /// The game code of a server, whichever generation of it there is.
@@ -60,8 +64,11 @@ struct Loader {
     folder: PathBuf,
     /// Whether the configuration names the folder, which then must be there.
     is_named: bool,
+    /// `runtime.js_entrypoint`.
+    entrypoint: Option<PathBuf>,
     means: Means,
-    limits: Limits,
+    /// Of Lua's machines, and of JavaScript's.
+    limits: (Limits, Limits),
 }
 
 /// What machines of all shards work with.
@@ -107,7 +114,14 @@ impl Game {
             http_strict: config.script.http_strict,
             metrics,
         };
-        let loader = Loader { folder, is_named, means, limits };
+        let js_limits = Limits {
+            machines_max: config.runtime.js_max_count.div_ceil(shards),
+            machines_min: config.runtime.js_min_count.min(config.runtime.js_max_count).div_ceil(shards),
+            js_read_only_globals: config.runtime.js_read_only_globals,
+            ..limits
+        };
+        let entrypoint = config.runtime.js_entrypoint.clone();
+        let loader = Loader { folder, is_named, entrypoint, means, limits: (limits, js_limits) };
         // Before they are read: what changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
@@ -125,26 +139,33 @@ impl Game {
     }
 
     /// The functions and hooks as one shard calls them; it runs the matches that are made there.
-    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<LuaFunctions> {
-        let Self { mut generations, taken, loader: Loader { means, limits, .. }, jobs } = self;
-        let lua = generations.borrow_and_update().lua.clone();
+    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
+        let Self { mut generations, taken, loader: Loader { means, limits: (lua_limits, js_limits), .. }, jobs } = self;
+        let Generation { lua, javascript, .. } = generations.borrow_and_update().clone();
         let host = means.host(store, signing, live.clone(), live.clone());
-        let plane = Rc::downgrade(live);
-        let returns = move |id, returned| {
-            if let Some(live) = plane.upgrade() {
-                live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+        let returns = || {
+            let plane = Rc::downgrade(live);
+            move |id, returned| {
+                if let Some(live) = plane.upgrade() {
+                    live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+                }
             }
         };
-        let counted = means.metrics.clone();
-        let matches = Rc::new(LuaMatches::new(lua.clone(), host.clone(), limits, counted, returns));
+        let counted = || means.metrics.clone();
+        let of_lua = LuaMatches::new(lua.clone(), host.clone(), lua_limits, counted(), returns());
+        let of_script = JsMatches::new(javascript.clone(), host.clone(), js_limits, counted(), returns());
+        let matches = Rc::new(LanguageMatches::new(Rc::new(of_lua), Rc::new(of_script)));
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
-        let functions = LuaFunctions::new(lua, host, limits, means.metrics).with_matches(matches.clone());
-        let functions = Rc::new(functions);
+        let lua = LuaFunctions::new(lua, host.clone(), lua_limits, counted());
+        let javascript = JsFunctions::new(javascript, host, js_limits, counted());
+        let functions = Rc::new(Languages::new(lua, javascript, matches.clone()));
+        let warm = functions.clone();
+        tokio::task::spawn_local(async move { warm.warm_up().await });
         let of_shard = OfShard {
             functions: Rc::downgrade(&functions),
             matches: Rc::downgrade(&matches),
@@ -162,8 +183,8 @@ impl Game {
 
 /// What a shard has of game code.
 struct OfShard {
-    functions: Weak<LuaFunctions>,
-    matches: Weak<LuaMatches>,
+    functions: Weak<Languages>,
+    matches: Weak<LanguageMatches>,
     live: Weak<Live>,
     taken: mpsc::Sender<u64>,
 }
@@ -172,14 +193,14 @@ impl OfShard {
     /// Goes over to each generation that comes.
     async fn follow(self, mut generations: watch::Receiver<Generation>) {
         while generations.changed().await.is_ok() {
-            let Generation { number, lua } = generations.borrow_and_update().clone();
+            let Generation { number, lua, javascript } = generations.borrow_and_update().clone();
             let (Some(functions), Some(matches), Some(live)) =
                 (self.functions.upgrade(), self.matches.upgrade(), self.live.upgrade())
             else {
                 return;
             };
-            functions.renew(lua.clone(), number).await;
-            matches.renew(lua, number);
+            functions.renew(lua.clone(), javascript.clone(), number).await;
+            matches.renew(lua, javascript, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
             // Whoever counts may have stopped to wait.
@@ -198,20 +219,25 @@ impl Loader {
     ///
     /// Errors: a sentence with file and line.
     async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
-        let Self { folder, is_named, means, limits } = self;
-        let lua = if !is_named && !folder.is_dir() {
-            Program::default()
-        } else {
-            let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
-            let loaded = Program::load(folder, &host, limits).await;
-            loaded.map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?
-        };
+        let Self { folder, is_named, entrypoint, means, limits: (lua_limits, js_limits) } = self;
+        if !is_named && !folder.is_dir() {
+            return Ok(Generation { number, lua: Arc::default(), javascript: Arc::default() });
+        }
+        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let failed = |error| format!("cannot load the game code in {}: {error}", folder.display());
+        let lua = Program::load(folder, &host, lua_limits).await.map_err(failed)?;
+        let javascript = Bundle::load(folder, entrypoint.as_deref(), &host, js_limits).await.map_err(failed)?;
         let (modules, functions, hooks) = (lua.modules_count(), lua.functions().len(), lua.hooks_count());
         if modules > 0 {
             let folder = folder.display();
             tracing::info!(%folder, generation = number, modules, functions, hooks, "game code is loaded");
         }
-        Ok(Generation { number, lua: Arc::new(lua) })
+        if !javascript.is_empty() {
+            let (file, functions, hooks) = (javascript.file(), javascript.functions().len(), javascript.hooks_count());
+            let matches = javascript.handlers().len();
+            tracing::info!(file, generation = number, functions, hooks, matches, "game code in JavaScript is loaded");
+        }
+        Ok(Generation { number, lua: Arc::new(lua), javascript: Arc::new(javascript) })
     }
 }
 

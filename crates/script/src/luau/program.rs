@@ -73,6 +73,10 @@ impl Code for Program {
     fn names(&self) -> &Names {
         &self.names
     }
+
+    fn has_handler(&self, name: &str) -> bool {
+        self.modules.iter().any(|module| module.name == name)
+    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {

@@ -190,6 +190,13 @@ pub struct Names {
 }
 
 impl Names {
+    /// Whether nothing is to be called.
+    pub(crate) fn is_empty(&self) -> bool {
+        let has_listeners = self.listeners.iter().any(|count| *count > 0);
+        let has_others = self.soles.contains(&true) || self.hooks.contains(&true) || !self.schedules.is_empty();
+        self.functions.is_empty() && !has_listeners && !has_others
+    }
+
     pub(crate) fn has_hook(&self, point: Point) -> bool {
         self.hooks.get(point.index()).is_some_and(|is_there| *is_there)
     }

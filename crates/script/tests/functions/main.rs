@@ -1,4 +1,4 @@
-//! What studios rely on of functions in Lua, by folders of modules as they would write them.
+//! What studios rely on of game code, by folders of modules as they would write them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,6 +11,7 @@ mod generated;
 mod generations;
 mod hooks;
 mod host;
+mod javascript;
 mod matched;
 mod matches;
 mod messages;

@@ -4,7 +4,7 @@ use std::rc::Weak;
 use std::time::Duration;
 
 use muster_domain::ports::clock::Clock as _;
-use muster_script::LuaFunctions;
+use muster_script::Languages;
 use tokio::time::sleep;
 
 use crate::jobs::Jobs;
@@ -17,7 +17,7 @@ const JOB: &str = "schedules";
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs what is due, as long as there are functions.
-pub(super) async fn keep(functions: Weak<LuaFunctions>, jobs: Jobs) {
+pub(super) async fn keep(functions: Weak<Languages>, jobs: Jobs) {
     while let Some(functions) = functions.upgrade() {
         let next = functions.turn_schedules(jobs.term(JOB).is_some());
         drop(functions);

@@ -16,7 +16,7 @@ fn a_match_keeps_the_code_that_it_began_with() {
     run(async {
         hall.create(1, Value::Nil).await.unwrap();
         for (number, (program, generation)) in (2..).zip(later) {
-            hall.code.renew(program, generation);
+            hall.lua.renew(program, generation);
             hall.create(number, Value::Nil).await.unwrap();
         }
         hall.pass(1_000).await;
@@ -34,7 +34,7 @@ fn machines_of_earlier_code_go_with_their_last_match() {
     run(async {
         for (number, generation) in (1..=3).zip(2..) {
             hall.create(number, Value::Nil).await.unwrap();
-            hall.code.renew(program.clone(), generation);
+            hall.lua.renew(program.clone(), generation);
         }
         assert_eq!(hall.machines(), 3);
         for number in 1..=3 {

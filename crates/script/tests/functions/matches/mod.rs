@@ -1,4 +1,4 @@
-//! A shard's matches: the plane's rules for them, and the Lua code of one folder.
+//! A shard's matches: the plane's rules for them, and the code of one folder.
 
 mod containment;
 mod generations;
@@ -22,14 +22,15 @@ use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
 use muster_live::{Encoding, Millis, Place, Presence, SessionKey, SessionRef};
 use muster_script::value::Value;
-use muster_script::{Limits, LuaMatches, Program, ScriptMetrics};
+use muster_script::{JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
 
 use crate::world;
 
 /// See the module.
 pub struct Hall {
     rules: RefCell<Matches>,
-    code: Rc<LuaMatches>,
+    code: LanguageMatches,
+    lua: Rc<LuaMatches>,
     metrics: Arc<ScriptMetrics>,
     returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
     under_way: Cell<usize>,
@@ -50,15 +51,19 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
 impl Hall {
     pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
         let (program, host) = world::program(files, &limits);
+        let bundle = world::bundle(files, &host, &limits);
         let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
-        let returns = returned.clone();
+        let returns = || {
+            let returns = returned.clone();
+            move |id, what| returns.borrow_mut().push((id, what))
+        };
         let metrics = Arc::<ScriptMetrics>::default();
-        let code = LuaMatches::new(program, host, limits, metrics.clone(), move |id, what| {
-            returns.borrow_mut().push((id, what));
-        });
+        let lua = Rc::new(LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()));
+        let javascript = JsMatches::new(bundle, host, limits, metrics.clone(), returns());
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
-            code: Rc::new(code),
+            code: LanguageMatches::new(lua.clone(), Rc::new(javascript)),
+            lua,
             metrics,
             returned,
             under_way: Cell::default(),
