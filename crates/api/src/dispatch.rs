@@ -5,7 +5,9 @@ use muster_wire::operations::{Operation, typed};
 
 use crate::context::{App, Context};
 use crate::pipeline::{Answered, Call, Codec, run, unbuilt};
-use crate::{account, authenticate, chat, link, matches, matchmaker, notifications, parties, session, storage, users};
+use crate::{
+    account, authenticate, chat, events, link, matches, matchmaker, notifications, parties, session, storage, users,
+};
 
 /// Runs the operation of a call; answers its encoded response.
 ///
@@ -44,6 +46,7 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Answered {
             .await
         }
         Operation::ListParties => run::<t::ListParties, C>(app, call, parties::list).await,
+        Operation::Event => run::<t::Event, C>(app, call, events::report).await,
         Operation::AuthenticateApple
         | Operation::AuthenticateFacebook
         | Operation::AuthenticateFacebookInstantGame
@@ -93,7 +96,6 @@ pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Answered {
         | Operation::WriteTournamentRecord
         | Operation::DeleteTournamentRecord
         | Operation::RpcFunc
-        | Operation::Event
         | Operation::ValidatePurchaseApple
         | Operation::ValidatePurchaseGoogle
         | Operation::ValidatePurchaseHuawei

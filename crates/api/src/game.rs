@@ -11,6 +11,7 @@ use std::sync::Arc;
 use muster_domain::ids::Uuid;
 use muster_domain::sessions::Claims;
 use muster_live::stream::Presence;
+use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
@@ -31,6 +32,10 @@ pub enum Mode {
     After,
     /// The matchmaker has matched players.
     Matchmaker,
+    /// Something happened of which it wants to hear.
+    Event,
+    /// A moment has come for which it has a function.
+    Schedule,
     /// The server stops.
     Shutdown,
 }
@@ -44,6 +49,8 @@ impl Mode {
             Self::Before => "before",
             Self::After => "after",
             Self::Matchmaker => "matchmaker",
+            Self::Event => "event",
+            Self::Schedule => "schedule",
             Self::Shutdown => "shutdown",
         }
     }
@@ -149,6 +156,22 @@ fn title_case(name: &str) -> String {
     name.chars().map(title).collect()
 }
 
+/// What events are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// What a client or game code reports.
+    Reported,
+    /// A player's socket opened.
+    SessionStart,
+    /// It closed, for good.
+    SessionEnd,
+}
+
+impl Occasion {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Reported, Self::SessionStart, Self::SessionEnd];
+}
+
 /// A player whom the matchmaker has matched with others.
 #[derive(Clone, Debug)]
 pub struct MatchedPlayer {
@@ -201,6 +224,19 @@ pub trait GameFunctions {
     /// Asks it. It answers the public id of a match of its own, or nothing: then they go where players go without it.
     fn matched(&self, _players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
         Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Whether it wants to hear of such events.
+    fn hears_of(&self, _occasion: Occasion) -> bool {
+        false
+    }
+
+    /// Has it told of an event, when it comes to that.
+    fn tell(&self, _occasion: Occasion, _invocation: Invocation, _event: Event) {}
+
+    /// Resolves when it has been told of all events, and runs nothing else by itself.
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.

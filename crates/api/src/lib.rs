@@ -10,6 +10,7 @@ pub mod chat;
 pub mod context;
 pub mod cursors;
 mod dispatch;
+pub mod events;
 pub mod functions;
 pub mod game;
 pub mod hooks;

@@ -242,7 +242,12 @@ impl Shard {
                 self.closed.notified().await;
             }
         };
-        let _ = tokio::time::timeout(within, all_closed).await;
+        let _ = tokio::time::timeout(within, async {
+            all_closed.await;
+            // Game code is told of what happened until then, that sessions have ended among it.
+            self.app.game.settled().await;
+        })
+        .await;
         self.open.get()
     }
 }

@@ -1,24 +1,28 @@
-//! Functions and hooks of game code, as the operations ask for them: a pool of machines for each shard.
+//! Functions and hooks of game code, as the operations ask for them, whichever generation of it there is.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode};
+use muster_api::game::{
+    Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode, Occasion,
+};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
-use muster_live::matches::Chain;
-use muster_wire::code::Code;
-use tokio::sync::Semaphore;
+use muster_wire::api::Event;
 
-use crate::host::{Host, Meter};
-use crate::luau::vm::Vm;
-use crate::machine::call::{self, Breach, Callee, Given, Sole, Wanted};
+use crate::events::{Events, Told};
+use crate::host::{Host, Reports};
+use crate::luau::vm::Vm as LuaVm;
+use crate::machine::Machine;
+use crate::machine::call::{self, Callee, Given, Sole, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Point, When};
-use crate::machine::{Code as _, Machine};
-use crate::matches::LuaMatches;
 use crate::metrics::ScriptMetrics;
+use crate::pool::Pool;
+use crate::quickjs::vm::Vm as JsVm;
+use crate::schedules::Schedules;
 
 /// What every call is told of the server.
 #[derive(Clone, Debug)]
@@ -32,46 +36,60 @@ pub struct Surroundings {
 }
 
 /// The functions and hooks of one shard's Lua code.
-pub type LuaFunctions = Functions<Vm>;
+pub type LuaFunctions = Functions<LuaVm>;
+
+/// The functions and hooks of one shard's JavaScript code.
+pub type JsFunctions = Functions<JsVm>;
 
 /// The functions and hooks of one shard's code in a language.
 pub struct Functions<M: Machine> {
-    program: Arc<M::Program>,
-    host: Rc<Host>,
-    limits: Limits,
-    permits: Semaphore,
-    idle: RefCell<Vec<M>>,
-    waiting: Cell<usize>,
-    metrics: Arc<ScriptMetrics>,
-    /// Kept for the plane, which must not keep what keeps it.
-    _matches: Option<Rc<LuaMatches>>,
+    inner: Rc<Inner<M>>,
+}
+
+/// What goes on behind calls too.
+pub(crate) struct Inner<M: Machine> {
+    pool: RefCell<Rc<Pool<M>>>,
+    pub(crate) host: Rc<Host>,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<ScriptMetrics>,
+    pub(crate) events: Events,
+    pub(crate) schedules: Schedules,
 }
 
 impl<M: Machine> Functions<M> {
     /// Machines are started when calls need them.
     pub fn new(program: Arc<M::Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
-        let permits = Semaphore::new(limits.machines_max);
-        Self {
-            program,
-            host,
-            limits,
-            permits,
-            idle: RefCell::default(),
-            waiting: Cell::new(0),
-            metrics,
-            _matches: None,
-        }
+        let pool = Pool::new(program, 1, host.clone(), limits, metrics.clone());
+        let schedules = Schedules::new(host.clock.now());
+        let pool = RefCell::new(Rc::new(pool));
+        let inner = Rc::new(Inner { pool, host, limits, metrics, events: Events::default(), schedules });
+        let listener: Rc<dyn Reports> = inner.clone();
+        inner.host.reporter.add(Rc::downgrade(&listener));
+        Self { inner }
     }
 
-    /// Keeps the matches of the same shard.
-    #[must_use]
-    pub fn with_matches(mut self, matches: Rc<LuaMatches>) -> Self {
-        self._matches = Some(matches);
-        self
+    /// From now on calls are of this program, the so manieth that the process has had. Those under way end as they began.
+    pub async fn renew(&self, program: Arc<M::Program>, generation: u64) {
+        let Inner { host, limits, metrics, .. } = &*self.inner;
+        let pool = Rc::new(Pool::new(program, generation, host.clone(), *limits, metrics.clone()));
+        pool.warm_up().await;
+        self.inner.pool.replace(pool);
     }
 
-    fn names(&self) -> &Names {
-        self.program.names()
+    /// Whether something is registered now.
+    pub(crate) fn has(&self, is_there: impl Fn(&Names) -> bool) -> bool {
+        is_there(self.inner.pool().names())
+    }
+
+    /// Starts as many machines as there are to be at least.
+    pub async fn warm_up(&self) {
+        self.inner.pool().warm_up().await;
+    }
+
+    /// Runs scheduled functions that are due, if this place is the one that does; see [`Schedules`]. Answers when the next
+    /// one is, in seconds since 1970.
+    pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
+        self.inner.turn_schedules(is_mine)
     }
 
     async fn run(
@@ -80,73 +98,33 @@ impl<M: Machine> Functions<M> {
         arguments: (Invocation, Given),
         wanted: Wanted,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(callee, arguments, wanted).await;
-        if let Err(failure) = &result {
-            self.metrics.failed.fetch_add(1, Ordering::Relaxed);
-            let (id, code) = (callee.name(), failure.code.number());
-            tracing::debug!(id, code, told = failure.message, "a game function failed");
-        }
-        result
+        let pool = self.inner.pool();
+        pool.run(callee, arguments, wanted).await
+    }
+}
+
+impl<M: Machine> Inner<M> {
+    /// The machines of the generation that there is now.
+    pub(crate) fn pool(&self) -> Rc<Pool<M>> {
+        self.pool.borrow().clone()
+    }
+}
+
+impl<M: Machine> Reports for Inner<M> {
+    fn hears_of(&self, occasion: Occasion) -> bool {
+        self.pool().names().listeners(occasion) > 0
     }
 
-    async fn run_uncounted(
-        &self,
-        callee: Callee<'_>,
-        arguments: (Invocation, Given),
-        wanted: Wanted,
-    ) -> Result<Option<Vec<u8>>, Failure> {
-        if self.waiting.get() >= self.limits.waiting_max {
-            self.metrics.refused.fetch_add(1, Ordering::Relaxed);
-            let message = "Too many calls of game functions are waiting. Try again.";
-            return Err(Failure::new(Code::Unavailable, message));
+    fn tell(self: Rc<Self>, occasion: Occasion, invocation: Invocation, event: Event) {
+        if self.hears_of(occasion) {
+            self.queue(Told { occasion, invocation, event });
         }
-        let waits = Waits::new(self);
-        let permit = self.permits.acquire().await;
-        drop(waits);
-        let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
-        let mut held = Held { vm: Some(self.take().await?), idle: &self.idle };
-        let Some(vm) = &held.vm else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let meter = Meter::new(Chain::default(), &self.limits);
-        let end = self.host.current.during(meter, vm.call(callee, arguments, wanted, &self.limits)).await;
-        self.count(callee, end.breach);
-        if end.breach == Some(Breach::Memory) && !vm.has_room() {
-            // What fills it are variables of modules, and stays: every further call would fail.
-            held.vm = None;
-            self.metrics.machines.fetch_sub(1, Ordering::Relaxed);
-        }
-        end.result
-    }
-
-    async fn take(&self) -> Result<M, Failure> {
-        if let Some(vm) = self.idle.borrow_mut().pop() {
-            return Ok(vm);
-        }
-        let meter = Meter::new(Chain::default(), &self.limits);
-        let started = M::start(&self.program, &self.host, &self.limits);
-        let vm = self.host.current.during(meter, started).await.map_err(|error| {
-            tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
-            Failure::new(Code::Internal, "An internal error occurred.")
-        })?;
-        self.metrics.machines.fetch_add(1, Ordering::Relaxed);
-        Ok(vm)
-    }
-
-    /// Names who went over a limit.
-    fn count(&self, callee: Callee<'_>, breach: Option<Breach>) {
-        let (counter, limit) = match breach {
-            Some(Breach::Time) => (&self.metrics.over_time, "time"),
-            Some(Breach::Memory) => (&self.metrics.over_memory, "memory"),
-            None => return,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(id = callee.name(), limit, "a game function went over its limit");
     }
 }
 
 impl<M: Machine> GameFunctions for Functions<M> {
     fn has(&self, id: &str) -> bool {
-        self.names().functions.contains(id)
+        self.inner.pool().names().functions.contains(id)
     }
 
     fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
@@ -158,11 +136,11 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn is_asked_of_matches(&self) -> bool {
-        self.names().has(Sole::Matched)
+        self.inner.pool().names().has(Sole::Matched)
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        let given = Given::Value(call::matched_players(players, M::FORM, &self.host.node));
+        let given = Given::Value(call::matched_players(players, &self.inner.host.node));
         let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
             let id = self.run(Callee::Sole(Sole::Matched), (invocation, given), Wanted::Text).await?;
@@ -170,8 +148,23 @@ impl<M: Machine> GameFunctions for Functions<M> {
         })
     }
 
+    fn hears_of(&self, occasion: Occasion) -> bool {
+        Reports::hears_of(&*self.inner, occasion)
+    }
+
+    fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
+        Reports::tell(self.inner.clone(), occasion, invocation, event);
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async {
+            self.inner.events.settled().await;
+            self.inner.schedules.settled().await;
+        })
+    }
+
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        if !self.names().has(Sole::Farewell) {
+        if !self.inner.pool().names().has(Sole::Farewell) {
             return Box::pin(std::future::ready(Ok(())));
         }
         let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
@@ -182,11 +175,11 @@ impl<M: Machine> GameFunctions for Functions<M> {
 
 impl<M: Machine> Hooks for Functions<M> {
     fn has_before(&self, subject: Subject) -> bool {
-        self.names().has_hook(Point { when: When::Before, subject })
+        self.inner.pool().names().has_hook(Point { when: When::Before, subject })
     }
 
     fn has_after(&self, subject: Subject) -> bool {
-        self.names().has_hook(Point { when: When::After, subject })
+        self.inner.pool().names().has_hook(Point { when: When::After, subject })
     }
 
     fn before<'a>(
@@ -221,41 +214,4 @@ impl<M: Machine> Hooks for Functions<M> {
 /// A text of game code, which may hold any bytes.
 fn lossy(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-/// Counts one that waits, also when it stops waiting because nobody wants its answer any more.
-struct Waits<'a, M: Machine>(&'a Functions<M>);
-
-impl<'a, M: Machine> Waits<'a, M> {
-    fn new(functions: &'a Functions<M>) -> Self {
-        functions.waiting.set(functions.waiting.get() + 1);
-        functions.metrics.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(functions)
-    }
-}
-
-impl<M: Machine> Drop for Waits<'_, M> {
-    fn drop(&mut self) {
-        self.0.waiting.set(self.0.waiting.get() - 1);
-        self.0.metrics.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A machine at work. It goes back when the call ends, also by being dropped: the call is made to end then.
-struct Held<'a, M> {
-    vm: Option<M>,
-    idle: &'a RefCell<Vec<M>>,
-}
-
-impl<M> Drop for Held<'_, M> {
-    fn drop(&mut self) {
-        self.idle.borrow_mut().extend(self.vm.take());
-    }
-}
-
-impl<M: Machine> Drop for Functions<M> {
-    fn drop(&mut self) {
-        let machines = i64::try_from(self.idle.borrow().len()).unwrap_or(i64::MAX);
-        self.metrics.machines.fetch_sub(machines, Ordering::Relaxed);
-    }
 }

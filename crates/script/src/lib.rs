@@ -1,21 +1,29 @@
-//! Game code: what a studio writes in Lua, and what it may call. Why it is built so stands in `docs/adr/0012-game-code.md`.
+//! Game code: what a studio writes in Lua and JavaScript, and what it may call. Why it is built so stands in `docs/adr/0012-game-code.md`.
 //!
 //! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
 //! touches a socket or the database.
 
+mod events;
 pub mod functions;
 pub mod host;
+pub mod languages;
 mod luau;
 mod machine;
 pub mod matches;
 pub mod metrics;
+mod pool;
 pub mod process;
+mod quickjs;
+mod schedules;
 pub mod value;
+pub mod watch;
 
-pub use functions::LuaFunctions;
+pub use functions::{JsFunctions, LuaFunctions};
 pub use host::Host;
+pub use languages::{LanguageMatches, Languages};
 pub use luau::program::Program;
 pub use machine::LoadError;
 pub use machine::limits::Limits;
-pub use matches::LuaMatches;
+pub use matches::{JsMatches, LuaMatches};
 pub use metrics::ScriptMetrics;
+pub use quickjs::program::Bundle;

@@ -13,21 +13,25 @@ use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use crate::host::{Host, Meter};
-use crate::luau::matches::MatchVm;
-use crate::machine::MatchMachine;
+use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
+use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
+use crate::quickjs::matches::MatchVm as JsMatchVm;
 
 /// Takes what comes of calls.
 type Returns = Box<dyn Fn(MatchId, Return)>;
 
 /// The matches of one shard's Lua code.
-pub type LuaMatches = GameMatches<MatchVm>;
+pub type LuaMatches = GameMatches<LuaMatchVm>;
+
+/// The matches of one shard's JavaScript code.
+pub type JsMatches = GameMatches<JsMatchVm>;
 
 /// The matches of one shard's code in a language.
 pub struct GameMatches<M: MatchMachine> {
-    program: Arc<M::Program>,
+    current: RefCell<Current<M>>,
     host: Rc<Host>,
     limits: Limits,
     metrics: Arc<ScriptMetrics>,
@@ -36,9 +40,17 @@ pub struct GameMatches<M: MatchMachine> {
     homes: RefCell<HashMap<MatchId, Rc<Housed<M>>>>,
 }
 
+/// What new matches are of.
+struct Current<M: MatchMachine> {
+    program: Arc<M::Program>,
+    /// The number of the program among those that the process had.
+    generation: u64,
+}
+
 /// A machine, and what its matches wait for.
 struct Housed<M> {
     vm: M,
+    generation: u64,
     orders: RefCell<VecDeque<HandlerOrder>>,
     is_at_work: Cell<bool>,
     matches: Cell<usize>,
@@ -56,7 +68,19 @@ impl<M: MatchMachine> GameMatches<M> {
         returns: impl Fn(MatchId, Return) + 'static,
     ) -> Self {
         let (machines, homes) = Default::default();
-        Self { program, host, limits, metrics, returns: Box::new(returns), machines, homes }
+        let current = RefCell::new(Current { program, generation: 1 });
+        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes }
+    }
+
+    /// From now on matches are made of this program, the so manieth that the process has had. Those that there are go on as
+    /// they began.
+    pub fn renew(&self, program: Arc<M::Program>, generation: u64) {
+        self.current.replace(Current { program, generation });
+        let mut machines = self.machines.borrow_mut();
+        let before = machines.len();
+        machines.retain(|machine| machine.matches.get() > 0 || machine.parked.get() > 0);
+        let gone = i64::try_from(before - machines.len()).unwrap_or(i64::MAX);
+        self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
     }
 
     /// Does what the plane says, on the runtime's local tasks.
@@ -94,22 +118,36 @@ impl<M: MatchMachine> GameMatches<M> {
         }
     }
 
+    /// Whether the modules have a match of this name.
+    pub(crate) fn has_handler(&self, name: &str) -> bool {
+        self.current.borrow().program.has_handler(name)
+    }
+
+    /// Whether a match is here.
+    pub(crate) fn holds(&self, id: MatchId) -> bool {
+        self.homes.borrow().contains_key(&id)
+    }
+
     /// The machine of a new match.
     fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
+        let current = self.current.borrow();
+        let matches_max = self.limits.matches_per_machine.min(M::MATCHES_MAX);
         let has_room = |machine: &&Rc<Housed<M>>| {
             // One that waits may wait for this very match.
-            let is_free = M::PARKS || machine.parked.get() == 0;
-            is_free && machine.matches.get() < self.limits.matches_per_machine
+            let is_free = (M::PARKS || machine.parked.get() == 0) && !machine.vm.is_spent();
+            let is_current = machine.generation == current.generation;
+            is_free && is_current && machine.matches.get() < matches_max
         };
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
-                let vm = M::new(&self.program, &self.host, self.limits);
+                let vm = M::new(&current.program, &self.host, self.limits);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
                 let (orders, is_at_work, matches, parked) = Default::default();
-                machines.push(Rc::new(Housed { vm, orders, is_at_work, matches, parked }));
+                let generation = current.generation;
+                machines.push(Rc::new(Housed { vm, generation, orders, is_at_work, matches, parked }));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
@@ -131,15 +169,21 @@ impl<M: MatchMachine> GameMatches<M> {
         (self.returns)(id, failed(why));
     }
 
-    /// A machine without matches goes, if there are others with room.
+    /// A machine without matches goes, if there are others with room or no new match would come to it.
     fn retire(&self, machine: &Rc<Housed<M>>) {
         let mut machines = self.machines.borrow_mut();
         let is_spare = |other: &&Rc<Housed<M>>| {
-            !Rc::ptr_eq(other, machine) && other.matches.get() < self.limits.matches_per_machine
+            !Rc::ptr_eq(other, machine)
+                && other.generation == machine.generation
+                && other.matches.get() < self.limits.matches_per_machine
         };
-        if machine.matches.get() == 0 && machine.parked.get() == 0 && machines.iter().any(|other| is_spare(&other)) {
+        let is_unused = machine.matches.get() == 0 && machine.parked.get() == 0;
+        let is_old = machine.generation != self.current.borrow().generation || machine.vm.is_spent();
+        let before = machines.len();
+        if is_unused && (is_old || machines.iter().any(|other| is_spare(&other))) {
             machines.retain(|other| !Rc::ptr_eq(other, machine));
-            self.metrics.match_machines.fetch_sub(1, Ordering::Relaxed);
+            let gone = i64::try_from(before - machines.len()).unwrap_or(i64::MAX);
+            self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
         }
     }
 }
@@ -207,16 +251,18 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
     let chain = call.chain.iter().copied().chain([call.id]).collect();
     let (returned, is_late) =
         matches.host.current.during(Meter::new(chain, &matches.limits), machine.vm.call(&call)).await;
+    let generation = machine.generation;
     if is_late {
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(handler = &*call.handler, id = %call.id, "a tick took more time than it may");
+        tracing::warn!(handler = &*call.handler, id = %call.id, generation, "a tick took more time than it may");
     }
     if let Outcome::Failed(why) = &returned.outcome {
         if is_want_of_memory(why) {
             matches.metrics.matches_over_memory.fetch_add(1, Ordering::Relaxed);
         }
         matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(handler = &*call.handler, id = %call.id, %why, "a match ends because its code failed");
+        let handler = &*call.handler;
+        tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
     }
     (matches.returns)(call.id, returned);
 }

@@ -21,6 +21,22 @@ pub struct ScriptMetrics {
     pub matches_over_memory: AtomicU64,
     /// Calls refused because too many waited.
     pub refused: AtomicU64,
+    /// Events that game code was told of.
+    pub events: AtomicU64,
+    /// Events that wait now.
+    pub events_waiting: AtomicI64,
+    /// Events that were dropped because too many waited.
+    pub events_dropped: AtomicU64,
+    /// Runs of scheduled functions.
+    pub schedules: AtomicU64,
+    /// Those that were left out because the one before still ran.
+    pub schedules_skipped: AtomicU64,
+    /// Those that failed, or did not begin for want of the database.
+    pub schedules_failed: AtomicU64,
+    /// The number of the game code that runs, among those that the process had.
+    pub generation: AtomicU64,
+    /// Changes of game code that were not taken because they do not load.
+    pub reloads_failed: AtomicU64,
     /// Calls that wait for a machine now.
     pub waiting: AtomicI64,
     /// Machines there are now.

@@ -1,12 +1,16 @@
 //! Game code: where it is, and what each shard is given of it.
 
 mod outgoing;
+mod reload;
+mod schedules;
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
@@ -14,10 +18,18 @@ use muster_script::host::{Current, Matches, NoMatches, NoPlayers, Players, Signi
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
 use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
-use muster_script::{Host, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics};
+use muster_script::watch::{Snapshot, snapshot};
+use muster_script::{
+    Bundle, Host, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions, LuaMatches, Program,
+    ScriptMetrics,
+};
+use tokio::sync::{mpsc, watch};
 
 use self::outgoing::Outgoing;
+use self::reload::Shards;
+pub(crate) use self::reload::{Ask, Reload};
 use crate::config::Config;
+use crate::jobs::Jobs;
 use crate::settings::live_rules;
 use crate::system::{RandomPool, System};
 
@@ -27,12 +39,36 @@ const MODULES: &str = "modules";
 /// Where modules that stopped the server are noted, in the data folder.
 const STUCK_MODULES: &str = "stuck-modules";
 
-/// What was loaded, for all shards.
+/// Game code as it was loaded at one time.
+#[derive(Clone)]
+pub(crate) struct Generation {
+    /// The how manieth of the process.
+    number: u64,
+    lua: Arc<Program>,
+    javascript: Arc<Bundle>,
+}
+
+/// The game code of a server, whichever generation of it there is.
 #[derive(Clone)]
 pub(crate) struct Game {
-    program: Arc<Program>,
+    generations: watch::Receiver<Generation>,
+    /// Told the number of a generation by each shard that has gone over to it.
+    taken: mpsc::Sender<u64>,
+    loader: Loader,
+    jobs: Jobs,
+}
+
+/// Loads game code.
+#[derive(Clone)]
+struct Loader {
+    folder: PathBuf,
+    /// Whether the configuration names the folder, which then must be there.
+    is_named: bool,
+    /// `runtime.js_entrypoint`.
+    entrypoint: Option<PathBuf>,
     means: Means,
-    limits: Limits,
+    /// Of Lua's machines, and of JavaScript's.
+    limits: (Limits, Limits),
 }
 
 /// What machines of all shards work with.
@@ -47,7 +83,7 @@ struct Means {
 }
 
 impl Game {
-    /// Loads what the configuration names; nothing if it names nothing and there is no such folder.
+    /// Loads what the configuration names, or what is in the folder of modules if there is one; and what loads it anew.
     ///
     /// # Errors
     /// A sentence with file and line.
@@ -57,51 +93,151 @@ impl Game {
         store: Rc<dyn Store>,
         signing: Signing,
         (metrics, custom): (Arc<ScriptMetrics>, Arc<CustomMetrics>),
-    ) -> Result<Option<Self>, String> {
-        let Some(folder) = folder(config) else { return Ok(None) };
+    ) -> Result<(Self, Reload), String> {
+        let named = config.runtime.path.clone();
+        let is_named = named.is_some();
+        let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
         let limits = Limits {
             machines_max: config.runtime.lua_max_count.div_ceil(shards),
+            events_max: config.runtime.event_queue_size.div_ceil(shards),
+            event_workers: config.runtime.event_queue_workers.div_ceil(shards),
             deferred_max: config.matches.deferred_queue_size,
             ..limits(config)
         };
         let mut process = Process::new(around(config), metrics.clone(), custom);
         process.folder = Some(folder.clone());
         process.config = told(config);
-        watch(config, &folder, &mut process)?;
+        guard(config, &folder, &mut process)?;
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
             http_strict: config.script.http_strict,
             metrics,
         };
-        let program =
-            Program::load(&folder, &means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches)), &limits)
-                .await
-                .map_err(|error| format!("cannot load the game code in {}: {error}", folder.display()))?;
-        let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
-        tracing::info!(folder = %folder.display(), modules, functions, hooks, "game code is loaded");
-        Ok(Some(Self { program: Arc::new(program), means, limits }))
+        let js_limits = Limits {
+            machines_max: config.runtime.js_max_count.div_ceil(shards),
+            machines_min: config.runtime.js_min_count.min(config.runtime.js_max_count).div_ceil(shards),
+            js_read_only_globals: config.runtime.js_read_only_globals,
+            ..limits
+        };
+        let entrypoint = config.runtime.js_entrypoint.clone();
+        let loader = Loader { folder, is_named, entrypoint, means, limits: (limits, js_limits) };
+        // Before they are read: what changes meanwhile is loaded again.
+        let files = loader.look();
+        let first = loader.load(1, store.clone(), signing.clone()).await?;
+        loader.means.metrics.generation.store(1, Ordering::Relaxed);
+        let (told, generations) = watch::channel(first);
+        let (taken, takes) = mpsc::channel(shards);
+        let shards = Shards { count: shards, generations: told, takes };
+        let reload = Reload::new(loader.clone(), (store, signing), shards, config.script.reload.then_some(files));
+        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server() }, reload))
+    }
+
+    /// Says which scheduled functions are this node's to run.
+    pub(crate) fn set_jobs(&mut self, jobs: Jobs) {
+        self.jobs = jobs;
     }
 
     /// The functions and hooks as one shard calls them; it runs the matches that are made there.
-    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<LuaFunctions> {
-        let Self { program, means, limits } = self;
+    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
+        let Self { mut generations, taken, loader: Loader { means, limits: (lua_limits, js_limits), .. }, jobs } = self;
+        let Generation { lua, javascript, .. } = generations.borrow_and_update().clone();
         let host = means.host(store, signing, live.clone(), live.clone());
-        let plane = Rc::downgrade(live);
-        let returns = move |id, returned| {
-            if let Some(live) = plane.upgrade() {
-                live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+        let returns = || {
+            let plane = Rc::downgrade(live);
+            move |id, returned| {
+                if let Some(live) = plane.upgrade() {
+                    live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+                }
             }
         };
-        let counted = means.metrics.clone();
-        let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, counted, returns));
+        let counted = || means.metrics.clone();
+        let of_lua = LuaMatches::new(lua.clone(), host.clone(), lua_limits, counted(), returns());
+        let of_script = JsMatches::new(javascript.clone(), host.clone(), js_limits, counted(), returns());
+        let matches = Rc::new(LanguageMatches::new(Rc::new(of_lua), Rc::new(of_script)));
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
-        Rc::new(LuaFunctions::new(program, host, limits, means.metrics).with_matches(matches))
+        let lua = LuaFunctions::new(lua, host.clone(), lua_limits, counted());
+        let javascript = JsFunctions::new(javascript, host, js_limits, counted());
+        let functions = Rc::new(Languages::new(lua, javascript, matches.clone()));
+        let warm = functions.clone();
+        tokio::task::spawn_local(async move { warm.warm_up().await });
+        let of_shard = OfShard {
+            functions: Rc::downgrade(&functions),
+            matches: Rc::downgrade(&matches),
+            live: Rc::downgrade(live),
+            taken,
+        };
+        tokio::task::spawn_local(of_shard.follow(generations));
+        // One shard of the node does, so that there is one list of what runs.
+        if live.place().shard() == 0 {
+            tokio::task::spawn_local(schedules::keep(Rc::downgrade(&functions), jobs));
+        }
+        functions
+    }
+}
+
+/// What a shard has of game code.
+struct OfShard {
+    functions: Weak<Languages>,
+    matches: Weak<LanguageMatches>,
+    live: Weak<Live>,
+    taken: mpsc::Sender<u64>,
+}
+
+impl OfShard {
+    /// Goes over to each generation that comes.
+    async fn follow(self, mut generations: watch::Receiver<Generation>) {
+        while generations.changed().await.is_ok() {
+            let Generation { number, lua, javascript } = generations.borrow_and_update().clone();
+            let (Some(functions), Some(matches), Some(live)) =
+                (self.functions.upgrade(), self.matches.upgrade(), self.live.upgrade())
+            else {
+                return;
+            };
+            functions.renew(lua.clone(), javascript.clone(), number).await;
+            matches.renew(lua, javascript, number);
+            let is_asked = functions.is_asked_of_matches();
+            live.step(|plane, _, _| plane.ask_of_matches(is_asked));
+            // Whoever counts may have stopped to wait.
+            let _ = self.taken.try_send(number);
+        }
+    }
+}
+
+impl Loader {
+    /// The files as they are.
+    fn look(&self) -> Snapshot {
+        snapshot(&self.folder)
+    }
+
+    /// Loads them in machines of their own.
+    ///
+    /// Errors: a sentence with file and line.
+    async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
+        let Self { folder, is_named, entrypoint, means, limits: (lua_limits, js_limits) } = self;
+        if !is_named && !folder.is_dir() {
+            return Ok(Generation { number, lua: Arc::default(), javascript: Arc::default() });
+        }
+        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let failed = |error| format!("cannot load the game code in {}: {error}", folder.display());
+        let lua = Program::load(folder, &host, lua_limits).await.map_err(failed)?;
+        let javascript = Bundle::load(folder, entrypoint.as_deref(), &host, js_limits).await.map_err(failed)?;
+        let (modules, functions, hooks) = (lua.modules_count(), lua.functions().len(), lua.hooks_count());
+        if modules > 0 {
+            let folder = folder.display();
+            tracing::info!(%folder, generation = number, modules, functions, hooks, "game code is loaded");
+        }
+        if !javascript.is_empty() {
+            let (file, functions, hooks) = (javascript.file(), javascript.functions().len(), javascript.hooks_count());
+            let matches = javascript.handlers().len();
+            tracing::info!(file, generation = number, functions, hooks, matches, "game code in JavaScript is loaded");
+        }
+        Ok(Generation { number, lua: Arc::new(lua), javascript: Arc::new(javascript) })
     }
 }
 
@@ -123,6 +259,7 @@ impl Means {
             process: self.process.clone(),
             signing,
             node: self.public_node.clone(),
+            reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
             walks: Rc::default(),
             current: Current::default(),
@@ -148,7 +285,7 @@ fn limits(config: &Config) -> Limits {
 }
 
 /// Sees to it that a module which does not come back ends the process, and that it is not loaded again as it is.
-fn watch(config: &Config, folder: &Path, process: &mut Process) -> Result<(), String> {
+fn guard(config: &Config, folder: &Path, process: &mut Process) -> Result<(), String> {
     let path = config.general.data_dir.join(STUCK_MODULES);
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if config.script.stuck_ms > 0 {
@@ -156,11 +293,6 @@ fn watch(config: &Config, folder: &Path, process: &mut Process) -> Result<(), St
         process.clock = Clock::with(Some(StuckPolicy::end_process(after, path, folder.to_owned())));
     }
     Ok(())
-}
-
-fn folder(config: &Config) -> Option<PathBuf> {
-    let named = config.runtime.path.clone();
-    named.or_else(|| Some(config.general.data_dir.join(MODULES)).filter(|folder| folder.is_dir()))
 }
 
 fn around(config: &Config) -> Surroundings {

@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
 use muster_api::App;
-use muster_api::game::{GameFunctions, NoFunctions};
-use muster_api::hooks::{Hooks, NoHooks};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
@@ -37,7 +35,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::Game;
+use crate::game::{Ask, Game};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -87,6 +85,7 @@ pub struct Running {
     matches_grace_sec: u32,
     script: Arc<ScriptMetrics>,
     cluster: Option<Cluster>,
+    reload: Ask,
 }
 
 /// What all shards share.
@@ -100,7 +99,6 @@ struct Shared {
     guessing: Arc<SharedGuessing>,
     direct_requests: Arc<DirectRequests>,
     user_ids: UserIdForm,
-    game: Option<Game>,
 }
 
 /// Starts a server on the calling runtime, which must drive a `LocalSet`. `lost_log_lines` is shown as a metric.
@@ -121,7 +119,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let custom_metrics = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
     let password_metrics = Arc::new(PasswordMetrics::default());
     let mailbox = Arc::new(Mailbox::default());
-    let mut shared = Shared {
+    let shared = Shared {
         config: config.clone(),
         passwords: start_passwords(config, is_adopted, password_metrics.clone())?,
         keys: Arc::new(keys(config)?),
@@ -129,12 +127,11 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
-        game: None,
         database,
     };
     let metrics = (script_metrics.clone(), custom_metrics.clone());
     let loaded = Game::load(config, shard_count(config), store.clone(), signing(&shared), metrics);
-    shared.game = loaded.await.map_err(StartError)?;
+    let (mut game, reload) = loaded.await.map_err(StartError)?;
     let read = shared.revocations.refresh(&*store, &System).await;
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
 
@@ -143,6 +140,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let shard_count = shard_count(config);
     let api_metrics: Vec<_> = (0..shard_count).map(|_| Arc::new(ApiMetrics::default())).collect();
     let mut cluster = join_cluster(config, &*store, shard_count).await?;
+    let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
+    game.set_jobs(jobs.clone());
     let lanes = match &cluster {
         Some(cluster) => rim::lanes_of(
             cluster.telemetry().number,
@@ -152,7 +151,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         ),
         None => rim::lanes(shard_count as ShardIndex),
     };
-    let (shards, threads) = start_shards(&shared, lanes.0, &gateway, &gateway_metrics, &api_metrics).await?;
+    let (shards, threads) = start_shards(&shared, &game, lanes.0, &gateway, &gateway_metrics, &api_metrics).await?;
     if let Some(cluster) = &mut cluster {
         cluster.attach(lanes.1, shards.clone()).await.map_err(StartError)?;
     }
@@ -186,7 +185,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         }
     });
     tasks.spawn(mailbox.deliver(shards.clone()));
-    let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
+    let asked = Ask::default();
+    tasks.spawn_local(reload.run(asked.clone()));
     tasks.spawn_local(pruning::prune(store.clone(), shared.revocations.clone(), jobs));
     tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
     let drain = Duration::from_secs(config.general.shutdown_drain_sec);
@@ -204,6 +204,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         matches_grace_sec: config.general.shutdown_grace_sec,
         script: script_metrics,
         cluster,
+        reload: asked,
     })
 }
 
@@ -220,6 +221,11 @@ impl Running {
             Some(cluster) => cluster.lost().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Has game code loaded anew. What does not load changes nothing; the log says what became of it.
+    pub fn reload_game_code(&self) {
+        self.reload.ask();
     }
 
     /// Resolves when an operator has told this node to drain. A server on its own never is.
@@ -346,6 +352,7 @@ async fn join_cluster(config: &Config, store: &dyn Store, shards: usize) -> Resu
 
 async fn start_shards(
     shared: &Shared,
+    game: &Game,
     lanes: Vec<LaneEnds>,
     gateway: &Arc<GatewayConfig>,
     gateway_metrics: &Arc<GatewayMetrics>,
@@ -354,7 +361,7 @@ async fn start_shards(
     let mut handles = Vec::new();
     let mut threads = Vec::new();
     for (ends, metrics) in lanes.into_iter().zip(api_metrics) {
-        let factory = app_factory(shared.clone(), metrics.clone());
+        let factory = app_factory(shared.clone(), game.clone(), metrics.clone());
         let started = shard::start(ends, gateway.clone(), gateway_metrics.clone(), factory).await;
         let (handle, thread) = started.map_err(StartError)?;
         handles.push(handle);
@@ -368,26 +375,20 @@ async fn start_shards(
     Ok((handles, threads))
 }
 
-fn app_factory(shared: Shared, metrics: Arc<ApiMetrics>) -> AppFactory {
+fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFactory {
     Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
             let signing = signing(&shared);
-            let (game, hooks): (Rc<dyn GameFunctions>, Rc<dyn Hooks>) = match shared.game {
-                Some(game) => {
-                    let functions = game.of_shard(store.clone(), signing, &live);
-                    (functions.clone(), functions)
-                }
-                None => (Rc::new(NoFunctions), Rc::new(NoHooks)),
-            };
+            let game = game.of_shard(store.clone(), signing, &live);
             Ok(Rc::new(App {
                 store,
+                hooks: game.clone(),
                 game,
                 passwords: Rc::new(shared.passwords),
                 clock: Rc::new(System),
                 entropy: Rc::new(RandomPool::default()),
                 user_ids: shared.user_ids,
-                hooks,
                 keys: shared.keys,
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,

@@ -53,6 +53,7 @@ const NAMED_BY: &[(&str, &[&str])] = &[
     ("async-nats", &["cluster"]),
     ("corosensei", &["script"]),
     ("mlua", &["script"]),
+    ("rquickjs", &["script"]),
     ("tokio", &["store", "cluster", "api", "script", "gateway", "server", "client", "bench", "e2e"]),
     (
         "serde_json",

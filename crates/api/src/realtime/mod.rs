@@ -29,7 +29,8 @@ use muster_wire::realtime::{Envelope, Pong, UserPresence};
 
 use self::hooks::Hooked;
 use crate::context::App;
-use crate::game::Client;
+use crate::events::session as session_event;
+use crate::game::{Client, Mode, Occasion};
 use crate::metrics::add;
 
 /// One player's session on a socket. Its transport hands it whole messages, in order, one at a time.
@@ -138,6 +139,16 @@ impl SocketSession {
     /// It goes on over another socket.
     pub fn reached_from(&self, client: Client) {
         self.client.replace(client);
+    }
+
+    /// Has game code told that the session begins.
+    pub fn tell_of_start(&self) {
+        session_event(&self.app, Occasion::SessionStart, || self.invocation(Mode::Event), None);
+    }
+
+    /// Has game code told that it ended, and why.
+    pub fn tell_of_end(&self, reason: CloseReason) {
+        session_event(&self.app, Occasion::SessionEnd, || self.invocation(Mode::Event), Some(reason.name()));
     }
 
     /// From here on the session receives: its user's notifications, and of its user's status. With `appears` it shows an

@@ -1,8 +1,11 @@
 //! Functions of game code as transports call them, played by Rust.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation};
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Mode, Occasion};
+use muster_live::CloseReason;
+use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::envelope::Format;
 use serde_json::json;
@@ -11,7 +14,11 @@ use crate::connected::{exchange, register};
 use crate::world::{Setup, World};
 
 /// `echo` answers the payload, `seen` what it was told, `nothing` nothing; `refuse` fails.
-struct Played;
+#[derive(Default)]
+struct Played {
+    /// What it was told of: who, and the event.
+    heard: RefCell<Vec<(Occasion, Invocation, Event)>>,
+}
 
 impl GameFunctions for Played {
     fn has(&self, id: &str) -> bool {
@@ -31,13 +38,21 @@ impl GameFunctions for Played {
         Box::pin(std::future::ready(result))
     }
 
+    fn hears_of(&self, _occasion: Occasion) -> bool {
+        true
+    }
+
+    fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
+        self.heard.borrow_mut().push((occasion, invocation, event));
+    }
+
     fn farewell(&self, _grace_sec: u64) -> FarewellFuture<'_> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
 
 fn world() -> World {
-    World::with(Setup { game: Rc::new(Played), ..Setup::default() })
+    World::with(Setup { game: Rc::new(Played::default()), ..Setup::default() })
 }
 
 fn check(method: &str, target: &str, body: &str, expect: (u16, &str)) {
@@ -86,4 +101,41 @@ fn sockets_call_functions_and_stay_open() {
     }
     let (reply, _) = exchange(&world, &session, r#"{"rpc":{"id":"echo","payload":"silent"}}"#);
     assert_eq!(reply, None);
+}
+
+fn told(event: &Event) -> (&str, Vec<(&str, &str)>) {
+    let properties = event.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    (event.name.as_str(), properties.collect())
+}
+
+#[test]
+fn game_code_hears_of_what_clients_report_and_of_sessions() {
+    let played = Rc::new(Played::default());
+    let world = World::with(Setup { game: played.clone(), ..Setup::default() });
+    let player = world.device("0123456789");
+    let send = |body: &str| {
+        let response = world.send("POST", "/v2/event", Some(&player.bearer()), body.as_bytes());
+        (response.status, String::from_utf8(response.body).unwrap())
+    };
+    assert_eq!(send(r#"{"name":"won","properties":{"level":"7"}}"#), (200, "{}".to_owned()));
+    let (occasion, invocation, event) = played.heard.borrow_mut().pop().unwrap();
+    assert_eq!(
+        (occasion, invocation.mode, told(&event)),
+        (Occasion::Reported, Mode::Event, ("won", vec![("level", "7")]))
+    );
+    assert!(invocation.user.is_some() && event.timestamp.is_some(), "{invocation:?} {event:?}");
+    let properties: serde_json::Map<_, _> = (0..200).map(|number| (number.to_string(), json!("x"))).collect();
+    let unfit = [json!({}), json!({ "name": "x".repeat(300) }), json!({ "name": "x", "properties": properties })];
+    assert_eq!(unfit.map(|body| send(&body.to_string()).0), [400; 3]);
+    assert!(played.heard.borrow().is_empty());
+
+    let session = register(&world, &player, Format::Json);
+    session.tell_of_start();
+    session.tell_of_end(CloseReason::ClientClosed);
+    let heard = played.heard.take();
+    let said: Vec<_> = heard.iter().map(|(occasion, _, event)| (*occasion, told(event))).collect();
+    let ended = ("session_end", vec![("reason", "client_closed")]);
+    assert_eq!(said, [(Occasion::SessionStart, ("session_start", vec![])), (Occasion::SessionEnd, ended)]);
+    let id = Some(session.session_id().to_string());
+    assert!(heard.iter().all(|(_, invocation, _)| invocation.session_id == id && invocation.mode == Mode::Event));
 }

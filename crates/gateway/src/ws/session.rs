@@ -165,6 +165,7 @@ impl Registered {
         } else if shard.is_draining() {
             handle.close(CloseReason::ServerStopping);
         }
+        session.tell_of_start();
         let (session_id, user_id) = (session.session_id(), session.claims().user_id);
         let format = session.format().name();
         tracing::debug!(%session_id, %user_id, address = self.address.map(tracing::field::display), format, "socket opened");
@@ -210,6 +211,7 @@ impl Registered {
 
     /// Ends the session, and says why.
     pub(super) fn close(self, reason: CloseReason) {
+        self.session.tell_of_end(reason);
         let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
         let (address, reason) = (self.address.map(tracing::field::display), reason.name());
         let Discarded { replaced, dropped } = self.handle.discarded();

@@ -10,6 +10,7 @@ mod crypto;
 mod current;
 mod custom_metrics;
 mod encoding;
+mod events;
 mod files;
 mod http;
 mod link;
@@ -42,6 +43,8 @@ use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 
 pub use current::{Current, Meter};
+pub use events::Reporter;
+pub(crate) use events::Reports;
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
@@ -75,6 +78,8 @@ pub struct Host {
     pub signing: Signing,
     /// The part of public ids behind the dot.
     pub node: Arc<str>,
+    /// Takes events that game code reports.
+    pub reporter: Rc<Reporter>,
     /// Runs what goes on after a call has answered.
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
     /// Notifications to everybody that are being written, see [`WALKS_MAX`].
@@ -303,6 +308,7 @@ pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
         crypto::FUNCTIONS,
         custom_metrics::FUNCTIONS,
         encoding::FUNCTIONS,
+        events::FUNCTIONS,
         files::FUNCTIONS,
         http::FUNCTIONS,
         link::FUNCTIONS,

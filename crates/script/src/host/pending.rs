@@ -4,7 +4,7 @@
 #[rustfmt::skip]
 pub const PENDING: &[&str] = &[
     "account_import_id", "authenticate_apple", "authenticate_facebook", "authenticate_facebook_instant_game",
-    "authenticate_game_center", "authenticate_google", "authenticate_steam", "event", "friend_metadata_update",
+    "authenticate_game_center", "authenticate_google", "authenticate_steam", "friend_metadata_update",
     "friends_add", "friends_block", "friends_delete", "friends_list", "friends_of_friends_list", "get_satori",
     "group_create", "group_delete", "group_update", "group_user_join", "group_user_leave", "group_users_add",
     "group_users_ban", "group_users_demote", "group_users_kick", "group_users_list", "group_users_promote",

@@ -33,7 +33,7 @@ impl Record {
     }
 
     fn take(&mut self, name: &str) -> Value {
-        let found = self.0.iter_mut().find(|(key, _)| key == name);
+        let found = self.0.iter_mut().find(|(key, _)| key == name || is_camel_case_of(key, name));
         found.map_or(Value::Nil, |(_, value)| std::mem::replace(value, Value::Nil))
     }
 
@@ -158,9 +158,24 @@ pub(super) fn of_time(time: Timestamp) -> Value {
 }
 
 /// A table of these, without those that are nil.
-pub(super) fn record<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    let present = entries.into_iter().filter(|(_, value)| *value != Value::Nil);
-    Value::Map(present.map(|(name, value)| (name.to_owned(), value)).collect())
+pub(super) fn record<const N: usize>(entries: [(&'static str, Value); N]) -> Value {
+    Value::Record(entries.into_iter().filter(|(_, value)| *value != Value::Nil).collect())
+}
+
+/// Whether a key is what JavaScript writes for one of our names: `userId` for `user_id`.
+fn is_camel_case_of(key: &str, name: &str) -> bool {
+    let mut wanted = name.split('_');
+    let first = wanted.next().unwrap_or_default();
+    let Some(mut rest) = key.strip_prefix(first) else { return false };
+    for part in wanted {
+        let (Some(head), Some(tail)) = (part.get(..1), part.get(1..)) else { return false };
+        let Some(behind) = rest.strip_prefix(&head.to_ascii_uppercase()).and_then(|rest| rest.strip_prefix(tail))
+        else {
+            return false;
+        };
+        rest = behind;
+    }
+    rest.is_empty()
 }
 
 /// A text, or nil when there is none.

@@ -27,6 +27,7 @@ pub const USERS_BANNED_MAX: usize = 1_000;
 const REASON_MAX: i32 = 4;
 
 /// What signing players in and out needs.
+#[derive(Clone)]
 pub struct Signing {
     /// The pool that hashes passwords.
     pub passwords: Rc<dyn Passwords>,

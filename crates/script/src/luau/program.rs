@@ -28,7 +28,8 @@ pub(super) struct Module {
     pub(super) code: Vec<u8>,
 }
 
-/// Modules that were compiled and ran once without an error.
+/// Modules that were compiled and ran once without an error; by default none.
+#[derive(Default)]
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
     names: Names,
@@ -72,6 +73,10 @@ impl Code for Program {
     fn names(&self) -> &Names {
         &self.names
     }
+
+    fn has_handler(&self, name: &str) -> bool {
+        self.modules.iter().any(|module| module.name == name)
+    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
@@ -102,7 +107,11 @@ fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Mo
         return Ok(None);
     }
     let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
-    let code = compiler.compile(source).map_err(|error| LoadError(format!("{file}: {error}")))?;
+    let code = compiler.compile(source).map_err(|error| match error {
+        // It begins with the line.
+        mlua::Error::SyntaxError { message, .. } => LoadError(format!("{file}:{message}")),
+        other => LoadError(format!("{file}: {other}")),
+    })?;
     let parts: Vec<_> = relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
     Ok(Some(Module { name: parts.join("."), file, code }))
 }

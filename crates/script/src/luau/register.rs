@@ -1,8 +1,9 @@
 //! The functions by which modules in Lua register others.
 
 use mlua::{Function, Lua, Result, Table, Value as LuaValue};
+use muster_api::game::Occasion;
 
-use crate::machine::call::Sole;
+use crate::machine::call::{Sole, listener_name};
 use crate::machine::registry::{Among, Registered, When};
 
 /// Puts the functions by which modules register others into the host's module.
@@ -12,6 +13,11 @@ pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Regi
     for sole in Sole::ALL {
         put(&format!("register_{}", sole.name()), register_sole(lua, registered.clone(), sole)?)?;
     }
+    for occasion in Occasion::ALL {
+        let name = format!("register_{}", listener_name(occasion));
+        put(&name, register_listener(lua, registered.clone(), occasion, name.clone())?)?;
+    }
+    put("register_schedule", register_schedule(lua, registered.clone())?)?;
     for (name, when, table) in [
         ("register_req_before", When::Before, Among::Operations),
         ("register_req_after", When::After, Among::Operations),
@@ -54,6 +60,31 @@ fn register_sole(lua: &Lua, registered: Registered<Function>, sole: Sole) -> Res
         };
         registered.borrow_mut().set_sole(sole, function);
         Ok((true, LuaValue::Nil))
+    })
+}
+
+fn register_listener(
+    lua: &Lua,
+    registered: Registered<Function>,
+    occasion: Occasion,
+    name: String,
+) -> Result<Function> {
+    lua.create_function(move |lua, function: LuaValue| {
+        let LuaValue::Function(function) = function else {
+            return refused(lua, format!("{name} expects a function"));
+        };
+        registered.borrow_mut().add_listener(occasion, function);
+        Ok((true, LuaValue::Nil))
+    })
+}
+
+fn register_schedule(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+    lua.create_function(move |lua, (function, expression): (LuaValue, LuaValue)| {
+        let (LuaValue::Function(function), LuaValue::String(expression)) = (function, expression) else {
+            return refused(lua, "register_schedule expects a function and a cron expression");
+        };
+        let added = registered.borrow_mut().add_schedule("register_schedule", &expression.to_string_lossy(), function);
+        answer(lua, added)
     })
 }
 

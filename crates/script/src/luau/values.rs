@@ -79,5 +79,12 @@ pub(super) fn write(lua: &Lua, value: Value) -> Result<LuaValue> {
             }
             LuaValue::Table(table)
         }
+        Value::Record(entries) => {
+            let table = lua.create_table_with_capacity(0, entries.len())?;
+            for (name, value) in entries {
+                table.raw_set(name, write(lua, value)?)?;
+            }
+            LuaValue::Table(table)
+        }
     })
 }

@@ -1,7 +1,6 @@
 //! A call of game code, whatever its language: what is called, with what, and how it ended.
 
-use muster_api::game::{Failure, MatchedPlayer};
-use muster_wire::json::WriteOptions;
+use muster_api::game::{Failure, MatchedPlayer, Occasion};
 
 use super::registry::Point;
 use crate::value::Value;
@@ -15,6 +14,10 @@ pub enum Callee<'a> {
     Hook(Point),
     /// What there is one of.
     Sole(Sole),
+    /// One of those that want to hear of events, by the order in which they were registered.
+    Listener(Occasion, usize),
+    /// One of those that run at moments, by the same order.
+    Schedule(usize),
 }
 
 impl Callee<'_> {
@@ -24,7 +27,18 @@ impl Callee<'_> {
             Self::Function(id) => id.to_owned(),
             Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
             Self::Sole(sole) => sole.name().to_owned(),
+            Self::Listener(occasion, _) => listener_name(occasion).to_owned(),
+            Self::Schedule(index) => format!("schedule {}", index + 1),
         }
+    }
+}
+
+/// The name of functions that hear of such events, in logs and behind `register_`.
+pub(crate) fn listener_name(occasion: Occasion) -> &'static str {
+    match occasion {
+        Occasion::Reported => "event",
+        Occasion::SessionStart => "event_session_start",
+        Occasion::SessionEnd => "event_session_end",
     }
 }
 
@@ -56,7 +70,7 @@ pub enum Given {
     Text(String),
     /// A number.
     Number(f64),
-    /// A value, in which names are spelled as the language does.
+    /// A value, whose records are written as the language writes them.
     Value(Value),
     /// JSON of messages, or nothing where there is none.
     Messages(Vec<Option<Vec<u8>>>),
@@ -89,24 +103,21 @@ pub(crate) enum Breach {
 }
 
 /// Players whom the matchmaker has matched, as game code is given them. `node` is the part of public ids behind the dot.
-pub(crate) fn matched_players(players: Vec<MatchedPlayer>, form: WriteOptions, node: &str) -> Value {
-    let name = |snake: &'static str, camel: &'static str| (if form.camel_case { camel } else { snake }).to_owned();
+pub(crate) fn matched_players(players: Vec<MatchedPlayer>, node: &str) -> Value {
     let player = |player: MatchedPlayer| {
         let MatchedPlayer { presence, party_id, string_properties, numeric_properties } = player;
         let presence = vec![
-            (name("user_id", "userId"), Value::text(presence.user_id.to_string())),
-            (name("session_id", "sessionId"), Value::text(presence.session_id.to_string())),
-            (name("username", "username"), Value::text(&*presence.username)),
-            (name("node", "node"), Value::text(node)),
+            ("user_id", Value::text(presence.user_id.to_string())),
+            ("session_id", Value::text(presence.session_id.to_string())),
+            ("username", Value::text(&*presence.username)),
+            ("node", Value::text(node)),
         ];
         let texts = string_properties.into_iter().map(|(name, text)| (name, Value::text(text)));
         let numbers = numeric_properties.into_iter().map(|(name, number)| (name, Value::Number(number)));
-        let mut entry = vec![
-            (name("presence", "presence"), Value::Map(presence)),
-            (name("properties", "properties"), Value::Map(texts.chain(numbers).collect())),
-        ];
-        entry.extend(party_id.map(|id| (name("party_id", "partyId"), Value::text(&*id))));
-        Value::Map(entry)
+        let mut entry =
+            vec![("presence", Value::Record(presence)), ("properties", Value::Map(texts.chain(numbers).collect()))];
+        entry.extend(party_id.map(|id| ("party_id", Value::text(&*id))));
+        Value::Record(entry)
     };
     Value::List(players.into_iter().map(player).collect())
 }

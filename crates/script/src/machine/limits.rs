@@ -10,8 +10,14 @@ pub(crate) const SLICE: Duration = Duration::from_millis(1);
 pub struct Limits {
     /// Most machines of one shard; further calls wait.
     pub machines_max: usize,
+    /// Machines of one shard that are made before calls need them.
+    pub machines_min: usize,
     /// Most calls that wait for a machine; further ones are refused.
     pub waiting_max: usize,
+    /// Most events of one shard that wait for game code; further ones are dropped.
+    pub events_max: usize,
+    /// Most of them that it is told of at a time.
+    pub event_workers: usize,
     /// CPU time of one call.
     pub call_time: Duration,
     /// CPU time of loading all modules.
@@ -32,13 +38,18 @@ pub struct Limits {
     pub deferred_max: usize,
     /// Matches of one machine.
     pub matches_per_machine: usize,
+    /// Whether the global objects of JavaScript cannot be changed when its modules have run.
+    pub js_read_only_globals: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             machines_max: 16,
+            machines_min: 1,
             waiting_max: 10_000,
+            events_max: 65_536,
+            event_workers: 8,
             call_time: Duration::from_secs(1),
             load_time: Duration::from_secs(5),
             tick_time: Duration::from_millis(100),
@@ -49,6 +60,7 @@ impl Default for Limits {
             log_bytes_max: 64 << 10,
             deferred_max: 128,
             matches_per_machine: 64,
+            js_read_only_globals: true,
         }
     }
 }

@@ -11,6 +11,9 @@ use super::limits::Limits;
 /// What Luau says when a machine's memory is used up.
 const NO_MEMORY: &str = "not enough memory";
 
+/// What QuickJS says then.
+pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
+
 /// What a match ends for that holds too much.
 const HOLDS_TOO_MUCH: &str = "of memory: that is more than it may (script.match_bytes)";
 
@@ -116,9 +119,9 @@ pub(crate) fn holds_too_much(bytes: usize) -> Arc<str> {
     format!("the match holds {bytes} bytes {HOLDS_TOO_MUCH}").into()
 }
 
-/// Whether something failed for want of memory. Luau raises that as a text of its own, which nothing else tells apart.
+/// Whether something failed for want of memory. Languages raise that as a text of their own, which nothing else tells apart.
 pub(crate) fn is_want_of_memory(told: &str) -> bool {
-    told.ends_with(NO_MEMORY) || told.ends_with(HOLDS_TOO_MUCH)
+    told.ends_with(NO_MEMORY) || told.ends_with(OUT_OF_MEMORY) || told.ends_with(HOLDS_TOO_MUCH)
 }
 
 /// The return of a callback that failed.

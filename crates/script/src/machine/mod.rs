@@ -28,6 +28,9 @@ pub struct LoadError(pub(crate) String);
 pub trait Code: 'static {
     /// What the modules register.
     fn names(&self) -> &Names;
+
+    /// Whether the modules have a match of this name.
+    fn has_handler(&self, name: &str) -> bool;
 }
 
 /// One that has run all modules of a program, and takes one call at a time.
@@ -53,6 +56,11 @@ pub trait Machine: Sized + 'static {
 
     /// Calls what is registered.
     async fn call(&self, callee: Callee<'_>, given: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End;
+
+    /// Whether it is not to be called any more.
+    fn is_spent(&self) -> bool {
+        false
+    }
 }
 
 /// One for matches, each of which has variables of its own.
@@ -64,6 +72,8 @@ pub trait MatchMachine: Sized + 'static {
     const LANGUAGE: &'static str;
     /// Whether it takes further calls while one waits. Otherwise it takes one at a time, from start to end.
     const PARKS: bool = false;
+    /// Most matches of one.
+    const MATCHES_MAX: usize = usize::MAX;
 
     /// One without matches.
     ///
@@ -76,4 +86,9 @@ pub trait MatchMachine: Sized + 'static {
 
     /// Puts away what is kept of a match.
     fn drop_match(&self, id: MatchId);
+
+    /// Whether no further match is to be put into it.
+    fn is_spent(&self) -> bool {
+        false
+    }
 }

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use muster_api::game::Occasion;
 use muster_api::hooks::{SUBJECT_COUNT, Subject};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::call::{Callee, Sole};
+use crate::schedules::Schedule;
 
 /// Names that are this much alike are suggested for one that there is not.
 const LIKENESS_MIN: f64 = 0.85;
@@ -52,6 +54,9 @@ pub(crate) struct Registry<F> {
     hooks: Vec<(Point, F)>,
     /// By their numbers.
     soles: [Option<F>; Sole::ALL.len()],
+    /// By the numbers of occasions.
+    listeners: [Vec<F>; Occasion::ALL.len()],
+    schedules: Vec<(Schedule, F)>,
     /// Modules have run. Those that run once more, for a match, say again what counts already.
     is_closed: bool,
 }
@@ -62,6 +67,8 @@ impl<F> Default for Registry<F> {
             functions: BTreeMap::new(),
             hooks: Vec::new(),
             soles: [const { None }; Sole::ALL.len()],
+            listeners: [const { Vec::new() }; Occasion::ALL.len()],
+            schedules: Vec::new(),
             is_closed: false,
         }
     }
@@ -79,6 +86,8 @@ impl<F: Clone> Registry<F> {
                 self.hooks.iter().find(|(known, _)| *known == point).map(|(_, function)| function.clone())
             }
             Callee::Sole(sole) => self.soles[sole as usize].clone(),
+            Callee::Listener(occasion, index) => self.listeners[occasion as usize].get(index).cloned(),
+            Callee::Schedule(index) => self.schedules.get(index).map(|(_, function)| function.clone()),
         }
     }
 
@@ -91,6 +100,8 @@ impl<F: Clone> Registry<F> {
             functions: self.functions.keys().cloned().collect(),
             hooks: hooks.into(),
             soles: Sole::ALL.map(|sole| self.soles[sole as usize].is_some()),
+            listeners: Occasion::ALL.map(|occasion| self.listeners[occasion as usize].len()),
+            schedules: self.schedules.iter().map(|(schedule, _)| schedule.clone()).collect(),
         }
     }
 
@@ -137,6 +148,26 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
+    /// All that are registered hear of it.
+    pub(crate) fn add_listener(&mut self, occasion: Occasion, function: F) {
+        if !self.is_closed {
+            self.listeners[occasion as usize].push(function);
+        }
+    }
+
+    /// `registers` is the function by which game code does it.
+    ///
+    /// # Errors
+    /// A sentence, for what is no cron expression.
+    pub(crate) fn add_schedule(&mut self, registers: &str, expression: &str, function: F) -> Result<(), String> {
+        let ordinal = self.schedules.iter().filter(|(known, _)| known.expression == expression).count();
+        let schedule = Schedule::new(expression, ordinal).map_err(|error| format!("{registers}: {}", error.message))?;
+        if !self.is_closed {
+            self.schedules.push((schedule, function));
+        }
+        Ok(())
+    }
+
     pub(crate) fn set_sole(&mut self, sole: Sole, function: F) {
         if !self.is_closed {
             self.soles[sole as usize] = Some(function);
@@ -153,11 +184,31 @@ pub struct Names {
     hooks: Box<[bool]>,
     /// By their numbers.
     soles: [bool; Sole::ALL.len()],
+    /// How many, by the numbers of occasions.
+    listeners: [usize; Occasion::ALL.len()],
+    schedules: Vec<Schedule>,
 }
 
 impl Names {
+    /// Whether nothing is to be called.
+    pub(crate) fn is_empty(&self) -> bool {
+        let has_listeners = self.listeners.iter().any(|count| *count > 0);
+        let has_others = self.soles.contains(&true) || self.hooks.contains(&true) || !self.schedules.is_empty();
+        self.functions.is_empty() && !has_listeners && !has_others
+    }
+
     pub(crate) fn has_hook(&self, point: Point) -> bool {
         self.hooks.get(point.index()).is_some_and(|is_there| *is_there)
+    }
+
+    /// How many functions want to hear of such events.
+    pub(crate) fn listeners(&self, occasion: Occasion) -> usize {
+        self.listeners[occasion as usize]
+    }
+
+    /// When scheduled functions run, in the order in which they were registered.
+    pub(crate) fn schedules(&self) -> &[Schedule] {
+        &self.schedules
     }
 
     pub(crate) fn has(&self, sole: Sole) -> bool {

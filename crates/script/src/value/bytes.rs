@@ -40,6 +40,9 @@ fn pack(value: Value) -> Packed {
         Value::Map(entries) => {
             Packed::Map(entries.into_iter().map(|(name, value)| (Packed::from(name), pack(value))).collect())
         }
+        Value::Record(entries) => {
+            Packed::Map(entries.into_iter().map(|(name, value)| (Packed::from(name), pack(value))).collect())
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Values by name, in the order in which they were found.
     Map(Vec<(String, Value)>),
+    /// Values by the host's own names, with underscores. Languages that write names otherwise rename these, and these alone.
+    Record(Vec<(&'static str, Value)>),
     /// Several results of one function; nothing holds them.
     Results(Vec<Value>),
 }
@@ -40,7 +42,7 @@ impl Value {
             Self::Flag(_) => "boolean",
             Self::Number(_) => "number",
             Self::Bytes(_) => "string",
-            Self::List(_) | Self::Map(_) | Self::Results(_) => "table",
+            Self::List(_) | Self::Map(_) | Self::Record(_) | Self::Results(_) => "table",
         }
     }
 
@@ -53,6 +55,7 @@ impl Value {
             Self::Map(entries) => {
                 entries.iter().map(|(name, value)| size_of::<String>() + name.len() + value.bytes()).sum()
             }
+            Self::Record(entries) => entries.iter().map(|(_, value)| size_of::<&str>() + value.bytes()).sum(),
         };
         size_of::<Self>() + held
     }
@@ -70,6 +73,9 @@ impl Value {
             Self::Map(entries) => {
                 Json::Object(entries.into_iter().map(|(name, value)| (name, value.into_json())).collect::<Map<_, _>>())
             }
+            Self::Record(entries) => Json::Object(
+                entries.into_iter().map(|(name, value)| (name.to_owned(), value.into_json())).collect::<Map<_, _>>(),
+            ),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What studios rely on of functions in Lua, by folders of modules as they would write them.
+//! What studios rely on of game code, by folders of modules as they would write them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -6,10 +6,13 @@ mod budgets;
 mod builtins;
 mod chat;
 mod errors;
+mod events;
 #[path = "../../../wire/tests/wire/generated.rs"]
 mod generated;
+mod generations;
 mod hooks;
 mod host;
+mod javascript;
 mod matched;
 mod matches;
 mod messages;
@@ -21,6 +24,7 @@ mod process;
 #[allow(dead_code, reason = "the tests of the wire use more of it")]
 mod random;
 mod scene;
+mod schedules;
 mod sessions;
 mod signals;
 mod streams;

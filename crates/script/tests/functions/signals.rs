@@ -96,9 +96,8 @@ impl Shard {
         let plane = live.clone();
         let returns = move |id, returned| plane.step(|plane, now, out| plane.match_returned(now, id, returned, out));
         let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, Arc::default(), returns));
-        let runner = matches.clone();
-        live.on_handler(move |order| runner.order(order));
-        let functions = LuaFunctions::new(program, host, limits, Arc::default()).with_matches(matches);
+        live.on_handler(move |order| matches.order(order));
+        let functions = LuaFunctions::new(program, host, limits, Arc::default());
         Self { functions, connected }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::{Failure, GameFunctions as _, Invocation, Mode};
+use muster_api::game::{Failure, GameFunctions, Invocation, Mode};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -21,7 +21,7 @@ use muster_script::functions::Surroundings;
 use muster_script::host::{Current, NoHttp, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::Process;
 use muster_script::value::Value;
-use muster_script::{Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
+use muster_script::{Bundle, Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::code::Code;
 
@@ -90,6 +90,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
         process: Arc::new(process),
         signing: signing(),
         node: "muster".into(),
+        reporter: Rc::default(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
         current: Current::default(),
@@ -112,6 +113,13 @@ pub fn program(files: &[(&str, &str)], limits: &Limits) -> (Arc<Program>, Rc<Hos
     write_all(folder.path(), files);
     let host = Rc::new(host_over(store(), folder.path()));
     (Arc::new(block_on(Program::load(folder.path(), &host, limits)).unwrap()), host)
+}
+
+/// The JavaScript of a folder, over a host.
+pub fn bundle(files: &[(&str, &str)], host: &Rc<Host>, limits: &Limits) -> Arc<Bundle> {
+    let folder = tempfile::tempdir().unwrap();
+    write_all(folder.path(), files);
+    Arc::new(block_on(Bundle::load(folder.path(), None, host, limits)).unwrap())
 }
 
 pub fn write_all(folder: &Path, files: &[(&str, &str)]) {
@@ -174,7 +182,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().block_on(&runtime, future)
 }
 
-pub async fn call(functions: &LuaFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
+pub async fn call(functions: &impl GameFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
     let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)

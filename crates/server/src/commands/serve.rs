@@ -29,6 +29,8 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
     let config = &loaded.config;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
+    // Without this it would end the server.
+    let mut hangup = signal(SignalKind::hangup()).map_err(|error| format!("cannot watch signals: {error}"))?;
     loop {
         // A database that is silent may keep the start waiting for ever.
         let running = tokio::select! {
@@ -37,7 +39,14 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
             _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
         };
         announce(loaded, &running);
+        let reload = async {
+            while hangup.recv().await.is_some() {
+                running.reload_game_code();
+            }
+            std::future::pending().await
+        };
         let end = tokio::select! {
+            never = reload => never,
             _ = terminate.recv() => End::Told,
             _ = interrupt.recv() => End::Told,
             () = running.told_to_drain() => {

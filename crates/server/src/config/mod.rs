@@ -222,12 +222,13 @@ fn configuration_files(environment: &[Setting], flags: &[Setting]) -> Vec<String
 
 /// `muster dev` listens on loopback unless told otherwise.
 fn development_defaults() -> Vec<Setting> {
-    const VALUES: [(&str, &str); 4] = [
+    const VALUES: [(&str, &str); 5] = [
         ("socket.address", "127.0.0.1"),
         ("console.address", "127.0.0.1"),
         // Long enough to look around in; the official JavaScript client warns of shorter ones at every sign-in.
         ("session.token_expiry_sec", "7200"),
         ("session.refresh_token_expiry_sec", "2592000"),
+        ("script.reload", "true"),
     ];
     let setting = |(name, value)| Some(Setting::one(keys::find(name)?, value, Source::Development));
     VALUES.into_iter().filter_map(setting).collect()

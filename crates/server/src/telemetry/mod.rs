@@ -290,6 +290,18 @@ impl Telemetry {
         page.counter("script_match_over_memory_count", "Matches that ended for want of memory.", over);
         page.counter("script_refused_count", "Calls refused, too many waiting.", read(&script.refused));
         let gauge = |value: &AtomicI64| value.load(Ordering::Relaxed) as f64;
+        page.gauge("script_generation", "Number of the game code that runs.", read(&script.generation) as f64);
+        let help = "Changes of game code that were not taken because they do not load.";
+        page.counter("script_reload_failed_count", help, read(&script.reloads_failed));
+        page.counter("script_event_count", "Events that game code was told of.", read(&script.events));
+        page.gauge("script_events_waiting", "Events that wait for game code.", gauge(&script.events_waiting));
+        // The original's name.
+        page.counter("dropped_events", "Events dropped, too many waiting.", read(&script.events_dropped));
+        page.counter("script_schedule_count", "Runs of scheduled functions.", read(&script.schedules));
+        let help = "Runs left out because the one before still ran.";
+        page.counter("script_schedule_skipped_count", help, read(&script.schedules_skipped));
+        let help = "Runs that failed, or did not begin for want of the database.";
+        page.counter("script_schedule_failed_count", help, read(&script.schedules_failed));
         page.gauge("script_waiting", "Calls that wait for a machine.", gauge(&script.waiting));
         page.counter("script_match_call_count", "Callbacks of matches that were called.", read(&script.match_calls));
         page.counter("script_tick_over_time_count", "Ticks that took too long.", read(&script.ticks_over_time));

@@ -171,7 +171,7 @@ operations! {
         Post "/v2/rpc/{id}" Field("payload"),
         Get "/v2/rpc/{id}" Absent
     ];
-    Event: Session, Planned, Event => Empty, [Post "/v2/event" Whole];
+    Event: Session, Implemented, Event => Empty, [Post "/v2/event" Whole];
 
     // ---- Purchases ----
     ValidatePurchaseApple: Session, Planned, ValidatePurchaseAppleRequest => ValidatePurchaseResponse, [

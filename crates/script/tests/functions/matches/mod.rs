@@ -1,6 +1,7 @@
-//! A shard's matches: the plane's rules for them, and the Lua code of one folder.
+//! A shard's matches: the plane's rules for them, and the code of one folder.
 
 mod containment;
+mod generations;
 mod isolation;
 mod life;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use muster_domain::ids::{SessionId, Uuid};
@@ -20,14 +22,16 @@ use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
 use muster_live::{Encoding, Millis, Place, Presence, SessionKey, SessionRef};
 use muster_script::value::Value;
-use muster_script::{Limits, LuaMatches};
+use muster_script::{JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
 
 use crate::world;
 
 /// See the module.
 pub struct Hall {
     rules: RefCell<Matches>,
-    code: Rc<LuaMatches>,
+    code: LanguageMatches,
+    lua: Rc<LuaMatches>,
+    metrics: Arc<ScriptMetrics>,
     returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
     under_way: Cell<usize>,
     now: Cell<Millis>,
@@ -47,14 +51,20 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
 impl Hall {
     pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
         let (program, host) = world::program(files, &limits);
+        let bundle = world::bundle(files, &host, &limits);
         let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
-        let returns = returned.clone();
-        let code = LuaMatches::new(program, host, limits, Arc::default(), move |id, what| {
-            returns.borrow_mut().push((id, what));
-        });
+        let returns = || {
+            let returns = returned.clone();
+            move |id, what| returns.borrow_mut().push((id, what))
+        };
+        let metrics = Arc::<ScriptMetrics>::default();
+        let lua = Rc::new(LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()));
+        let javascript = JsMatches::new(bundle, host, limits, metrics.clone(), returns());
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
-            code: Rc::new(code),
+            code: LanguageMatches::new(lua.clone(), Rc::new(javascript)),
+            lua,
+            metrics,
             returned,
             under_way: Cell::default(),
             now: Cell::new(1_000),
@@ -69,6 +79,16 @@ impl Hall {
     /// are plain.
     pub fn with(body: &str) -> Self {
         Self::of(&[("game.lua", &module(body))], Limits::default())
+    }
+
+    /// Code that new matches may be of.
+    fn program(&self, body: &str) -> Arc<Program> {
+        world::program(&[("game.lua", &module(body))], &Limits::default()).0
+    }
+
+    /// Machines that there are.
+    fn machines(&self) -> i64 {
+        self.metrics.match_machines.load(Ordering::Relaxed)
     }
 
     /// Makes a match.

@@ -11,12 +11,24 @@ use super::super::{
 honoured! {
     /// Game code.
     pub struct Runtime in "runtime." {
-        /// Folder of the modules, of which Lua files are loaded so far; without one it is `modules` in `data_dir`, if there is such a folder.
+        /// Folder of the modules, of which Lua files and one script are loaded; without one it is `modules` in `data_dir`, if there is such a folder.
         path: Option<PathBuf> = "", Kind::Path;
         /// Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.
         env: BTreeMap<String, Secret> = "", Kind::Pairs { secret: true };
         /// Most Lua machines of the server, shared out among its shards; further calls wait.
         lua_max_count: usize = "48", at_least(1);
+        /// The script to run, relative to `runtime.path`; without one it is `index.js`, if there is such a file.
+        js_entrypoint: Option<PathBuf> = "", Kind::Path;
+        /// Most JavaScript machines of the server for functions and hooks, shared out among its shards; further calls wait.
+        js_max_count: usize = "32", at_least(1);
+        /// JavaScript machines that are made when the server starts, shared out among its shards; further ones are made when calls need them.
+        js_min_count: usize = "16", at_least(0);
+        /// Whether what stands in JavaScript's global object, and that object itself, cannot be changed when the script has run.
+        js_read_only_globals: bool = "true", Kind::Flag;
+        /// Most events that may wait for game code, shared out among the shards; further ones are dropped.
+        event_queue_size: usize = "65536", at_least(1);
+        /// Events that game code is told of at a time, shared out among the shards.
+        event_queue_workers: usize = "8", number(1, 1024);
         /// Key with which servers of yours call functions of the game code over HTTP. Generated at first start.
         http_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaulthttpkey", why: "a published key lets anyone call" };
     }
@@ -26,17 +38,8 @@ const FEATURE: &str = "game code";
 
 /// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet(
-        "runtime.js_entrypoint",
-        Kind::Text,
-        "",
-        FEATURE,
-        "The JavaScript file to load, relative to `runtime.path`.",
-    ),
     Key::not_yet("runtime.lua_min_count", at_least(0), "16", FEATURE, "Lua machines made at start."),
     Key::not_yet("runtime.lua_call_stack_size", at_least(1), "128", FEATURE, "Most nested calls in a Lua machine."),
-    Key::not_yet("runtime.js_min_count", at_least(0), "16", FEATURE, "JavaScript machines made at start."),
-    Key::not_yet("runtime.js_max_count", at_least(1), "32", FEATURE, "Most JavaScript machines; further calls wait."),
     Key::not_yet(
         "runtime.lua_read_only_globals",
         Kind::Flag,
@@ -45,26 +48,11 @@ pub const OTHERS: &[Key] = &[
         "Lua's global tables cannot be changed.",
     ),
     Key::not_yet(
-        "runtime.js_read_only_globals",
-        Kind::Flag,
-        "true",
-        FEATURE,
-        "JavaScript's global objects cannot be changed.",
-    ),
-    Key::not_yet(
         "runtime.lua_api_stacktrace",
         Kind::Flag,
         "false",
         FEATURE,
         "Errors that clients see hold Lua's stack trace.",
-    ),
-    Key::not_yet("runtime.event_queue_size", at_least(1), "65536", FEATURE, "Most events that may wait for game code."),
-    Key::not_yet(
-        "runtime.event_queue_workers",
-        number(1, 1024),
-        "8",
-        FEATURE,
-        "Events that game code handles at a time.",
     ),
     Key::no_meaning(
         "runtime.lua_registry_size",

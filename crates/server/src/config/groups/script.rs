@@ -7,6 +7,8 @@ honoured! {
     pub struct Script in "script." {
         /// Whether `http_request` reaches the public internet alone: neither this machine nor private networks. Link-local addresses, and those where clouds hand out credentials, are refused in any case.
         http_strict: bool = "false", Kind::Flag, Origin::Ours;
+        /// Whether files of game code that change are loaded at once. SIGHUP has them loaded in any case. On under `muster dev`.
+        reload: bool = "false", Kind::Flag, Origin::Ours;
         /// CPU time of a call, in milliseconds: of a function, a hook, or a callback of a match. One that takes more fails.
         call_cpu_ms: u64 = "1000", number(1, 600_000), Origin::Ours;
         /// CPU time of a tick of a match, in milliseconds. Three in a row that take more end the match.

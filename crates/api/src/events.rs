@@ -1,0 +1,55 @@
+//! Events: what clients report, and that sessions begin and end, for game code that wants to hear of it.
+
+use muster_domain::{Error, Result, Timestamp};
+use muster_wire::api::Event;
+
+use crate::context::{App, Context};
+use crate::game::{Invocation, Mode, Occasion};
+use crate::users::time;
+
+/// Bytes of an event's name.
+pub const EVENT_NAME_BYTES_MAX: usize = 256;
+/// Properties of an event.
+pub const EVENT_PROPERTIES_MAX: usize = 128;
+
+/// What a client reports. Nobody waits for game code to have heard of it.
+pub async fn report(context: &Context<'_>, event: Event) -> Result<()> {
+    let app = context.app;
+    check(&event)?;
+    if app.game.hears_of(Occasion::Reported) {
+        let event = dated(event, context.now);
+        app.game.tell(Occasion::Reported, context.invocation(Mode::Event), event);
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `InvalidArgument` with what is too long.
+pub fn check(event: &Event) -> Result<()> {
+    if event.name.is_empty() {
+        return Err(Error::invalid("An event needs a name."));
+    }
+    if event.name.len() > EVENT_NAME_BYTES_MAX {
+        return Err(Error::invalid(format!("The name of an event has at most {EVENT_NAME_BYTES_MAX} bytes.")));
+    }
+    if event.properties.len() > EVENT_PROPERTIES_MAX {
+        return Err(Error::invalid(format!("An event has at most {EVENT_PROPERTIES_MAX} properties.")));
+    }
+    Ok(())
+}
+
+/// With the moment at which it arrived, if it says none.
+pub fn dated(event: Event, now: Timestamp) -> Event {
+    Event { timestamp: event.timestamp.or_else(|| Some(time(now))), ..event }
+}
+
+/// A session begins or ends, of whoever this is; why, if it ends.
+pub fn session(app: &App, occasion: Occasion, invocation: impl FnOnce() -> Invocation, reason: Option<&str>) {
+    if !app.game.hears_of(occasion) {
+        return;
+    }
+    let name = if occasion == Occasion::SessionEnd { "session_end" } else { "session_start" };
+    let properties = reason.map(|reason| ("reason".to_owned(), reason.to_owned())).into_iter().collect();
+    let event = Event { name: name.to_owned(), properties, timestamp: Some(time(app.clock.now())), external: false };
+    app.game.tell(occasion, Invocation { mode: Mode::Event, ..invocation() }, event);
+}

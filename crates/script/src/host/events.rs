@@ -1,0 +1,72 @@
+//! Events that game code itself reports.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use muster_api::events::{check, dated};
+use muster_api::game::{Invocation, Mode, Occasion};
+use muster_domain::{Error, Result};
+use muster_wire::Timestamp;
+use muster_wire::api::Event;
+
+use super::records::named_texts;
+use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, text};
+use crate::value::Value;
+
+/// Game code of one language that may want to hear of events.
+pub(crate) trait Reports {
+    /// Whether it wants to hear of such.
+    fn hears_of(&self, occasion: Occasion) -> bool;
+    /// Has it told of one, when it comes to that.
+    fn tell(self: Rc<Self>, occasion: Occasion, invocation: Invocation, event: Event);
+}
+
+/// Passes what game code of one language reports on to all of a shard.
+#[derive(Default)]
+pub struct Reporter {
+    listeners: RefCell<Vec<Weak<dyn Reports>>>,
+}
+
+impl Reporter {
+    pub(crate) fn add(&self, listener: Weak<dyn Reports>) {
+        self.listeners.borrow_mut().push(listener);
+    }
+
+    fn report(&self, event: &Event) {
+        let listeners: Vec<_> = self.listeners.borrow().iter().filter_map(Weak::upgrade).collect();
+        for listener in listeners {
+            let invocation = Invocation { mode: Mode::Event, ..Invocation::default() };
+            listener.tell(Occasion::Reported, invocation, event.clone());
+        }
+    }
+}
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
+    name: "event",
+    parameters: &[
+        text("name"),
+        optional("properties", Kind::Table),
+        optional("timestamp", Kind::Number),
+        optional("external", Kind::Flag),
+    ],
+    result: "nothing",
+    doc: "Reports an event to the functions registered for events. Nobody waits until they have heard of it.",
+    effect: Effect::Log,
+    run: Run::Now(event),
+}];
+
+fn event(host: &Host, mut arguments: Arguments) -> Result<Value> {
+    let name = arguments.text()?;
+    let properties = named_texts(arguments.any(), "properties")?.into_iter().collect();
+    let timestamp = arguments.seconds().map(moment).transpose()?;
+    let event = Event { name, properties, timestamp, external: arguments.flag_or(false) };
+    check(&event)?;
+    host.reporter.report(&dated(event, host.clock.now()));
+    Ok(Value::Nil)
+}
+
+fn moment(seconds: i64) -> Result<Timestamp> {
+    let microseconds = seconds.checked_mul(1_000_000);
+    let microseconds = microseconds.ok_or_else(|| Error::invalid("expects timestamp to be seconds since 1970"))?;
+    Ok(Timestamp::from_unix_us(microseconds))
+}

@@ -1,0 +1,199 @@
+//! Game code of one shard in all its languages. What several of them have is Lua's, as in the original: they do not chain.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
+use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_live::matches::Callback;
+use muster_live::plane::HandlerOrder;
+use muster_wire::api::Event;
+use muster_wire::code::Code;
+
+use crate::functions::{Functions, JsFunctions, LuaFunctions};
+use crate::luau::program::Program;
+use crate::machine::Machine;
+use crate::machine::call::Sole;
+use crate::machine::registry::{Names, Point, When};
+use crate::matches::{JsMatches, LuaMatches};
+use crate::quickjs::program::Bundle;
+
+/// Functions and hooks.
+pub struct Languages {
+    lua: LuaFunctions,
+    javascript: JsFunctions,
+    /// Kept for the plane, which must not keep what keeps it.
+    _matches: Rc<LanguageMatches>,
+}
+
+/// What a language has to answer for.
+trait Language: GameFunctions + Hooks {}
+
+impl<M: Machine> Language for Functions<M> {}
+
+impl Languages {
+    /// Of a shard whose matches are these.
+    pub fn new(lua: LuaFunctions, javascript: JsFunctions, matches: Rc<LanguageMatches>) -> Self {
+        Self { lua, javascript, _matches: matches }
+    }
+
+    /// From now on calls are of these programs, the so manieth that the process has had. Those under way end as they began.
+    pub async fn renew(&self, lua: Arc<Program>, javascript: Arc<Bundle>, generation: u64) {
+        self.lua.renew(lua, generation).await;
+        self.javascript.renew(javascript, generation).await;
+    }
+
+    /// Starts as many machines of JavaScript as there are to be at least.
+    pub async fn warm_up(&self) {
+        self.javascript.warm_up().await;
+    }
+
+    /// Runs scheduled functions that are due, if this place is the one that does. Answers when the next one is, in seconds
+    /// since 1970.
+    pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
+        let next = [self.lua.turn_schedules(is_mine), self.javascript.turn_schedules(is_mine)];
+        next.into_iter().flatten().min()
+    }
+
+    fn all(&self) -> [&dyn Language; 2] {
+        [&self.lua, &self.javascript]
+    }
+
+    /// The first language that has something.
+    fn find(&self, is_there: impl Fn(&Names) -> bool) -> Option<&dyn Language> {
+        if self.lua.has(&is_there) {
+            return Some(&self.lua);
+        }
+        self.javascript.has(&is_there).then_some(&self.javascript as &dyn Language)
+    }
+
+    fn find_hook(&self, when: When, subject: Subject) -> Option<&dyn Language> {
+        self.find(|names| names.has_hook(Point { when, subject }))
+    }
+}
+
+impl GameFunctions for Languages {
+    fn has(&self, id: &str) -> bool {
+        self.find(|names| names.functions.contains(id)).is_some()
+    }
+
+    fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
+        match self.find(|names| names.functions.contains(id)) {
+            Some(language) => language.call(id, invocation),
+            None => gone(Failure::new(Code::NotFound, "The game has no function of this id.")),
+        }
+    }
+
+    fn is_asked_of_matches(&self) -> bool {
+        self.find(|names| names.has(Sole::Matched)).is_some()
+    }
+
+    fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
+        match self.find(|names| names.has(Sole::Matched)) {
+            Some(language) => language.matched(players),
+            None => Box::pin(std::future::ready(Ok(None))),
+        }
+    }
+
+    fn hears_of(&self, occasion: Occasion) -> bool {
+        self.all().iter().any(|language| GameFunctions::hears_of(*language, occasion))
+    }
+
+    fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
+        for language in self.all() {
+            language.tell(occasion, invocation.clone(), event.clone());
+        }
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async {
+            for language in self.all() {
+                language.settled().await;
+            }
+        })
+    }
+
+    fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
+        match self.find(|names| names.has(Sole::Farewell)) {
+            Some(language) => language.farewell(grace_sec),
+            None => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+}
+
+impl Hooks for Languages {
+    fn has_before(&self, subject: Subject) -> bool {
+        self.find_hook(When::Before, subject).is_some()
+    }
+
+    fn has_after(&self, subject: Subject) -> bool {
+        self.find_hook(When::After, subject).is_some()
+    }
+
+    fn before<'a>(
+        &'a self,
+        subject: Subject,
+        invocation: Invocation,
+        input: Option<&'a dyn Payload>,
+    ) -> HookFuture<'a, Option<Vec<u8>>> {
+        match self.find_hook(When::Before, subject) {
+            Some(language) => language.before(subject, invocation, input),
+            None => gone(no_hook(subject)),
+        }
+    }
+
+    fn after<'a>(
+        &'a self,
+        subject: Subject,
+        invocation: Invocation,
+        output: Option<&'a dyn Payload>,
+        input: Option<&'a dyn Payload>,
+    ) -> HookFuture<'a, ()> {
+        match self.find_hook(When::After, subject) {
+            Some(language) => language.after(subject, invocation, output, input),
+            None => gone(no_hook(subject)),
+        }
+    }
+}
+
+fn no_hook(subject: Subject) -> Failure {
+    Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
+}
+
+fn gone<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>> {
+    Box::pin(std::future::ready(Err(failure)))
+}
+
+/// Matches.
+pub struct LanguageMatches {
+    lua: Rc<LuaMatches>,
+    javascript: Rc<JsMatches>,
+}
+
+impl LanguageMatches {
+    /// Of these languages.
+    pub fn new(lua: Rc<LuaMatches>, javascript: Rc<JsMatches>) -> Self {
+        Self { lua, javascript }
+    }
+
+    /// From now on matches are made of these programs, the so manieth that the process has had. Those that there are go on as
+    /// they began.
+    pub fn renew(&self, lua: Arc<Program>, javascript: Arc<Bundle>, generation: u64) {
+        self.lua.renew(lua, generation);
+        self.javascript.renew(javascript, generation);
+    }
+
+    /// Does what the plane says, on the runtime's local tasks. A match stays with the language in which it began.
+    pub fn order(&self, order: HandlerOrder) {
+        let Self { lua, javascript } = self;
+        let is_in_javascript = match &order {
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
+                !lua.has_handler(&call.handler) && javascript.has_handler(&call.handler)
+            }
+            HandlerOrder::Call(call) => javascript.holds(call.id),
+            HandlerOrder::Drop(id) => javascript.holds(*id),
+        };
+        if is_in_javascript { javascript.order(order) } else { lua.order(order) }
+    }
+}

@@ -1,0 +1,134 @@
+//! A call of game code in JavaScript, and what its result or error means.
+
+use std::rc::Rc;
+
+use muster_api::game::{Failure, Invocation};
+use muster_wire::code::Code;
+use muster_wire::json::WriteOptions;
+use rquickjs::function::Args;
+use rquickjs::{Ctx, Result, Value as JsValue};
+
+use super::context::of_invocation;
+use super::errors::raised;
+use super::program::Bundle;
+use super::register::Kept;
+use super::values::{self, kind, text};
+use super::vm::{Engine, Vm, enter};
+use crate::host::Host;
+use crate::machine::budget::OVER;
+use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::limits::Limits;
+use crate::machine::matches::is_want_of_memory;
+use crate::machine::{LoadError, Machine};
+
+/// JavaScript's form of a message: names in camel case, with what is at its default.
+const FORM: WriteOptions = WriteOptions { emit_defaults: true, camel_case: true };
+
+/// Longer messages are refused: an object that stands in many places of another is written as often.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+impl Machine for Vm {
+    type Program = Bundle;
+    const LANGUAGE: &'static str = "JavaScript";
+    const FORM: WriteOptions = FORM;
+
+    async fn start(program: &Bundle, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
+        let loaded = Self::load(&program.source, Some(program.answers.clone()), host, limits).await;
+        loaded.map(|(vm, _)| vm)
+    }
+
+    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+        let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
+            return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
+        };
+        let engine = self.engine.clone();
+        let run = move || enter(&engine.context, |ctx| call(&ctx, &engine, function, arguments, wanted));
+        let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
+        budget.begin(limits.call_time);
+        let result = fiber.run(budget, run).await;
+        if budget.is_over() {
+            return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
+        }
+        ended(result.unwrap_or_else(|error| Err(Failure::new(Code::Internal, error.message))))
+    }
+
+    fn has_room(&self) -> bool {
+        self.engine.has_room()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.engine.is_spent()
+    }
+}
+
+fn call(
+    ctx: &Ctx<'_>,
+    engine: &Engine,
+    function: Kept,
+    (invocation, given): (Invocation, Given),
+    wanted: Wanted,
+) -> std::result::Result<Option<Vec<u8>>, Failure> {
+    let failed = |error: rquickjs::Error| raised(ctx, &error);
+    let function = function.restore(ctx).map_err(failed)?;
+    let arguments = arguments(ctx, engine, &invocation, given).map_err(failed)?;
+    let returned = engine.call(ctx, &function, arguments)?;
+    meaning(ctx, returned, wanted)
+}
+
+fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, given: Given) -> Result<Args<'js>> {
+    let mut arguments = Args::new_unsized(ctx.clone());
+    arguments.push_arg(of_invocation(ctx, invocation, &engine.means.host.process.around)?)?;
+    arguments.push_arg(engine.logger.clone())?;
+    arguments.push_arg(engine.nk.clone())?;
+    match given {
+        Given::Text(text) => arguments.push_arg(text)?,
+        Given::Number(number) => arguments.push_arg(number)?,
+        Given::Value(value) => arguments.push_arg(values::write(ctx, value)?)?,
+        Given::Messages(messages) => {
+            for message in messages {
+                let message = match message {
+                    Some(json) => ctx.json_parse(json)?,
+                    None => JsValue::new_null(ctx.clone()),
+                };
+                arguments.push_arg(message)?;
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+/// What a result is to whoever wants this of it.
+fn meaning<'js>(ctx: &Ctx<'js>, value: JsValue<'js>, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
+    let unfit = |told: String| Failure::new(Code::Internal, told);
+    let failed = |error: rquickjs::Error| raised(ctx, &error);
+    if wanted == Wanted::Nothing || value.is_null() || value.is_undefined() {
+        return Ok(None);
+    }
+    match (wanted, value.as_string()) {
+        (Wanted::Text, Some(string)) => return Ok(Some(text(string).map_err(failed)?.into_bytes())),
+        (Wanted::Text, None) => {
+            let kind = kind(&value);
+            return Err(unfit(format!(
+                "The function returned a value of type {kind}; it may return a string or nothing."
+            )));
+        }
+        _ if !value.is_object() || value.is_array() || value.is_function() => {
+            return Err(unfit(format!("The hook returned no message: {} instead of an object.", kind(&value))));
+        }
+        _ => {}
+    }
+    let Some(json) = ctx.json_stringify(value).map_err(failed)? else {
+        return Err(unfit("The hook returned no message.".to_owned()));
+    };
+    let json = text(&json).map_err(failed)?.into_bytes();
+    if json.len() > MESSAGE_BYTES_MAX {
+        return Err(unfit(format!("The hook returned no message: it has more than {MESSAGE_BYTES_MAX} bytes.")));
+    }
+    Ok(Some(json))
+}
+
+fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
+    let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
+    let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
+    End { result, breach }
+}

@@ -1,0 +1,100 @@
+//! Errors between JavaScript and the host.
+
+use muster_api::game::Failure;
+use muster_api::http::code;
+use muster_domain::Error;
+use muster_wire::code::Code;
+use rquickjs::function::Constructor;
+use rquickjs::object::Property;
+use rquickjs::{Ctx, Exception, Function, Object, String as JsString, Value as JsValue};
+
+use super::values::{self, Unreadable, text};
+use crate::machine::matches::OUT_OF_MEMORY;
+
+/// Under which property an error says its code.
+const CODE: &str = "code";
+
+/// Throws an `Error` with a code, which is not shown when the error is listed or passed on: without a word of the studio's
+/// code callers are told of an internal error, as in the original.
+pub(super) fn throw(ctx: &Ctx<'_>, code: Code, message: &str) -> rquickjs::Error {
+    let thrown = || -> rquickjs::Result<rquickjs::Error> {
+        let error: Constructor<'_> = ctx.globals().get("Error")?;
+        let error: Object<'_> = error.construct((message,))?;
+        error.prop(CODE, Property::from(f64::from(code.number())).writable().configurable())?;
+        Ok(ctx.throw(error.into_value()))
+    };
+    match thrown() {
+        Ok(error) | Err(error) => error,
+    }
+}
+
+/// Throws what the host refuses with.
+pub(super) fn throw_refusal(ctx: &Ctx<'_>, error: &Error) -> rquickjs::Error {
+    throw(ctx, code(error.kind), &error.message)
+}
+
+/// Throws what is wrong with a value, before which `what` stands.
+pub(super) fn throw_unreadable(ctx: &Ctx<'_>, what: &str, unreadable: Unreadable) -> rquickjs::Error {
+    match unreadable {
+        Unreadable::Told(why) => throw(ctx, Code::InvalidArgument, &format!("{what}: {why}")),
+        Unreadable::Thrown(error) => error,
+    }
+}
+
+/// What an error of the library means: mostly that JavaScript threw something.
+pub(super) fn raised(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
+    if error.is_exception() {
+        return thrown(ctx, ctx.catch());
+    }
+    Failure::new(Code::Internal, error.to_string())
+}
+
+/// A value that JavaScript threw: an error, an object with a message and a code, or anything else.
+pub(super) fn thrown<'js>(ctx: &Ctx<'js>, value: JsValue<'js>) -> Failure {
+    let failure = value.as_object().and_then(|object| told_by_author(ctx, object));
+    let failure = failure.unwrap_or_else(|| Failure::new(Code::Internal, line(ctx, &value)));
+    // Whatever went wrong while it was looked at is of no use to anybody.
+    drop(ctx.catch());
+    failure
+}
+
+/// What the author of the code says: a message and a code that are listed among an object's properties.
+fn told_by_author<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<Failure> {
+    let listed = |name: &str| {
+        let descriptor: Function<'js> =
+            ctx.globals().get::<_, Object<'js>>("Object").ok()?.get("getOwnPropertyDescriptor").ok()?;
+        let described: JsValue<'js> = descriptor.call((object.clone(), name)).ok()?;
+        let described = described.into_object()?;
+        described.get::<_, bool>("enumerable").ok()?.then(|| object.get::<_, JsValue<'js>>(name).ok())?
+    };
+    let message = listed("message").and_then(|message| message.as_string().and_then(|message| text(message).ok()));
+    let number = listed(CODE).and_then(|code| code.as_number()).filter(|code| code.fract() == 0.0);
+    if message.is_none() && number.is_none() {
+        return None;
+    }
+    let code = number.and_then(|code| Code::from_number(code as u8)).unwrap_or(Code::Internal);
+    Some(Failure::new(code, message.unwrap_or_else(|| line(ctx, object.as_value()))))
+}
+
+/// A thrown value as a line: `Error: what is wrong`.
+fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
+    let string = |value: &JsValue<'js>| {
+        let string: Function<'js> = ctx.globals().get("String").ok()?;
+        let written: JsString<'js> = string.call((value.clone(),)).ok()?;
+        text(&written).ok()
+    };
+    let is_plain = value.is_object() && !value.is_error();
+    if value.is_null() {
+        // There was no memory left for an error that says so.
+        return OUT_OF_MEMORY.to_owned();
+    }
+    let json = if is_plain { values::read(value).ok().map(|value| value.into_json().to_string()) } else { None };
+    json.or_else(|| string(value)).unwrap_or_else(|| "an error that cannot be shown".to_owned())
+}
+
+/// Where an error came from: the first places of its stack, for the log.
+pub(super) fn place(value: &JsValue<'_>) -> Option<String> {
+    let stack = Exception::from_object(value.as_object()?.clone())?.stack()?;
+    let first = stack.lines().map(str::trim).find(|line| !line.contains("(native)"))?;
+    Some(first.strip_prefix("at ").unwrap_or(first).to_owned())
+}

@@ -1,0 +1,60 @@
+//! What the global objects of a context are: those of ECMAScript, and the codes of errors.
+
+use muster_wire::code::Code;
+use rquickjs::{Ctx, Object, Result};
+
+/// Freezes the global object, what stands in it, and its prototypes, when the modules have run: as deep as the original does.
+/// Only errors can be given other names and messages than those that their prototypes have.
+const FREEZE: &str = "(() => {
+    for (const name of Reflect.ownKeys(globalThis)) {
+        const value = globalThis[name];
+        if (!value) continue;
+        const isError = value === Error || value.__proto__ === Error;
+        Object.freeze(value);
+        value.prototype && !isError && Object.freeze(value.prototype);
+        value.__proto__ && Object.freeze(value.__proto__);
+    }
+})()";
+
+/// The names of codes, as the original's types write them.
+const CODES: [(&str, Code); 16] = [
+    ("CANCELLED", Code::Canceled),
+    ("UNKNOWN", Code::Unknown),
+    ("INVALID_ARGUMENT", Code::InvalidArgument),
+    ("DEADLINE_EXCEEDED", Code::DeadlineExceeded),
+    ("NOT_FOUND", Code::NotFound),
+    ("ALREADY_EXISTS", Code::AlreadyExists),
+    ("PERMISSION_DENIED", Code::PermissionDenied),
+    ("RESOURCE_EXHAUSTED", Code::ResourceExhausted),
+    ("FAILED_PRECONDITION", Code::FailedPrecondition),
+    ("ABORTED", Code::Aborted),
+    ("OUT_OF_RANGE", Code::OutOfRange),
+    ("UNIMPLEMENTED", Code::Unimplemented),
+    ("INTERNAL", Code::Internal),
+    ("UNAVAILABLE", Code::Unavailable),
+    ("DATA_LOSS", Code::DataLoss),
+    ("UNAUTHENTICATED", Code::Unauthenticated),
+];
+
+/// Puts into a context what modules find there besides ECMAScript. In the original `nkruntime` is there for types alone; here
+/// its constants are there too, for code that no compiler has gone over.
+pub(super) fn add(ctx: &Ctx<'_>) -> Result<()> {
+    let (runtime, codes) = (Object::new(ctx.clone())?, Object::new(ctx.clone())?);
+    for (name, code) in CODES {
+        codes.set(name, f64::from(code.number()))?;
+    }
+    runtime.set("Codes", codes)?;
+    runtime.set("SystemUserId", "00000000-0000-0000-0000-000000000000")?;
+    ctx.globals().set("nkruntime", runtime)
+}
+
+/// See [`FREEZE`].
+pub(super) fn freeze(ctx: &Ctx<'_>) -> Result<()> {
+    ctx.eval(FREEZE)
+}
+
+/// Freezes an object, not what it holds.
+pub(super) fn freeze_object<'js>(object: &Object<'js>) -> Result<()> {
+    let freeze: rquickjs::Function<'js> = object.ctx().globals().get::<_, Object<'js>>("Object")?.get("freeze")?;
+    freeze.call((object.clone(),))
+}

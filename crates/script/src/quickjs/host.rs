@@ -1,0 +1,185 @@
+//! `nk`: the functions of the host table, as JavaScript calls them.
+
+use std::rc::Rc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use muster_wire::code::Code;
+use rquickjs::function::{Func, Opt, Rest};
+use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs as _, Object, Result, Value as JsValue};
+
+use super::errors::{throw, throw_refusal, throw_unreadable};
+use super::init::Init;
+use super::surface::{Answer, First, Form, camel_case, form, names};
+use super::values::{self, kind};
+use super::{binary, globals};
+use crate::host::{Host, HostFunction, Kind, PENDING, Started, functions};
+use crate::machine::budget::{Budget, OVER, Step};
+use crate::machine::fiber::Fiber;
+use crate::value::Value;
+use crate::value::allowance::Allowance;
+
+/// With what functions of the host are run.
+#[derive(Clone)]
+pub(super) struct Means {
+    pub(super) host: Rc<Host>,
+    pub(super) fiber: Rc<Fiber>,
+    pub(super) budget: Rc<Budget>,
+    pub(super) init: Rc<Init>,
+}
+
+impl Means {
+    /// A call of the host is a step of the call that asks for it.
+    fn take_a_step(&self, ctx: &Ctx<'_>) -> Result<()> {
+        match self.budget.look() {
+            Step::GoOn => {}
+            Step::TakeTurns => self.fiber.take_turns(),
+            Step::End => return Err(throw(ctx, Code::DeadlineExceeded, OVER)),
+        }
+        if self.fiber.is_abandoned() {
+            return Err(throw(ctx, Code::Unavailable, "the call was given up"));
+        }
+        Ok(())
+    }
+}
+
+/// Makes `nk`.
+pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
+    let nk = Object::new(ctx.clone())?;
+    let put = |of: &str, function: Function<'js>| -> Result<()> {
+        names(of).into_iter().try_for_each(|name| nk.set(name.as_str(), function.clone().with_name(&name)?))
+    };
+    for function in functions() {
+        put(function.name, host_function(ctx, means.clone(), function)?)?;
+    }
+    // Lua's functions that register others are methods of the initializer here.
+    for name in PENDING.iter().filter(|name| !name.starts_with("register_")) {
+        put(name, pending(ctx, format!("nk.{}", camel_case(name)))?)?;
+    }
+    nk.set("binaryToString", Func::from(binary_to_string))?;
+    nk.set("stringToBinary", Func::from(string_to_binary))?;
+    globals::freeze_object(&nk)?;
+    Ok(nk)
+}
+
+/// What is not built yet says so.
+pub(super) fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, _: Rest<JsValue<'js>>| {
+        let told = format!("{name} is not available on this server yet.");
+        Err::<(), _>(throw(&ctx, Code::Unimplemented, &told))
+    })
+}
+
+fn binary_to_string<'js>(ctx: Ctx<'js>, Opt(data): Opt<JsValue<'js>>) -> Result<JsValue<'js>> {
+    let bytes = data.and_then(|data| data.into_object()).and_then(|object| binary::read(&object));
+    let Some(bytes) = bytes else { return Err(throw(&ctx, Code::InvalidArgument, "expects an ArrayBuffer")) };
+    match String::from_utf8(bytes) {
+        Ok(text) => text.into_js(&ctx),
+        Err(_) => Err(throw(&ctx, Code::InvalidArgument, "expects bytes that are UTF-8")),
+    }
+}
+
+fn string_to_binary<'js>(ctx: Ctx<'js>, Opt(text): Opt<JsValue<'js>>) -> Result<JsValue<'js>> {
+    let Some(text) = text.and_then(|text| text.into_string()) else {
+        return Err(throw(&ctx, Code::InvalidArgument, "expects a string"));
+    };
+    ArrayBuffer::new(ctx, values::text(&text)?.into_bytes()).map(ArrayBuffer::into_value)
+}
+
+fn host_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunction) -> Result<Function<'js>> {
+    let form = form(function.name);
+    let called = names(function.name).into_iter().next().unwrap_or_default();
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| {
+        means.take_a_step(&ctx)?;
+        let arguments = read(&ctx, &called, form, function, &given.0)?;
+        let kept = means.init.answer(function.name, function.effect);
+        let answer = kept.unwrap_or_else(|| {
+            let answer = function.start(&means.host, arguments).and_then(|started| match started {
+                Started::Now(value) => Ok(value),
+                Started::Later(awaited) => means.fiber.wait(awaited),
+            });
+            means.init.keep(function.name, &answer);
+            answer
+        });
+        match answer {
+            Ok(value) => write(&ctx, form.answer, value),
+            Err(error) => Err(throw_refusal(&ctx, &error)),
+        }
+    })
+}
+
+/// The arguments in the host's order, each of the kind that it must be.
+fn read<'js>(
+    ctx: &Ctx<'js>,
+    called: &str,
+    form: &Form,
+    function: &HostFunction,
+    given: &[JsValue<'js>],
+) -> Result<Vec<Value>> {
+    let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);
+    let mut arguments = Vec::with_capacity(function.parameters.len());
+    let mut left = Allowance::new();
+    for (index, parameter) in function.parameters.iter().enumerate() {
+        let position = form.order.get(index).copied().unwrap_or(index);
+        let what = || format!("{called}: argument {} ({})", position + 1, camel_case(parameter.name));
+        let Some(value) = given.get(position).filter(|value| !value.is_null() && !value.is_undefined()) else {
+            if parameter.is_optional {
+                arguments.push(Value::Nil);
+                continue;
+            }
+            return Err(refuse(format!("{} is missing", what())));
+        };
+        let argument =
+            values::read_within(value, &mut left).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
+        let expected = match (parameter.kind, &argument) {
+            (Kind::Any, _)
+            | (Kind::Text, Value::Bytes(_) | Value::Number(_))
+            | (Kind::Flag, Value::Flag(_))
+            | (Kind::Number, Value::Number(_))
+            | (Kind::Table, Value::List(_) | Value::Map(_)) => None,
+            (Kind::Text, _) => Some("string"),
+            (Kind::Flag, _) => Some("boolean"),
+            (Kind::Number, _) => Some("number"),
+            (Kind::Table, _) => Some("array or object"),
+        };
+        if let Some(expected) = expected {
+            return Err(refuse(format!("{} must be of type {expected}, not {}", what(), kind(value))));
+        }
+        arguments.push(match (index, form.first, argument) {
+            (0, First::Base64, Value::Bytes(text)) => match STANDARD.decode(text) {
+                Ok(bytes) => Value::Bytes(bytes),
+                Err(_) => return Err(refuse(format!("{} is not base 64", what()))),
+            },
+            (_, _, argument) => argument,
+        });
+    }
+    Ok(arguments)
+}
+
+fn write<'js>(ctx: &Ctx<'js>, answer: Answer, value: Value) -> Result<JsValue<'js>> {
+    match (answer, value) {
+        (Answer::Named(names), value) => {
+            let results = match value {
+                Value::Results(results) => results,
+                single => vec![single],
+            };
+            let object = Object::new(ctx.clone())?;
+            for (name, value) in names.iter().zip(results) {
+                object.set(*name, values::write(ctx, value)?)?;
+            }
+            Ok(object.into_value())
+        }
+        (Answer::Response, Value::Results(mut results)) => {
+            if let Some(Value::Map(headers)) = results.get_mut(1) {
+                for (_, header) in headers {
+                    *header = Value::List(vec![std::mem::replace(header, Value::Nil)]);
+                }
+            }
+            write(ctx, Answer::Named(&["code", "headers", "body"]), Value::Results(results))
+        }
+        (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, bytes),
+        (Answer::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
+        (Answer::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
+        (_, value) => values::write(ctx, value),
+    }
+}

@@ -1,0 +1,213 @@
+//! The initializer: by its methods `InitModule` registers functions.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+
+use muster_api::game::Occasion;
+use muster_api::hooks::Subject;
+use muster_wire::code::Code;
+use rquickjs::function::Opt;
+use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
+
+use super::errors::throw;
+use super::globals;
+use super::host::{Means, pending};
+use super::surface::camel_case;
+use super::values::{self, kind, text};
+use crate::host::PENDING;
+use crate::machine::call::{Sole, listener_name};
+use crate::machine::registry::{Among, Registry, When};
+
+/// A function of a machine.
+pub(super) type Kept = Persistent<Function<'static>>;
+
+/// What `InitModule` registered.
+#[derive(Default)]
+pub(super) struct Registered {
+    pub(super) functions: Registry<Kept>,
+    /// By their names.
+    pub(super) matches: BTreeMap<String, Callbacks>,
+    is_closed: bool,
+}
+
+impl Registered {
+    /// Nothing more counts.
+    pub(super) fn close(&mut self) {
+        self.functions.close();
+        self.is_closed = true;
+    }
+}
+
+/// The functions of a match, by their order in [`CALLBACKS`].
+pub(super) type Callbacks = [Kept; 7];
+
+/// What a match's functions are called.
+pub(super) const CALLBACKS: [&str; 7] =
+    ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
+
+/// Methods that the original's initializer has beyond what Lua registers.
+const PENDING_HERE: [&str; 4] = [
+    "registerPurchaseNotificationApple",
+    "registerPurchaseNotificationGoogle",
+    "registerSubscriptionNotificationApple",
+    "registerSubscriptionNotificationGoogle",
+];
+
+/// What methods write to. What JavaScript holds must not hold JavaScript's own values: nobody would collect them.
+type To = Weak<RefCell<Registered>>;
+
+/// Makes the initializer.
+pub(super) fn initializer<'js>(
+    ctx: &Ctx<'js>,
+    means: &Means,
+    registered: &Rc<RefCell<Registered>>,
+) -> Result<Object<'js>> {
+    let initializer = Object::new(ctx.clone())?;
+    let to = Rc::downgrade(registered);
+    initializer.set("registerRpc", register_rpc(ctx, to.clone())?)?;
+    for occasion in Occasion::ALL {
+        let method = camel_case(&format!("register_{}", listener_name(occasion)));
+        initializer.set(method.clone(), register_listener(ctx, to.clone(), method, occasion)?)?;
+    }
+    initializer.set("registerSchedule", register_schedule(ctx, to.clone())?)?;
+    for sole in Sole::ALL {
+        let method = camel_case(&format!("register_{}", sole.name()));
+        initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
+    }
+    initializer.set("registerMatch", register_match(ctx, to.clone())?)?;
+    for (method, when) in [("registerRtBefore", When::Before), ("registerRtAfter", When::After)] {
+        initializer.set(method, register_message_hook(ctx, to.clone(), method, when)?)?;
+    }
+    for subject in Subject::operations() {
+        for (prefix, when) in [("registerBefore", When::Before), ("registerAfter", When::After)] {
+            let method = format!("{prefix}{}", subject.name());
+            initializer.set(method.clone(), register_hook(ctx, to.clone(), method, when, subject.name())?)?;
+        }
+    }
+    let not_yet = PENDING.iter().filter(|name| name.starts_with("register_")).map(|name| camel_case(name));
+    for method in not_yet.chain(PENDING_HERE.map(str::to_owned)) {
+        initializer.set(method.clone(), pending(ctx, format!("initializer.{method}"))?)?;
+    }
+    initializer.set("getConfig", get_config(ctx, means.clone())?)?;
+    globals::freeze_object(&initializer)?;
+    Ok(initializer)
+}
+
+fn refused(ctx: &Ctx<'_>, told: &str) -> rquickjs::Error {
+    throw(ctx, Code::InvalidArgument, told)
+}
+
+/// What a method is called with at a position: a function.
+fn function<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<Kept> {
+    match given.as_ref().and_then(JsValue::as_function) {
+        Some(function) => Ok(Persistent::save(ctx, function.clone())),
+        None => {
+            let got = given.as_ref().map_or("undefined", kind);
+            Err(refused(ctx, &format!("{method} expects a function, got {got}: is it defined where it is used?")))
+        }
+    }
+}
+
+/// What a method is called with at a position: a text.
+fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<String> {
+    match given.as_ref().and_then(JsValue::as_string) {
+        Some(id) => text(id),
+        None => {
+            let got = given.as_ref().map_or("undefined", kind);
+            Err(refused(ctx, &format!("{method} expects a string as its first argument, got {got}")))
+        }
+    }
+}
+
+/// Writes to what is registered, if its machine is there still.
+fn set(ctx: &Ctx<'_>, to: &To, write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>) -> Result<()> {
+    let Some(registered) = to.upgrade() else { return Ok(()) };
+    let written = write(&mut registered.borrow_mut());
+    written.map_err(|why| refused(ctx, &why))
+}
+
+fn register_rpc<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+    const METHOD: &str = "registerRpc";
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
+        let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
+        set(&ctx, &to, |registered| registered.functions.set_function(METHOD, &id, function))
+    })
+}
+
+fn register_listener<'js>(ctx: &Ctx<'js>, to: To, method: String, occasion: Occasion) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
+        let function = function(&ctx, &method, first)?;
+        set(&ctx, &to, |registered| {
+            registered.functions.add_listener(occasion, function);
+            Ok(())
+        })
+    })
+}
+
+fn register_schedule<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+    const METHOD: &str = "registerSchedule";
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
+        let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
+        set(&ctx, &to, |registered| registered.functions.add_schedule(METHOD, &expression, function))
+    })
+}
+
+fn register_sole<'js>(ctx: &Ctx<'js>, to: To, method: String, sole: Sole) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
+        let function = function(&ctx, &method, first)?;
+        set(&ctx, &to, |registered| {
+            registered.functions.set_sole(sole, function);
+            Ok(())
+        })
+    })
+}
+
+fn register_message_hook<'js>(ctx: &Ctx<'js>, to: To, method: &'static str, when: When) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
+        let (name, function) = (id(&ctx, method, first)?, function(&ctx, method, second)?);
+        if let Some(operation) = Subject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
+            let (operation, takes) = (operation.name(), method.replace("Rt", ""));
+            return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
+        }
+        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, (Among::Messages, &name), function))
+    })
+}
+
+fn register_hook<'js>(ctx: &Ctx<'js>, to: To, method: String, when: When, name: &'static str) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
+        let function = function(&ctx, &method, first)?;
+        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, (Among::Operations, name), function))
+    })
+}
+
+fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+    const METHOD: &str = "registerMatch";
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
+        let name = id(&ctx, METHOD, first)?;
+        let Some(handler) = second.as_ref().and_then(JsValue::as_object) else {
+            return Err(refused(&ctx, "registerMatch expects an object of functions as its second argument"));
+        };
+        let mut callbacks = Vec::with_capacity(CALLBACKS.len());
+        for called in CALLBACKS {
+            let found: JsValue<'js> = handler.get(called)?;
+            let Some(function) = found.as_function() else {
+                let got = kind(&found);
+                let told = format!("registerMatch: the match '{name}' needs a function {called}, got {got}");
+                return Err(refused(&ctx, &told));
+            };
+            callbacks.push(Persistent::save(&ctx, function.clone()));
+        }
+        let Ok(callbacks) = Callbacks::try_from(callbacks) else { return Ok(()) };
+        set(&ctx, &to, |registered| {
+            if !registered.is_closed {
+                registered.matches.insert(name, callbacks);
+            }
+            Ok(())
+        })
+    })
+}
+
+fn get_config<'js>(ctx: &Ctx<'js>, means: Means) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>| values::write(&ctx, means.host.process.config.clone()))
+}

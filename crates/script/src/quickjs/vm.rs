@@ -1,0 +1,281 @@
+//! One machine: a runtime, and a context in which the modules run.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_api::game::Failure;
+use muster_wire::code::Code;
+use rquickjs::context::EvalOptions;
+use rquickjs::function::Args;
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value as JsValue, qjs};
+
+use super::context::context_of;
+use super::errors::{place, raised, thrown};
+use super::globals;
+use super::host::{Means, nk};
+use super::init::{Answers, Init};
+use super::logger::logger;
+use super::program::Source;
+use super::register::{Registered, initializer};
+use crate::host::Host;
+use crate::machine::LoadError;
+use crate::machine::budget::{Budget, OVER, Step};
+use crate::machine::fiber::Fiber;
+use crate::machine::limits::Limits;
+use crate::process::clock::Alarm;
+
+/// What JavaScript may take of the machine's native stack; the rest is for functions of the host.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Most promises that go on behind one call: a chain that never ends would hold up all that come after it.
+const JOBS_MAX: usize = 100_000;
+
+/// The function that registers all others.
+const INIT_MODULE: &str = "typeof InitModule === 'function' ? InitModule : undefined";
+
+/// A runtime and its context, with what code in it uses.
+pub(super) struct Engine {
+    pub(super) nk: Persistent<Object<'static>>,
+    pub(super) logger: Persistent<Object<'static>>,
+    initializer: Persistent<Object<'static>>,
+    pub(super) registered: Rc<RefCell<Registered>>,
+    pub(super) context: Context,
+    pub(super) means: Means,
+    globals_are_read_only: bool,
+    bytes_max: usize,
+    is_spent: Cell<bool>,
+}
+
+/// QuickJS asks every few thousand steps, armed or not.
+struct Unneeded;
+
+impl Alarm for Unneeded {
+    fn ring(&self) {}
+
+    fn silence(&self) {}
+}
+
+/// A machine for functions.
+pub struct Vm {
+    pub(super) engine: Rc<Engine>,
+}
+
+/// Runs something in a context, on the stack of whoever asks.
+#[expect(unsafe_code, reason = "the library takes it that a runtime stays on the stack on which it was made")]
+pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
+    // SAFETY: the context keeps its runtime alive, and nothing of it runs elsewhere: it stays on this thread.
+    unsafe { qjs::JS_UpdateStackTop(context.get_runtime_ptr()) };
+    context.with(run)
+}
+
+fn unstarted(error: &rquickjs::Error) -> LoadError {
+    LoadError(format!("cannot start JavaScript: {error}"))
+}
+
+impl Engine {
+    /// One without modules.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn new(host: &Rc<Host>, limits: &Limits) -> std::result::Result<Rc<Self>, LoadError> {
+        let runtime = Runtime::new().map_err(|error| unstarted(&error))?;
+        runtime.set_memory_limit(limits.machine_bytes);
+        runtime.set_max_stack_size(STACK_BYTES);
+        let budget = Budget::watched(host.process.clock.lane(), Arc::new(Unneeded));
+        let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
+        let (its, asked) = (fiber.clone(), budget.clone());
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            match asked.look() {
+                Step::GoOn => {}
+                Step::TakeTurns => its.take_turns(),
+                Step::End => return true,
+            }
+            its.is_abandoned()
+        })));
+        budget.begin(limits.load_time);
+        let means = Means { host: host.clone(), fiber, budget, init: Rc::new(Init::default()) };
+        let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
+        let registered = Rc::default();
+        let made = enter(&context, |ctx| -> Result<_> {
+            globals::add(&ctx)?;
+            let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
+            let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
+            let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
+            Ok((nk, logger, initializer))
+        });
+        let (nk, logger, initializer) = made.map_err(|error| unstarted(&error))?;
+        let globals_are_read_only = limits.js_read_only_globals;
+        let (bytes_max, is_spent) = (limits.machine_bytes, Cell::new(false));
+        Ok(Rc::new(Self {
+            nk,
+            logger,
+            initializer,
+            registered,
+            context,
+            means,
+            globals_are_read_only,
+            bytes_max,
+            is_spent,
+        }))
+    }
+
+    /// Runs the modules, and `InitModule`. Answers what the host answered it.
+    ///
+    /// # Errors
+    /// What they failed with, with file and line.
+    pub(super) fn load(
+        &self,
+        ctx: &Ctx<'_>,
+        source: &Source,
+        answers: Option<&Answers>,
+    ) -> std::result::Result<Answers, LoadError> {
+        let mut options = EvalOptions::default();
+        options.filename = Some(source.file.to_string());
+        self.means.budget.at(source.file.clone());
+        ctx.eval_with_options::<JsValue<'_>, _>(&*source.text, options).map_err(|error| unloaded(ctx, &error))?;
+        if self.globals_are_read_only {
+            globals::freeze(ctx).map_err(|error| unloaded(ctx, &error))?;
+        }
+        let function: JsValue<'_> = ctx.eval(INIT_MODULE).map_err(|error| unloaded(ctx, &error))?;
+        let Some(function) = function.into_function() else {
+            let file = &source.file;
+            return Err(LoadError(format!("{file}: there is no function InitModule at the top level")));
+        };
+        self.means.init.begin(answers);
+        let ran = self.init_module(ctx, function);
+        let answers = self.means.init.end();
+        ran.map(|()| answers)
+    }
+
+    fn init_module<'js>(&self, ctx: &Ctx<'js>, function: Function<'js>) -> std::result::Result<(), LoadError> {
+        let arguments = || -> Result<_> {
+            let mut arguments = Args::new(ctx.clone(), 4);
+            arguments.push_arg(context_of(ctx, "run_once", &self.means.host.process.around)?)?;
+            arguments.push_arg(self.logger.clone())?;
+            arguments.push_arg(self.nk.clone())?;
+            arguments.push_arg(self.initializer.clone())?;
+            Ok(arguments)
+        };
+        let arguments = arguments().map_err(|error| unloaded(ctx, &error))?;
+        match arguments.apply::<JsValue<'js>>(&function) {
+            Ok(returned) => self.settle(ctx, returned).map(drop).map_err(|failure| LoadError(failure.message)),
+            Err(error) => Err(unloaded(ctx, &error)),
+        }
+    }
+
+    /// Calls a function. A promise that it returns is waited for, as far as it needs nothing from outside.
+    ///
+    /// # Errors
+    /// What it threw.
+    pub(super) fn call<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        function: &Function<'js>,
+        arguments: Args<'js>,
+    ) -> std::result::Result<JsValue<'js>, Failure> {
+        match arguments.apply::<JsValue<'js>>(function) {
+            Ok(returned) => self.settle(ctx, returned),
+            Err(error) => {
+                let failure = reported(ctx, &error);
+                self.run_jobs(ctx)?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Lets promises go on. Answers what a value becomes if it is one of them.
+    fn settle<'js>(&self, ctx: &Ctx<'js>, value: JsValue<'js>) -> std::result::Result<JsValue<'js>, Failure> {
+        self.run_jobs(ctx)?;
+        let Some(promise) = value.as_promise() else { return Ok(value) };
+        match promise.result::<JsValue<'js>>() {
+            Some(result) => result.map_err(|error| reported(ctx, &error)),
+            None => {
+                let told = "The function returned a promise that nothing fulfils: there is nothing here to wait for.";
+                Err(Failure::new(Code::Internal, told))
+            }
+        }
+    }
+
+    fn run_jobs(&self, ctx: &Ctx<'_>) -> std::result::Result<(), Failure> {
+        if self.is_spent() {
+            return Ok(());
+        }
+        let mut jobs = 0;
+        while ctx.execute_pending_job() {
+            jobs += 1;
+            if jobs >= JOBS_MAX || self.means.budget.is_over() {
+                self.is_spent.set(true);
+                let told = if jobs >= JOBS_MAX { "its promises go on without an end" } else { OVER };
+                return Err(Failure::new(Code::Internal, told));
+            }
+        }
+        Ok(())
+    }
+
+    /// The memory that it takes. To know it all of it is looked at.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.context.runtime().memory_usage().malloc_size).unwrap_or_default()
+    }
+
+    /// Whether it can go on after it found no memory.
+    pub(super) fn has_room(&self) -> bool {
+        self.context.runtime().run_gc();
+        self.bytes() < self.bytes_max / 4 * 3
+    }
+
+    /// Whether promises are left that would go on behind the calls of others.
+    pub(super) fn is_spent(&self) -> bool {
+        self.is_spent.get()
+    }
+}
+
+impl Vm {
+    /// A machine in which the modules have run, and the first run's answers.
+    ///
+    /// # Errors
+    /// What they failed with, with file and line.
+    pub(super) async fn load(
+        source: &Source,
+        answers: Option<Answers>,
+        host: &Rc<Host>,
+        limits: &Limits,
+    ) -> std::result::Result<(Self, Answers), LoadError> {
+        let engine = Engine::new(host, limits)?;
+        let (its, source) = (engine.clone(), source.clone());
+        let run = move || enter(&its.context, |ctx| its.load(&ctx, &source, answers.as_ref()));
+        let Means { fiber, budget, .. } = &engine.means;
+        budget.begin(limits.load_time);
+        let ran = fiber.run(budget, run).await;
+        engine.registered.borrow_mut().close();
+        if budget.is_over() {
+            return Err(LoadError(OVER.to_owned()));
+        }
+        let answers = ran.map_err(|error| LoadError(error.to_string()))??;
+        Ok((Self { engine }, answers))
+    }
+}
+
+/// Why modules do not load, with file and line.
+fn unloaded(ctx: &Ctx<'_>, error: &rquickjs::Error) -> LoadError {
+    if !error.is_exception() {
+        return LoadError(error.to_string());
+    }
+    let value = ctx.catch();
+    let place = place(&value).map_or_else(String::new, |place| format!("{place}: "));
+    LoadError(format!("{place}{}", thrown(ctx, value).message))
+}
+
+/// What was thrown; what its author did not mean to tell stands in the log with its place.
+fn reported(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
+    if !error.is_exception() {
+        return raised(ctx, error);
+    }
+    let value = ctx.catch();
+    let (is_error, place) = (value.is_error(), place(&value));
+    let failure = thrown(ctx, value);
+    if is_error {
+        tracing::warn!(told = failure.message, place, "code in JavaScript threw an error");
+    }
+    failure
+}

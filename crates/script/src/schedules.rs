@@ -1,0 +1,186 @@
+//! Functions that run at moments which cron expressions name.
+//!
+//! Of all places one is asked to run them, and a record in the database says up to when that was done: so a moment is used
+//! at most once, though the place may change between nodes whose clocks differ. Whoever becomes that place looks back a
+//! little, for moments that the former one did not come to.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use muster_api::game::{Invocation, Mode};
+use muster_domain::cron::Cron;
+use muster_domain::ids::UserId;
+use muster_domain::ports::storage::{Authority, Expected, ObjectId, ObjectWrite, ReadPermission, WritePermission};
+use muster_domain::ports::store::{Rejection, Store, StoreError};
+use muster_domain::storage::version_of;
+use muster_domain::{Result, Timestamp};
+use tokio::sync::Notify;
+
+use crate::functions::Inner;
+use crate::host::Host;
+use crate::machine::Machine;
+use crate::machine::call::{Callee, Given, Wanted};
+use crate::pool::Pool;
+
+/// How far whoever becomes the place to run them looks back.
+const LOOK_BACK_SEC: i64 = 60;
+
+/// A record that is further ahead was written by a clock that was wrong.
+const CLOCK_DIFFERENCE_MAX_SEC: i64 = 60;
+
+/// Where the records are, among the objects of the system user.
+const COLLECTION: &str = "muster_schedules";
+
+/// A moment again and again, and what tells it from others of the same program.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    pub(crate) expression: String,
+    pub(crate) cron: Cron,
+    /// How many of the same expression come before it.
+    pub(crate) ordinal: usize,
+}
+
+impl Schedule {
+    /// # Errors
+    /// `InvalidArgument` with what is wrong in which field.
+    pub(crate) fn new(expression: &str, ordinal: usize) -> Result<Self> {
+        Ok(Self { expression: expression.to_owned(), cron: Cron::parse(expression)?, ordinal })
+    }
+}
+
+/// See the module.
+pub(crate) struct Schedules {
+    /// Up to when moments were looked at.
+    since_sec: Cell<i64>,
+    /// What runs now, by the keys of records.
+    running: RefCell<BTreeSet<String>>,
+    settled: Notify,
+}
+
+impl Schedules {
+    /// Of a process that starts now: earlier moments were others'.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self { since_sec: Cell::new(now.seconds()), running: RefCell::default(), settled: Notify::new() }
+    }
+
+    /// Resolves when nothing runs.
+    pub(crate) async fn settled(&self) {
+        while !self.running.borrow().is_empty() {
+            self.settled.notified().await;
+        }
+    }
+}
+
+impl<M: Machine> Inner<M> {
+    pub(crate) fn turn_schedules(self: &Rc<Self>, is_mine: bool) -> Option<i64> {
+        let (now, pool) = (self.host.clock.now().seconds(), self.pool());
+        let since = self.schedules.since_sec.get().max(now - LOOK_BACK_SEC);
+        let schedules = pool.names().schedules();
+        if is_mine {
+            for (index, schedule) in schedules.iter().enumerate() {
+                if schedule.cron.next(since).is_none_or(|due| due > now) {
+                    continue;
+                }
+                // Of several that have passed meanwhile it is the last.
+                if let Some(due) = schedule.cron.previous(now + 1) {
+                    self.clone().begin(&pool, index, schedule, due);
+                }
+            }
+        }
+        self.schedules.since_sec.set(if is_mine { since.max(now) } else { since });
+        schedules.iter().filter_map(|schedule| schedule.cron.next(now)).min()
+    }
+
+    fn begin(self: Rc<Self>, pool: &Rc<Pool<M>>, index: usize, schedule: &Schedule, due: i64) {
+        let expression = &schedule.expression;
+        let key = format!("{} {} #{}", M::LANGUAGE, short(expression), schedule.ordinal);
+        if !self.schedules.running.borrow_mut().insert(key.clone()) {
+            self.metrics.schedules_skipped.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(expression, "a scheduled function still runs at its next moment, which it misses");
+            return;
+        }
+        let (pool, expression) = (pool.clone(), expression.clone());
+        let run = Run { inner: self, key };
+        let spawn = run.inner.host.spawn;
+        spawn(Box::pin(async move { run.run(&pool, index, &expression, due).await }));
+    }
+}
+
+/// A run of a scheduled function.
+struct Run<M: Machine> {
+    inner: Rc<Inner<M>>,
+    key: String,
+}
+
+impl<M: Machine> Run<M> {
+    async fn run(self, pool: &Pool<M>, index: usize, expression: &str, due: i64) {
+        let Host { store, clock, .. } = &*self.inner.host;
+        match claim(&**store, &self.key, expression, due, clock.now()).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(expression, %error, "a scheduled function does not run: the database does not take note of it");
+                return;
+            }
+        }
+        self.inner.metrics.schedules.fetch_add(1, Ordering::Relaxed);
+        let invocation = Invocation { mode: Mode::Schedule, ..Invocation::default() };
+        let given = (invocation, Given::Number(due as f64));
+        if let Err(failure) = pool.run(Callee::Schedule(index), given, Wanted::Nothing).await {
+            self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
+            let (code, told) = (failure.code.number(), failure.message);
+            tracing::warn!(expression, code, told, "a scheduled function failed");
+        }
+    }
+}
+
+impl<M: Machine> Drop for Run<M> {
+    fn drop(&mut self) {
+        let schedules = &self.inner.schedules;
+        schedules.running.borrow_mut().remove(&self.key);
+        schedules.settled.notify_waiters();
+    }
+}
+
+/// An expression as a key has room for it.
+fn short(expression: &str) -> String {
+    if expression.len() <= 64 { expression.to_owned() } else { version_of(expression) }
+}
+
+/// Takes note that a moment is used. Answers whether it was not before.
+async fn claim(
+    store: &dyn Store,
+    key: &str,
+    expression: &str,
+    due: i64,
+    now: Timestamp,
+) -> std::result::Result<bool, StoreError> {
+    let id = ObjectId { collection: COLLECTION.to_owned(), key: key.to_owned(), user_id: UserId::SYSTEM };
+    let known = store.read_objects(Authority::Server, std::slice::from_ref(&id)).await?.into_iter().next();
+    let last = known.as_ref().and_then(|object| last_due(&object.value));
+    if last.is_some_and(|last| last >= due && last <= now.seconds() + CLOCK_DIFFERENCE_MAX_SEC) {
+        return Ok(false);
+    }
+    let value = serde_json::json!({ "expression": expression, "last_due_sec": due }).to_string();
+    let write = ObjectWrite {
+        id,
+        version: version_of(&value),
+        value,
+        expected: known.map_or(Expected::Absent, |object| Expected::Version(object.version)),
+        read: ReadPermission::None,
+        write: WritePermission::None,
+    };
+    match store.write_objects(Authority::Server, &[write], now).await {
+        Ok(_) => Ok(true),
+        // Another place came first.
+        Err(StoreError::Rejected(Rejection::Version)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn last_due(value: &str) -> Option<i64> {
+    serde_json::from_str::<serde_json::Value>(value).ok()?.get("last_due_sec")?.as_i64()
+}

@@ -1,0 +1,109 @@
+//! Whether the files of game code have changed, by looking at their times and sizes now and then: that works on every file
+//! system, on network mounts and those of containers too.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Endings of the files that are looked at.
+const EXTENSIONS: [&str; 2] = ["lua", "js"];
+
+/// Deeper folders are not looked at: links may make rings.
+const DEPTH_MAX: usize = 32;
+
+/// Files by their paths, with time of change and size.
+pub type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+
+/// Tells when files have changed and nobody writes to them any more.
+#[derive(Debug)]
+pub struct Watch {
+    /// As they were when they were loaded last.
+    loaded: Snapshot,
+    /// As they were when last looked at, if that was otherwise.
+    changed: Option<Snapshot>,
+}
+
+impl Watch {
+    /// Of files that are loaded as they are here.
+    pub fn new(loaded: Snapshot) -> Self {
+        Self { loaded, changed: None }
+    }
+
+    /// The files are so now. Answers whether they are to be loaded: they have changed, and stayed as they are since the
+    /// last look.
+    pub fn look(&mut self, now: Snapshot) -> bool {
+        if now == self.loaded {
+            self.changed = None;
+            return false;
+        }
+        if self.changed.as_ref() != Some(&now) {
+            self.changed = Some(now);
+            return false;
+        }
+        self.changed = None;
+        self.loaded = now;
+        true
+    }
+}
+
+/// The files of game code below a folder; none if it is not there.
+pub fn snapshot(folder: &Path) -> Snapshot {
+    let mut found = Snapshot::new();
+    collect(folder, 0, &mut found);
+    found
+}
+
+fn collect(folder: &Path, depth: usize, found: &mut Snapshot) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        // One that has just gone is not there.
+        let Ok(about) = std::fs::metadata(&path) else { continue };
+        if about.is_dir() {
+            if depth < DEPTH_MAX {
+                collect(&path, depth + 1, found);
+            }
+        } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
+            found.insert(path, (about.modified().ok(), about.len()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn files(files: &[(&str, u64, u64)]) -> Snapshot {
+        let at = |seconds: u64| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        files.iter().map(|(name, seconds, size)| (PathBuf::from(name), (at(*seconds), *size))).collect()
+    }
+
+    #[test]
+    fn what_changed_is_loaded_once_it_has_settled() {
+        let mut watch = Watch::new(files(&[("a.lua", 1, 10)]));
+        assert!(!watch.look(files(&[("a.lua", 1, 10)])));
+        assert!(!watch.look(files(&[("a.lua", 2, 4)])), "it may be half written");
+        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "it was");
+        assert!(watch.look(files(&[("a.lua", 2, 12)])));
+        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "once");
+        assert!(!watch.look(files(&[("a.lua", 2, 12), ("b.lua", 3, 1)])));
+        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "it came and went");
+        assert!(!watch.look(files(&[])));
+        assert!(watch.look(files(&[])), "that there are none is a change too");
+    }
+
+    #[test]
+    fn files_of_game_code_are_found_in_all_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("x/y")).unwrap();
+        for (name, text) in [("x/y/a.lua", "1234"), ("b.js", ""), ("c.txt", "")] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let found = snapshot(folder.path());
+        let names: Vec<_> = found.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("b.js"), Path::new("x/y/a.lua")]);
+        assert_eq!(found.values().map(|(_, size)| *size).collect::<Vec<_>>(), [0, 4]);
+        assert_eq!(snapshot(&folder.path().join("nowhere")), Snapshot::new());
+    }
+}

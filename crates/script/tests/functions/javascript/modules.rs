@@ -1,0 +1,176 @@
+//! Scripts: how they run, how often `InitModule` does, and what is refused.
+
+use std::path::Path;
+
+use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
+use muster_script::{Bundle, Limits};
+use muster_wire::api::Event;
+
+use super::{answer, host, load_over, refused, script};
+use crate::world::{block_on, call, store, write_all};
+
+#[test]
+fn a_script_that_does_not_run_is_refused_with_its_place() {
+    let error = refused("function f() {\n  return 1 +;\n}");
+    assert!(error.starts_with("index.js:2:13: SyntaxError: "), "{error}");
+    let error = refused("\nthrow new Error('no');");
+    assert!(error.contains("index.js:2") && error.ends_with("Error: no"), "{error}");
+    assert_eq!(refused("var x = 1;"), "index.js: there is no function InitModule at the top level");
+    assert_eq!(refused("const InitModule = 5;"), "index.js: there is no function InitModule at the top level");
+    assert!(refused("for (;;) {}").contains("more time than it may"));
+}
+
+#[test]
+fn without_a_script_there_is_none_unless_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = host(&store());
+    let load = |entrypoint| block_on(Bundle::load(folder.path(), entrypoint, &host, &Limits::default()));
+    assert!(load(None).unwrap().is_empty());
+    assert!(load(Some(Path::new("build/game.js"))).is_err());
+    write_all(
+        folder.path(),
+        &[("build/game.js", "const InitModule = (ctx, logger, nk, i) => i.registerRpc('A', () => 'x');")],
+    );
+    let bundle = load(Some(Path::new("build/game.js"))).unwrap();
+    assert_eq!(bundle.functions().iter().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn what_init_module_asks_happens_once_however_many_machines_there_are() {
+    let store = store();
+    let text = "let drawn;
+        function f() { return drawn; }
+        function InitModule(ctx, logger, nk, initializer) {
+            drawn = nk.uuidv4();
+            const known = nk.storageRead([{ collection: 'c', key: 'k', userId: null }]).length;
+            nk.storageWrite([{ collection: 'c', key: 'k' + known, value: { drawn } }]);
+            if (ctx.executionMode !== 'run_once') throw new Error(ctx.executionMode);
+            initializer.registerRpc('f', f);
+        }";
+    let (first, second) = {
+        let functions = load_over(&[("index.js", text)], &host(&store), Limits::default()).unwrap();
+        // The machine that a call needs is another than the one that loaded.
+        let first = block_on(call(&functions, "f", "")).unwrap();
+        (first, block_on(call(&functions, "f", "")).unwrap())
+    };
+    assert_eq!((first.len(), &first), (36, &second));
+    let count = "function f(ctx, logger, nk) { return String(nk.storageList(null, 'c', 10).objects.length); }
+        function InitModule(ctx, logger, nk, initializer) { initializer.registerRpc('f', f); }";
+    let functions = load_over(&[("index.js", count)], &host(&store), Limits::default()).unwrap();
+    assert_eq!(block_on(call(&functions, "f", "")), Ok("1".to_owned()));
+}
+
+#[test]
+fn functions_need_no_global_names() {
+    let functions = script(
+        "(function () {
+            class Game { constructor(name) { this.name = name; } hello() { return 'hello ' + this.name; } }
+            const game = new Game('ann');
+            globalThis.InitModule = (ctx, logger, nk, initializer) => {
+                initializer.registerRpc('a', () => game.hello());
+                initializer.registerRpc('b', game.hello.bind(game));
+            };
+        })();",
+    );
+    for id in ["a", "b"] {
+        assert_eq!(block_on(call(&functions, id, "")), Ok("hello ann".to_owned()));
+    }
+}
+
+#[test]
+fn scripts_of_the_originals_template_run() {
+    // As its compiler writes them: version 5 of the language, one file, a last line against dead code removal.
+    let functions = script(
+        "\"use strict\";
+        var __assign = (this && this.__assign) || function () { return Object.assign.apply(Object, arguments); };
+        var rpcIdRewards = 'rewards_js';
+        function rpcReward(context, logger, nk, payload) {
+            var _a;
+            if (!context.userId) { throw Error('No user ID in context'); }
+            return JSON.stringify(__assign({}, (_a = {}, _a.a = 1, _a)));
+        }
+        function healthcheck(ctx, logger, nk, payload) { logger.info('healthcheck rpc called'); return JSON.stringify({ success: true }); }
+        var InitModule = function (ctx, logger, nk, initializer) {
+            initializer.registerRpc('healthcheck', healthcheck);
+            initializer.registerRpc(rpcIdRewards, rpcReward);
+            logger.info('JavaScript logic loaded.');
+        };
+        !InitModule && InitModule.bind(null);",
+    );
+    assert_eq!(block_on(call(&functions, "healthcheck", "")), Ok("{\"success\":true}".to_owned()));
+    let told = block_on(call(&functions, "rewards_js", "")).unwrap_err().1;
+    assert_eq!(told, "Error: No user ID in context");
+}
+
+#[test]
+fn what_all_share_cannot_be_changed() {
+    for change in [
+        "Array.prototype.mine = 1",
+        "Object.prototype.mine = 1",
+        "String.prototype.trim = null",
+        "Math.PI = 3",
+        "JSON.parse = null",
+        "globalThis.mine = 1",
+        "nk.time = null",
+        "nk.storageRead = null",
+    ] {
+        let body = format!("try {{ {change}; return 'changed'; }} catch (e) {{ return e.name; }}");
+        assert_eq!(answer(&body, ""), Ok("TypeError".to_owned()), "{change}");
+    }
+    let text = "var count = 0; let inner = 0;
+        function f(ctx, logger, nk, payload) { if (payload) { count += 1; } inner += 1; return count + ' ' + inner; }
+        function InitModule(ctx, logger, nk, initializer) { initializer.registerRpc('f', f); }";
+    let limits = Limits { js_read_only_globals: false, ..Limits::default() };
+    let functions = super::load(&[("index.js", text)], limits).unwrap();
+    assert_eq!(block_on(call(&functions, "f", "x")), Ok("1 1".to_owned()));
+    let functions = script(text);
+    assert_eq!(block_on(call(&functions, "f", "")), Ok("0 1".to_owned()));
+    assert!(block_on(call(&functions, "f", "x")).is_err(), "in the original neither");
+}
+
+#[test]
+fn events_are_heard_and_scheduled_functions_named() {
+    let functions = script(
+        "let heard = [];
+        function InitModule(ctx, logger, nk, initializer) {
+            initializer.registerEvent((ctx, logger, nk, event) => { heard.push([ctx.executionMode, event.name, event.properties]); });
+            initializer.registerEventSessionStart((ctx, logger, nk, event) => { heard.push('start'); });
+            initializer.registerSchedule('0 4 * * *', (ctx, logger, nk, due) => { heard.push(due); });
+            initializer.registerRpc('heard', () => JSON.stringify(heard));
+        }",
+    );
+    let event = Event {
+        name: "won".to_owned(),
+        properties: [("map_name".to_owned(), "lake".to_owned())].into(),
+        ..Event::default()
+    };
+    block_on(async {
+        let invocation = || Invocation { mode: Mode::Event, ..Invocation::default() };
+        assert!(functions.hears_of(Occasion::Reported) && !functions.hears_of(Occasion::SessionEnd));
+        functions.tell(Occasion::Reported, invocation(), event);
+        functions.tell(Occasion::SessionEnd, invocation(), Event::default());
+        functions.settled().await;
+        let heard = call(&functions, "heard", "").await.unwrap();
+        assert_eq!(heard, r#"[["event","won",{"map_name":"lake"}]]"#);
+        assert!(functions.turn_schedules(false).is_some(), "a moment is known");
+    });
+    let told = refused("function InitModule(c, l, nk, i) { i.registerSchedule('x', () => 1); }");
+    assert!(told.contains("registerSchedule: "), "{told}");
+}
+
+#[test]
+fn calls_are_of_the_newest_script() {
+    let host = host(&store());
+    let text =
+        |answer: &str| format!("function InitModule(c, l, nk, i) {{ i.registerRpc('{answer}', () => '{answer}'); }}");
+    let functions = load_over(&[("index.js", &text("old"))], &host, Limits::default()).unwrap();
+    let newer = crate::world::bundle(&[("index.js", &text("new"))], &host, &Limits::default());
+    block_on(async {
+        assert!(functions.has("old") && !functions.has("new"));
+        functions.renew(newer, 2).await;
+        assert!(!functions.has("old"));
+        assert_eq!(call(&functions, "new", "").await, Ok("new".to_owned()));
+        functions.renew(std::sync::Arc::default(), 3).await;
+        assert!(!functions.has("new"));
+    });
+}
