@@ -13,11 +13,11 @@ import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
 const OP_SAID = 2;
 
 /** A server whose modules a test may change. What modules keep for the whole process is theirs alone on one shard. */
-async function startWith(t, modules, shards = 1) {
+async function startWith(t, modules, { shards = 1, flags = {} } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "muster-modules-"));
   const write = (text) => writeFile(join(folder, "game.lua"), text);
   await write(modules);
-  const server = await startServer({ database: "sqlite", shards }, { "runtime.path": folder });
+  const server = await startServer({ database: "sqlite", shards }, { "runtime.path": folder, ...flags });
   t.after(async () => {
     await server.dispose();
     await rm(folder, { recursive: true });
@@ -53,7 +53,7 @@ const saying = (text) => `
 
 for (const formats of FORMAT_ORDERS) {
   test(`code that changes is new for what begins, and matches go on: ${formats.join(" and ")}`, async (t) => {
-    const { server, write } = await startWith(t, saying("old"), 2);
+    const { server, write } = await startWith(t, saying("old"), { shards: 2 });
     const [ann, bob] = await connectPlayers(server, formats, 2);
     const said = async () => (await payloadOf(ann, "ask")).said;
     const heard = async (player) => Buffer.from((await player.next("matchData")).data).toString();
@@ -79,6 +79,23 @@ for (const formats of FORMAT_ORDERS) {
     assert.equal(await heard(ann), "old here");
   });
 }
+
+test("from a change on players meet where the new code says", async (t) => {
+  const { server, write } = await startWith(t, saying("hello"), { shards: 2, flags: { "matchmaker.interval_sec": 1 } });
+  const players = await connectPlayers(server, ["json", "protobuf"], 2);
+  const matched = async () => {
+    await Promise.all(players.map((player) => player.socket.addMatchmaker("*", 2, 2)));
+    return Promise.all(players.map((player) => player.next("matched")));
+  };
+  assert.deepEqual((await matched()).map(({ match_id }) => match_id ?? ""), ["", ""]);
+  const asks = 'require("nakama").register_matchmaker_matched(function() return require("nakama").match_create("game") end)';
+  await write(`${asks}\n${saying("hello")}`);
+  await server.logged("the new game code runs");
+  const [one, other] = await matched();
+  assert.ok(one.match_id);
+  assert.equal(one.match_id, other.match_id);
+  assert.equal((await players[1].socket.joinMatch(one.match_id)).authoritative, true);
+});
 
 test("functions hear of events, of clients and of sockets that come and go", async (t) => {
   const module = `
