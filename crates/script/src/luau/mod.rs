@@ -3,6 +3,7 @@
 //! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. Each call has a
 //! [seat](seat): a stack and a coroutine of its own, put aside while it waits and when its slice is over.
 
+mod builtins;
 mod call;
 mod instance;
 mod interrupt;

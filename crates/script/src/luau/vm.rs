@@ -13,7 +13,7 @@ use super::call::outcome;
 use super::instance::Chunks;
 use super::program::Module;
 use super::seat::{Seat, Seats};
-use super::{interrupt, once, register, values};
+use super::{builtins, interrupt, once, register, values};
 use crate::host::{Host, HostFunction, PENDING, Started, functions};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
@@ -112,6 +112,7 @@ impl Vm {
         for absent in ["_G", "require", "loadstring", "print"] {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
+        builtins::replace(&lua)?;
         let seats = Seats::new(limits.deferred_max);
         let answering = seats.clone();
         let take_answer = lua.create_function(move |lua, ()| match answering.current() {

@@ -16,6 +16,9 @@ const FREEZE: &str = "(() => {
     }
 })()";
 
+/// Replaces builtins that would hold up their thread.
+const BOUNDS: &str = include_str!("bounds.js");
+
 /// The names of codes, as the original's types write them.
 const CODES: [(&str, Code); 16] = [
     ("CANCELLED", Code::Canceled),
@@ -39,6 +42,7 @@ const CODES: [(&str, Code); 16] = [
 /// Puts into a context what modules find there besides ECMAScript. In the original `nkruntime` is there for types alone; here
 /// its constants are there too, for code that no compiler has gone over.
 pub(super) fn add(ctx: &Ctx<'_>) -> Result<()> {
+    ctx.eval::<(), _>(BOUNDS)?;
     let (runtime, codes) = (Object::new(ctx.clone())?, Object::new(ctx.clone())?);
     for (name, code) in CODES {
         codes.set(name, f64::from(code.number()))?;

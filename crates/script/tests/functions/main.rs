@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod budgets;
+mod builtins;
 mod chat;
 mod errors;
 mod events;

@@ -15,6 +15,9 @@ use crate::world::{block_on, call, host_over, load_in, store, write_all};
 
 const FOLDER: &str = "MUSTER_TEST_STUCK_FOLDER";
 
+/// Longer than a thread waits for a core of a busy machine.
+const STUCK_AFTER: Duration = Duration::from_secs(2);
+
 /// Never answers.
 struct Silent;
 
@@ -32,7 +35,7 @@ fn host(folder: &Path) -> Host {
     let host = host_over(store(), folder);
     let mut process = Process::new(host.process.around.clone(), Arc::default(), Arc::default());
     process.stuck = StuckModules::read(&noted).unwrap();
-    let policy = StuckPolicy::end_process(Duration::from_millis(50), noted, folder.to_owned());
+    let policy = StuckPolicy::end_process(STUCK_AFTER, noted, folder.to_owned());
     process.clock = Clock::with(Some(policy));
     Host { process: Arc::new(process), ..host }
 }

@@ -1,5 +1,6 @@
 //! What studios rely on of game code in JavaScript.
 
+mod bounds;
 mod budgets;
 mod calls;
 mod host;

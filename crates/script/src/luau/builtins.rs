@@ -1,0 +1,211 @@
+//! Luau's builtins that cannot be interrupted while they work: they look at the lengths first. Each is a function of C that
+//! goes on as the builtin, so errors name the same place and function as ever.
+
+#![expect(unsafe_code, reason = "a builtin can only be called on the stack that it was called with from C")]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::slice;
+
+use mlua::{Function, Lua, Result, Table, ffi};
+
+/// Most bytes of formats: of what is packed, and of times.
+const FORMAT_BYTES_MAX: usize = 64 << 10;
+
+/// Most pieces into which a text is split.
+const PIECES_MAX: usize = 1_000_000;
+
+/// Longer searches, by both lengths together, are made by steps that do not grow with them.
+const SEARCH_MAX: usize = 1 << 26;
+
+/// Most bytes of a text that is found so.
+const PART_BYTES_MAX: usize = 1 << 20;
+
+/// What ends a search for a pattern that is no plain text.
+const SPECIAL: &[u8] = b"^$*+?.([%-";
+
+/// Says why a builtin is not to go on, or how many results it has left on the stack.
+type Look = unsafe fn(*mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr>;
+
+type Builtin = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
+
+/// What is replaced: the library, the name and what looks first.
+const REPLACED: [(&str, &CStr, Builtin); 6] = [
+    ("string", c"find", looked_at::<FIND>),
+    ("string", c"split", looked_at::<SPLIT>),
+    ("string", c"pack", looked_at::<FORMAT>),
+    ("string", c"packsize", looked_at::<FORMAT>),
+    ("string", c"unpack", looked_at::<FORMAT>),
+    ("os", c"date", looked_at::<FORMAT>),
+];
+
+const FIND: usize = 0;
+const SPLIT: usize = 1;
+const FORMAT: usize = 2;
+const LOOKS: [Look; 3] = [find, split, format];
+
+/// Replaces the builtins in a machine's libraries.
+pub(super) fn replace(lua: &Lua) -> Result<()> {
+    for (library, name, builtin) in REPLACED {
+        let library: Table = lua.globals().raw_get(library)?;
+        let name_text = name.to_string_lossy();
+        let original: Function = library.raw_get(&*name_text)?;
+        // SAFETY: the original is a function of C without upvalues of its own, whose address is the new one's upvalue; its
+        // stack has room for both.
+        let replaced: Function = unsafe {
+            lua.exec_raw(original, |state| {
+                let Some(original) = ffi::lua_tocfunction(state, -1) else { return };
+                ffi::lua_pushlightuserdata(state, original as *mut c_void);
+                ffi::lua_pushcclosurek(state, builtin, name.as_ptr(), 1, None);
+                ffi::lua_replace(state, -2);
+            })?
+        };
+        library.raw_set(&*name_text, replaced)?;
+    }
+    Ok(())
+}
+
+unsafe extern "C-unwind" fn looked_at<const LOOK: usize>(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of the builtin, see `replace`. Nothing of
+    // ours that is to be dropped is on the stack when either raises an error.
+    unsafe {
+        match LOOKS[LOOK](state) {
+            Ok(Some(results)) => results,
+            Ok(None) => {
+                let original = ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1));
+                std::mem::transmute::<*mut c_void, Builtin>(original)(state)
+            }
+            Err(why) => ffi::luaL_error(state, c"%s".as_ptr(), why.as_ptr()),
+        }
+    }
+}
+
+/// An argument that is a text.
+///
+/// # Safety
+/// The text is there as long as the argument.
+unsafe fn text<'a>(state: *mut ffi::lua_State, index: c_int) -> Option<&'a [u8]> {
+    // SAFETY: a text's bytes are there as long as it is; only texts are asked for, none is made of a number.
+    unsafe {
+        if ffi::lua_type(state, index) != ffi::LUA_TSTRING {
+            return None;
+        }
+        let mut length = 0;
+        let bytes = ffi::lua_tolstring(state, index, &mut length);
+        (!bytes.is_null()).then(|| slice::from_raw_parts(bytes.cast(), length))
+    }
+}
+
+unsafe fn find(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
+    // SAFETY: the arguments stay where they are until this returns.
+    unsafe {
+        let (Some(all), Some(part)) = (text(state, 1), text(state, 2)) else { return Ok(None) };
+        let is_plain = || ffi::lua_toboolean(state, 4) != 0 || !part.iter().any(|byte| SPECIAL.contains(byte));
+        if all.len().saturating_mul(part.len()) <= SEARCH_MAX || !is_plain() {
+            return Ok(None);
+        }
+        if part.len() > PART_BYTES_MAX {
+            return Err(c"string.find: the text to find is too long");
+        }
+        let first = match ffi::lua_type(state, 3) {
+            ffi::LUA_TNONE | ffi::LUA_TNIL => 1.0,
+            ffi::LUA_TNUMBER => ffi::lua_tonumber(state, 3),
+            _ => return Ok(None),
+        };
+        let from = if first < 0.0 { all.len() as f64 + first } else { first - 1.0 }.max(0.0) as usize;
+        match all.get(from..).and_then(|rest| position(rest, part)) {
+            Some(at) => {
+                ffi::lua_pushnumber(state, (from + at + 1) as f64);
+                ffi::lua_pushnumber(state, (from + at + part.len()) as f64);
+                Ok(Some(2))
+            }
+            None => {
+                ffi::lua_pushnil(state);
+                Ok(Some(1))
+            }
+        }
+    }
+}
+
+/// Where a text stands in another, found in steps that go with their lengths, by Knuth, Morris and Pratt.
+fn position(all: &[u8], part: &[u8]) -> Option<usize> {
+    // What of the part's beginning still fits when the next byte does not.
+    let mut fits = vec![0_u32; part.len()];
+    let step = |fits: &[u32], mut fitting: usize, byte: u8| {
+        while fitting > 0 && part[fitting] != byte {
+            fitting = fits[fitting - 1] as usize;
+        }
+        if part[fitting] == byte { fitting + 1 } else { fitting }
+    };
+    let mut fitting = 0;
+    for index in 1..part.len() {
+        fitting = step(&fits, fitting, part[index]);
+        fits[index] = fitting as u32;
+    }
+    fitting = 0;
+    all.iter().enumerate().find_map(|(index, byte)| {
+        fitting = step(&fits, fitting, *byte);
+        (fitting == part.len()).then(|| index + 1 - part.len())
+    })
+}
+
+unsafe fn split(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
+    // SAFETY: the arguments stay where they are until this returns.
+    let (all, by) = unsafe { (text(state, 1), text(state, 2)) };
+    let (Some(all), by) = (all, by.unwrap_or(b",")) else { return Ok(None) };
+    if all.len() <= PIECES_MAX && all.len().saturating_mul(by.len()) <= SEARCH_MAX {
+        return Ok(None);
+    }
+    if by.len() > 1 && all.len().saturating_mul(by.len()) > SEARCH_MAX {
+        return Err(c"string.split: the texts are too long");
+    }
+    let pieces = by.first().map_or(all.len(), |by| all.iter().filter(|byte| *byte == by).count());
+    if pieces > PIECES_MAX { Err(c"string.split: too many pieces") } else { Ok(None) }
+}
+
+unsafe fn format(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
+    // SAFETY: the argument stays where it is until this returns.
+    let format = unsafe { text(state, 1) };
+    if format.is_some_and(|format| format.len() > FORMAT_BYTES_MAX) { Err(c"the format is too long") } else { Ok(None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_found_where_they_are() {
+        let all = b"abcabcabdabcabcabcabd";
+        for length in 1..=all.len() {
+            for from in 0..=all.len() - length {
+                let part = &all[from..from + length];
+                assert_eq!(position(all, part), all.windows(length).position(|window| window == part));
+            }
+        }
+        assert_eq!(position(all, b"abda "), None);
+        assert_eq!(position(b"", b"a"), None);
+    }
+
+    #[test]
+    fn replaced_builtins_are_as_they_were() {
+        let lua = Lua::new();
+        replace(&lua).unwrap();
+        let run =
+            |text: &str| lua.load(text).set_name("=f").eval::<mlua::Value>().map(|value| value.to_string().unwrap());
+        assert_eq!(run("return ('a,b'):split()[2] .. ('hello'):find('l') .. string.packsize('i4')").unwrap(), "b34");
+        for (text, told) in [
+            ("string.find()", "f:1: missing argument #1 to 'find' (string expected)"),
+            ("string.find('a', '[')", "f:1: malformed pattern (missing ']')"),
+            ("os.date(string.rep('%c', 2 ^ 20))", "f:1: the format is too long"),
+        ] {
+            let error = run(text).unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+        let long = "local text = string.rep('a', 2 ^ 20) .. 'b' .. string.rep('a', 2 ^ 20) .. 'b'
+            local part = string.rep('a', 2 ^ 10) .. 'b'
+            local first, last = text:find(part)
+            local from, to = text:find(part, last + 1, true)
+            return table.concat({ first, last, from, to, tostring(text:find('c' .. part)) }, ' ')";
+        let (one, other, all) = ((1 << 20) + 1, 2 * (1 << 20) + 2, 1 << 10);
+        assert_eq!(run(long).unwrap(), format!("{} {one} {} {other} nil", one - all, other - all));
+    }
+}

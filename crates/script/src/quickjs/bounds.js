@@ -1,0 +1,146 @@
+// Builtins of C are not interrupted while they run. Those whose work grows with a length that costs nothing to claim look
+// at it first; what is left of the others' work is bounded by the machine's memory.
+(() => {
+  "use strict";
+  // A machine's memory holds no more real elements.
+  const PLACES_MAX = 4_194_304;
+  const TEXT_MAX = 16_777_216;
+  // Characters to compare when a text is looked for in another.
+  const COMPARISONS_MAX = 1_000_000_000;
+
+  const { apply, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
+  const { isArray } = Array;
+  const TypeErrorOfHost = TypeError;
+  const RangeErrorOfHost = RangeError;
+  const typed = Object.getPrototypeOf(Uint8Array.prototype);
+
+  const places = (value, name) => {
+    if (value !== null && typeof value === "object" && value.length > PLACES_MAX) {
+      throw new RangeErrorOfHost(`${name}: more than ${PLACES_MAX} places`);
+    }
+  };
+
+  const replace = (holder, name, check) => {
+    const descriptor = getOwnPropertyDescriptor(holder, name);
+    if (!descriptor || typeof descriptor.value !== "function") {
+      return;
+    }
+    const original = descriptor.value;
+    const label = typeof name === "symbol" ? name.description : name;
+    const bounded = {
+      [name](...given) {
+        check(this, given, label);
+        return apply(original, this, given);
+      },
+    }[name];
+    defineProperty(bounded, "length", { value: original.length, configurable: true });
+    defineProperty(bounded, "name", { value: original.name, configurable: true });
+    descriptor.value = bounded;
+    defineProperty(holder, name, descriptor);
+  };
+
+  // What works on one place, or on none.
+  const cheap = ["constructor", "at", "push", "pop", "toString", "flat", "flatMap"];
+  for (const holder of [Array.prototype, typed]) {
+    for (const name of ownKeys(holder)) {
+      if (!cheap.includes(name)) {
+        replace(holder, name, (self, given, label) => {
+          places(self, label);
+          if (label === "fill" && typeof given[0] === "string" && given[0].length * self.length > TEXT_MAX) {
+            // Where it becomes a number it does so for each place.
+            throw new RangeErrorOfHost(`${label}: a text of many characters for many places`);
+          }
+          if (label === "concat") {
+            for (let i = 0; i < given.length; i += 1) {
+              places(given[i], label);
+            }
+          }
+        });
+      }
+    }
+  }
+  // The same values by the same function, as before.
+  for (const [holder, name] of [[Array.prototype, "values"], [typed, "values"]]) {
+    const descriptor = getOwnPropertyDescriptor(holder, Symbol.iterator);
+    descriptor.value = holder[name];
+    defineProperty(holder, Symbol.iterator, descriptor);
+  }
+  for (const name of ["from", "fromAsync"]) {
+    replace(Array, name, (_, given, label) => places(given[0], label));
+  }
+
+  // These go into what they find, whatever its length is.
+  const flatten = (from, depth, into, label) => {
+    places(from, label);
+    for (let i = 0; i < from.length; i += 1) {
+      if (i in from) {
+        const value = from[i];
+        if (depth > 0 && isArray(value)) {
+          flatten(value, depth - 1, into, label);
+        } else {
+          defineProperty(into, into.length, { value, writable: true, enumerable: true, configurable: true });
+        }
+      }
+    }
+    return into;
+  };
+  const flattening = {
+    flat(depth = 1) {
+      return flatten(Object(this), Math.trunc(Number(depth)) || 0, [], "flat");
+    },
+    flatMap(each, self) {
+      if (typeof each !== "function") {
+        throw new TypeErrorOfHost("not a function");
+      }
+      const from = Object(this);
+      places(from, "flatMap");
+      const mapped = [];
+      for (let i = 0; i < from.length; i += 1) {
+        if (i in from) {
+          mapped[mapped.length] = apply(each, self, [from[i], i, from]);
+        }
+      }
+      return flatten(mapped, 1, [], "flatMap");
+    },
+  };
+  for (const name of ["flat", "flatMap"]) {
+    const descriptor = getOwnPropertyDescriptor(Array.prototype, name);
+    descriptor.value = flattening[name];
+    defineProperty(Array.prototype, name, descriptor);
+  }
+
+  const short = (value, label) => {
+    if (typeof value === "string" && value.length > TEXT_MAX) {
+      throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
+    }
+  };
+  const search = (self, [needle], label) => {
+    short(self, label);
+    if (typeof self === "string" && typeof needle === "string" && self.length * needle.length > COMPARISONS_MAX) {
+      throw new RangeErrorOfHost(`${label}: too much to compare`);
+    }
+  };
+  for (const name of ["includes", "indexOf", "lastIndexOf", "replace", "replaceAll", "split"]) {
+    replace(String.prototype, name, search);
+  }
+  for (const name of ["normalize", "localeCompare", "toLowerCase", "toUpperCase"]) {
+    replace(String.prototype, name, (self, _, label) => short(self, label));
+  }
+  for (const name of ["padStart", "padEnd"]) {
+    replace(String.prototype, name, (_, [length], label) => {
+      if (Number(length) > TEXT_MAX) {
+        throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
+      }
+    });
+  }
+  replace(String.prototype, "repeat", (self, [count], label) => {
+    if (`${self}`.length * Number(count) > TEXT_MAX) {
+      throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
+    }
+  });
+  for (const name of ["encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "escape", "unescape"]) {
+    replace(globalThis, name, (_, [value], label) => short(value, label));
+  }
+  replace(JSON, "parse", (_, [value], label) => short(value, label));
+  replace(String, "raw", (_, [strings], label) => places(strings && strings.raw, label));
+})();
