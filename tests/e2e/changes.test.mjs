@@ -13,11 +13,11 @@ import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
 const OP_SAID = 2;
 
 /** A server whose modules a test may change. What modules keep for the whole process is theirs alone on one shard. */
-async function startWith(t, modules, { shards = 1, flags = {} } = {}) {
+async function startWith(t, modules, { shards = 1, flags = {}, kind = { database: "sqlite" } } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "muster-modules-"));
   const write = (text) => writeFile(join(folder, "game.lua"), text);
   await write(modules);
-  const server = await startServer({ database: "sqlite", shards }, { "runtime.path": folder, ...flags });
+  const server = await startServer({ shards, ...kind }, { "runtime.path": folder, ...flags });
   t.after(async () => {
     await server.dispose();
     await rm(folder, { recursive: true });
@@ -152,4 +152,34 @@ test("a function runs at each moment that its expression names, once", async (t)
   });
   assert.equal(new Set(runs).size, runs.length, "none twice");
   assert.ok(runs.every((run) => /^schedule \d+$/.test(run)), runs.join(", "));
+});
+
+test("of several nodes one runs it, and goes on when that one is gone", async (t) => {
+  const module = `
+    local nk = require("nakama")
+    nk.register_schedule(function(context, due)
+      nk.storage_write({ { collection = "runs", key = due .. " " .. context.node, value = {} } })
+    end, "* * * * * * *")
+    nk.register_rpc(function()
+      local keys = {}
+      for _, object in ipairs(nk.storage_list(nil, "runs", 100)) do table.insert(keys, object.key) end
+      return nk.json_encode({ runs = keys })
+    end, "runs")
+  `;
+  const { server } = await startWith(t, module, { shards: 2, kind: { database: "postgres", nodes: 3 } });
+  const nodes = [...server.nodes];
+  const [ann] = await connectPlayers(nodes[0], ["json"], 1);
+  let runs = [];
+  const ran = async (count) => {
+    runs = Object.values((await payloadOf(ann, "runs")).runs ?? {});
+    return runs.length >= count;
+  };
+  await until("it has run some times", () => ran(3));
+  const moments = () => runs.map((run) => run.split(" ")[0]);
+  assert.equal(new Set(moments()).size, runs.length, `none twice: ${runs.join(", ")}`);
+  // Whichever of the others does it now, one of the three does.
+  await nodes[2].stop("SIGKILL");
+  const before = runs.length;
+  await until("it goes on", () => ran(before + 3));
+  assert.equal(new Set(moments()).size, runs.length, `none twice: ${runs.join(", ")}`);
 });
