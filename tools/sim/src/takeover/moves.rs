@@ -188,6 +188,9 @@ impl World {
                 self.trace.line(|| format!("session {who} does not come to {to:?}"));
                 if self.clients[&who].at == to {
                     self.forget(who);
+                } else if moving.is_some_and(|moving| moving.is_ending) {
+                    // It stays where it is, and closes there.
+                    self.closing.push(who);
                 }
                 self.step(to.place, |plane, now, out| plane.close(now, to.key, out))
             }
