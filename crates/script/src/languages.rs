@@ -1,5 +1,7 @@
 //! Game code of one shard in all its languages. What several of them have is Lua's, as in the original: they do not chain.
 
+mod durable;
+
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,15 +10,17 @@ use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, I
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_live::matches::Callback;
 use muster_live::plane::HandlerOrder;
+use muster_live::{Epoch, Partition};
 use muster_wire::api::Event;
 use muster_wire::code::Code;
 
+use crate::durable::logs::Logs;
 use crate::functions::{Functions, JsFunctions, LuaFunctions};
 use crate::luau::program::Program;
 use crate::machine::Machine;
 use crate::machine::call::Sole;
 use crate::machine::registry::{Names, Point, When};
-use crate::matches::{JsMatches, LuaMatches};
+use crate::matches::{JsMatches, LuaMatches, Resumed};
 use crate::quickjs::program::Bundle;
 
 /// Functions and hooks.
@@ -169,12 +173,35 @@ fn gone<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T, Fa
 pub struct LanguageMatches {
     lua: Rc<LuaMatches>,
     javascript: Rc<JsMatches>,
+    durable: Option<Durable>,
+}
+
+/// What durable matches need.
+struct Durable {
+    logs: Rc<Logs>,
+    owner: Box<dyn DurableOwner>,
+}
+
+/// Who says where durable matches are.
+pub trait DurableOwner {
+    /// The log of a partition was taken over: these go on.
+    fn taken_over(&self, partition: Partition, epoch: Epoch, matches: Vec<Resumed>);
+
+    /// The log of a partition is given up, and all that was to be in it is.
+    fn released(&self, partition: Partition);
 }
 
 impl LanguageMatches {
     /// Of these languages.
     pub fn new(lua: Rc<LuaMatches>, javascript: Rc<JsMatches>) -> Self {
-        Self { lua, javascript }
+        Self { lua, javascript, durable: None }
+    }
+
+    /// The same with durable matches. The languages have the same logs.
+    #[must_use]
+    pub fn with_durable(mut self, logs: Rc<Logs>, owner: Box<dyn DurableOwner>) -> Self {
+        self.durable = Some(Durable { logs, owner });
+        self
     }
 
     /// From now on matches are made of these programs, the so manieth that the process has had. Those that there are go on as
@@ -184,15 +211,33 @@ impl LanguageMatches {
         self.javascript.renew(javascript, generation);
     }
 
+    /// Whether matches of this name outlive the process.
+    pub fn is_durable(&self, handler: &str) -> bool {
+        if self.lua.has_handler(handler) { self.lua.is_durable(handler) } else { self.javascript.is_durable(handler) }
+    }
+
     /// Does what the plane says, on the runtime's local tasks. A match stays with the language in which it began.
-    pub fn order(&self, order: HandlerOrder) {
-        let Self { lua, javascript } = self;
+    pub fn order(self: &Rc<Self>, order: HandlerOrder) {
+        let Self { lua, javascript, .. } = &**self;
         let is_in_javascript = match &order {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
                 !lua.has_handler(&call.handler) && javascript.has_handler(&call.handler)
             }
             HandlerOrder::Call(call) => javascript.holds(call.id),
             HandlerOrder::Drop(id) => javascript.holds(*id),
+            HandlerOrder::TakeOver(partitions) => {
+                for (partition, epoch) in partitions.clone() {
+                    let its = self.clone();
+                    tokio::task::spawn_local(async move { its.take_over(partition, epoch).await });
+                }
+                return;
+            }
+            HandlerOrder::Release(partition) => {
+                let (its, partition) = (self.clone(), *partition);
+                tokio::task::spawn_local(async move { its.release(partition).await });
+                return;
+            }
+            HandlerOrder::Forget(partition) => return self.forget(*partition),
         };
         if is_in_javascript { javascript.order(order) } else { lua.order(order) }
     }

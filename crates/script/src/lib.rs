@@ -4,6 +4,7 @@
 //! touches a socket or the database.
 
 mod events;
+pub mod durable;
 pub mod functions;
 pub mod host;
 pub mod languages;

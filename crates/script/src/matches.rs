@@ -1,5 +1,7 @@
 //! Matches of game code of one shard: in which machine each is, and calling its callbacks when the plane says so.
 
+mod recorded;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -8,10 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+pub use self::recorded::Resumed;
 use futures_util::poll;
-use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+use muster_domain::Timestamp;
+use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
+use crate::durable::life::Life;
+use crate::durable::logs::Logs;
 use crate::host::{Host, Meter};
 use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
@@ -37,7 +43,15 @@ pub struct GameMatches<M: MatchMachine> {
     metrics: Arc<ScriptMetrics>,
     returns: Returns,
     machines: RefCell<Vec<Rc<Housed<M>>>>,
-    homes: RefCell<HashMap<MatchId, Rc<Housed<M>>>>,
+    homes: RefCell<HashMap<MatchId, Home<M>>>,
+    logs: Option<Rc<Logs>>,
+}
+
+/// Where a match is.
+struct Home<M> {
+    machine: Rc<Housed<M>>,
+    /// Of one that is recorded.
+    life: Option<Rc<Life>>,
 }
 
 /// What new matches are of.
@@ -51,6 +65,8 @@ struct Current<M: MatchMachine> {
 struct Housed<M> {
     vm: M,
     generation: u64,
+    /// For matches that are recorded, and no others.
+    is_recorded: bool,
     orders: RefCell<VecDeque<HandlerOrder>>,
     is_at_work: Cell<bool>,
     matches: Cell<usize>,
@@ -69,7 +85,14 @@ impl<M: MatchMachine> GameMatches<M> {
     ) -> Self {
         let (machines, homes) = Default::default();
         let current = RefCell::new(Current { program, generation: 1 });
-        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes }
+        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes, logs: None }
+    }
+
+    /// The same with logs for durable matches, which cannot be made without.
+    #[must_use]
+    pub fn with_logs(mut self, logs: Rc<Logs>) -> Self {
+        self.logs = Some(logs);
+        self
     }
 
     /// From now on matches are made of this program, the so manieth that the process has had. Those that there are go on as
@@ -86,12 +109,14 @@ impl<M: MatchMachine> GameMatches<M> {
     /// Does what the plane says, on the runtime's local tasks.
     pub fn order(self: &Rc<Self>, order: HandlerOrder) {
         let machine = match &order {
-            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => match self.house(call) {
-                Ok(machine) => Some(machine),
-                Err(why) => return self.fail(call.id, why),
-            },
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
+                match self.house(call.id, call.is_durable()) {
+                    Ok(machine) => Some(machine),
+                    Err(why) => return self.fail(call.id, why),
+                }
+            }
             HandlerOrder::Call(call) => {
-                let machine = self.homes.borrow().get(&call.id).cloned();
+                let machine = self.machine_of(call.id);
                 match machine {
                     Some(machine) if self.waits_for(&machine, call) => {
                         let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
@@ -103,13 +128,14 @@ impl<M: MatchMachine> GameMatches<M> {
                 }
             }
             HandlerOrder::Drop(id) => {
-                let machine = self.homes.borrow_mut().remove(id);
-                if let Some(machine) = &machine {
-                    machine.matches.set(machine.matches.get() - 1);
-                    self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
+                let home = self.leave(*id);
+                if let Some(Home { life: Some(life), .. }) = &home {
+                    self.end(life, "it is over");
                 }
-                machine
+                home.map(|home| home.machine)
             }
+            // Of all languages, see `LanguageMatches`.
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => None,
         };
         let Some(machine) = machine else { return };
         machine.orders.borrow_mut().push_back(order);
@@ -123,13 +149,35 @@ impl<M: MatchMachine> GameMatches<M> {
         self.current.borrow().program.has_handler(name)
     }
 
+    /// Whether matches of this name outlive the process.
+    pub(crate) fn is_durable(&self, handler: &str) -> bool {
+        self.current.borrow().program.is_durable(handler)
+    }
+
+    /// The present moment.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.host.clock.now()
+    }
+
     /// Whether a match is here.
     pub(crate) fn holds(&self, id: MatchId) -> bool {
         self.homes.borrow().contains_key(&id)
     }
 
+    fn machine_of(&self, id: MatchId) -> Option<Rc<Housed<M>>> {
+        self.homes.borrow().get(&id).map(|home| home.machine.clone())
+    }
+
+    /// A match is here no more.
+    fn leave(&self, id: MatchId) -> Option<Home<M>> {
+        let home = self.homes.borrow_mut().remove(&id)?;
+        home.machine.matches.set(home.machine.matches.get() - 1);
+        self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
+        Some(home)
+    }
+
     /// The machine of a new match.
-    fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
+    fn house(&self, id: MatchId, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
         let current = self.current.borrow();
@@ -137,31 +185,31 @@ impl<M: MatchMachine> GameMatches<M> {
         let has_room = |machine: &&Rc<Housed<M>>| {
             // One that waits may wait for this very match.
             let is_free = (M::PARKS || machine.parked.get() == 0) && !machine.vm.is_spent();
-            let is_current = machine.generation == current.generation;
-            is_free && is_current && machine.matches.get() < matches_max
+            let is_fit = machine.generation == current.generation && machine.is_recorded == is_recorded;
+            is_free && is_fit && machine.matches.get() < matches_max
         };
         let machine = match machines.iter().filter(has_room).max_by_key(|machine| machine.matches.get()) {
             Some(machine) => machine.clone(),
             None => {
-                let vm = M::new(&current.program, &self.host, self.limits);
+                let vm = M::new(&current.program, &self.host, self.limits, is_recorded);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
                 let (orders, is_at_work, matches, parked) = Default::default();
                 let generation = current.generation;
-                machines.push(Rc::new(Housed { vm, generation, orders, is_at_work, matches, parked }));
+                machines.push(Rc::new(Housed { vm, generation, is_recorded, orders, is_at_work, matches, parked }));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
         };
         machine.matches.set(machine.matches.get() + 1);
         self.metrics.matches.fetch_add(1, Ordering::Relaxed);
-        self.homes.borrow_mut().insert(call.id, machine.clone());
+        self.homes.borrow_mut().insert(id, Home { machine: machine.clone(), life: None });
         Ok(machine)
     }
 
     /// Whether a machine that takes one call at a time cannot take this one, since it waits for what comes of it.
     fn waits_for(&self, machine: &Rc<Housed<M>>, call: &Call) -> bool {
         let homes = self.homes.borrow();
-        let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(home, machine));
+        let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(&home.machine, machine));
         !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
@@ -175,6 +223,7 @@ impl<M: MatchMachine> GameMatches<M> {
         let is_spare = |other: &&Rc<Housed<M>>| {
             !Rc::ptr_eq(other, machine)
                 && other.generation == machine.generation
+                && other.is_recorded == machine.is_recorded
                 && other.matches.get() < self.limits.matches_per_machine
         };
         let is_unused = machine.matches.get() == 0 && machine.parked.get() == 0;
@@ -197,6 +246,7 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
         let Some(order) = next else { break };
         match order {
             HandlerOrder::Drop(id) => machine.vm.drop_match(id),
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => {}
             HandlerOrder::Call(call) => {
                 let mut called = Box::pin(run(matches.clone(), machine.clone(), call));
                 if poll!(&mut called).is_pending() {
@@ -248,9 +298,14 @@ impl<M: MatchMachine> Drop for Parked<M> {
 /// Runs one callback, and tells what came of it.
 async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
-    let chain = call.chain.iter().copied().chain([call.id]).collect();
-    let (returned, is_late) =
-        matches.host.current.during(Meter::new(chain, &matches.limits), machine.vm.call(&call)).await;
+    let (returned, is_late) = match matches.life_for(&call).await {
+        Ok(Some(life)) => matches.recorded(&machine, &life, &call).await,
+        Ok(None) => {
+            let meter = Meter::new(chain_of(&call), &matches.limits);
+            matches.host.current.during(meter, machine.vm.call(&call)).await
+        }
+        Err(why) => (failed(why), false),
+    };
     let generation = machine.generation;
     if is_late {
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
@@ -265,6 +320,11 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
         tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
     }
     (matches.returns)(call.id, returned);
+}
+
+/// The matches whose callbacks wait for what a call asks.
+fn chain_of(call: &Call) -> Chain {
+    call.chain.iter().copied().chain([call.id]).collect()
 }
 
 impl<M: MatchMachine> Drop for GameMatches<M> {

@@ -14,7 +14,7 @@ use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
 use muster_script::functions::Surroundings;
-use muster_script::host::{Current, Matches, NoMatches, NoPlayers, Players, Signing};
+use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
 use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
@@ -263,6 +263,7 @@ impl Means {
             spawn: |work| drop(tokio::task::spawn_local(work)),
             walks: Rc::default(),
             current: Current::default(),
+            handlers: Handlers::default(),
         })
     }
 }

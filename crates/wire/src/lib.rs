@@ -10,6 +10,7 @@ pub mod frame;
 mod generated;
 pub mod json;
 pub mod link;
+pub mod match_records;
 pub mod nodes;
 pub mod operations;
 pub mod realtime_variants;
@@ -18,6 +19,6 @@ pub mod token;
 
 pub use code::Code;
 pub use envelope::Format;
-pub use generated::{api, membership, node, realtime};
+pub use generated::{api, match_log, membership, node, realtime};
 pub use operations::Operation;
 pub use timestamp::Timestamp;

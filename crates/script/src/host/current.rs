@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matches::Chain;
 
+use crate::durable::fate::Fate;
 use crate::machine::limits::Limits;
 use crate::metrics::ScriptMetrics;
 
 /// What the host keeps of one call.
-#[derive(Debug)]
 pub struct Meter {
     /// The matches whose callbacks wait for what the call asks, its own among them.
     chain: Chain,
@@ -21,23 +21,32 @@ pub struct Meter {
     calls_max: u32,
     log_bytes: Cell<usize>,
     log_bytes_max: usize,
+    /// Of a recorded match's callback.
+    fate: Option<Rc<Fate>>,
 }
 
 impl Meter {
     /// Of a call for which these wait.
     pub(crate) fn new(chain: Chain, limits: &Limits) -> Rc<Self> {
         let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
-        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max })
+        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max, fate: None })
+    }
+
+    /// Of a recorded match's callback.
+    pub(crate) fn fated(chain: Chain, limits: &Limits, fate: Rc<Fate>) -> Rc<Self> {
+        let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
+        let fate = Some(fate);
+        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max, fate })
     }
 }
 
-/// See the module.
-#[derive(Debug)]
-pub struct Current(RefCell<Rc<Meter>>);
+/// See the module. Its clones are the same.
+#[derive(Clone)]
+pub struct Current(Rc<RefCell<Rc<Meter>>>);
 
 impl Default for Current {
     fn default() -> Self {
-        Self(RefCell::new(Meter::new(Chain::default(), &Limits::default())))
+        Self(Rc::new(RefCell::new(Meter::new(Chain::default(), &Limits::default()))))
     }
 }
 
@@ -57,6 +66,16 @@ impl Current {
     /// The matches whose callbacks wait for what game code asks now.
     pub(crate) fn chain(&self) -> Chain {
         self.0.borrow().chain.clone()
+    }
+
+    /// What it meets, if it is a recorded match's callback.
+    pub(crate) fn fate(&self) -> Option<Rc<Fate>> {
+        self.0.borrow().fate.clone()
+    }
+
+    /// Whether it is a recorded match's callback that was called before.
+    pub(crate) fn is_again(&self) -> bool {
+        self.0.borrow().fate.as_ref().is_some_and(|fate| fate.is_again())
     }
 
     /// Game code calls the host.

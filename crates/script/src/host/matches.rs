@@ -92,7 +92,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                     return Err(Error::invalid("match_create expects the name of a module"));
                 }
                 let params = arguments.any().encode().into();
-                let creation = Creation { handler: handler.into(), params, created_at: host.clock.now(), chain };
+                let is_durable = host.handlers.is_durable(&handler);
+                let (handler, created_at) = (handler.into(), host.clock.now());
+                let creation = Creation { handler, params, created_at, chain, is_durable };
                 Ok(Value::text(host.matches.create(host.entropy.uuid(), creation).await?))
             })
         }),

@@ -31,10 +31,10 @@ mod streams;
 mod time;
 mod wallets;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -55,6 +55,7 @@ pub use streams::{
     STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
 };
 
+use crate::languages::LanguageMatches;
 use crate::process::Process;
 use crate::value::Value;
 
@@ -86,12 +87,30 @@ pub struct Host {
     pub walks: Rc<Cell<usize>>,
     /// The call that runs now.
     pub current: Current,
+    /// Which matches the modules have.
+    pub handlers: Handlers,
 }
 
 impl Host {
     /// When what a call writes is written.
     fn stamp(&self) -> WriteStamp {
-        WriteStamp::at(self.clock.now())
+        self.current.fate().map_or_else(|| WriteStamp::at(self.clock.now()), |fate| fate.stamp())
+    }
+}
+
+/// The matches of a shard's game code, once there are any.
+#[derive(Clone, Default)]
+pub struct Handlers(Rc<OnceCell<Weak<LanguageMatches>>>);
+
+impl Handlers {
+    /// From now on these are asked.
+    pub fn set(&self, matches: &Rc<LanguageMatches>) {
+        self.0.get_or_init(|| Rc::downgrade(matches));
+    }
+
+    /// Whether matches of this name outlive the process.
+    fn is_durable(&self, handler: &str) -> bool {
+        self.0.get().and_then(Weak::upgrade).is_some_and(|matches| matches.is_durable(handler))
     }
 }
 
@@ -130,6 +149,17 @@ impl HostFunction {
     pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<Started> {
         host.current.count(&host.process.metrics)?;
         let arguments = Arguments::check(self, values)?;
+        match host.current.fate() {
+            Some(fate) => fate.start(host, self, arguments),
+            None => self.run(host, arguments),
+        }
+    }
+
+    /// Calls it with arguments that it takes.
+    ///
+    /// # Errors
+    /// When it refuses.
+    pub(crate) fn run(&self, host: &Rc<Host>, arguments: Arguments) -> Result<Started> {
         match self.run {
             Run::Now(run) => run(host, arguments).map(Started::Now),
             Run::Later(run) => Ok(Started::Later(run(host.clone(), arguments))),

@@ -5,6 +5,7 @@
 
 mod builtins;
 mod call;
+mod fated;
 mod instance;
 mod interrupt;
 pub mod matches;

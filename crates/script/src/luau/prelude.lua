@@ -72,10 +72,17 @@ local function make_require(chunk, leave, loaded, environment)
     end
 end
 
+-- Answers which modules say of themselves that their matches are durable.
 local function require_all(require, ...)
+    local durable = {}
     for index = 1, select("#", ...) do
-        require((select(index, ...)))
+        local name = (select(index, ...))
+        local module = require(name)
+        if type(module) == "table" and rawget(module, "durable") == true then
+            durable[#durable + 1] = name
+        end
     end
+    return durable
 end
 
 local function bind_once(begin)

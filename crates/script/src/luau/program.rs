@@ -106,7 +106,8 @@ fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Mo
         tracing::error!(file, "a module is not loaded since it stopped the server: change its file");
         return Ok(None);
     }
-    let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1);
+    // In durable matches it is another function, and loops over it must call it.
+    let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
     let code = compiler.compile(source).map_err(|error| match error {
         // It begins with the line.
         mlua::Error::SyntaxError { message, .. } => LoadError(format!("{file}:{message}")),

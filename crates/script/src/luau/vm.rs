@@ -13,7 +13,7 @@ use super::call::outcome;
 use super::instance::Chunks;
 use super::program::Module;
 use super::seat::{Seat, Seats};
-use super::{builtins, interrupt, once, register, values};
+use super::{builtins, fated, interrupt, once, register, values};
 use crate::host::{Host, HostFunction, PENDING, Started, functions};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
@@ -76,7 +76,7 @@ impl Vm {
         limits: &Limits,
     ) -> std::result::Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
-        let vm = Self::bare(host, limits).map_err(failed)?;
+        let vm = Self::bare(host, limits, false).map_err(failed)?;
         let chunks = Chunks::load(&vm, modules).map_err(failed)?;
         let (lua, require_all) = (vm.lua.clone(), vm.prelude.require_all.clone());
         let seat = vm.seat().map_err(failed)?;
@@ -89,11 +89,15 @@ impl Vm {
             seat.call(MultiValue::from_vec(arguments))
         };
         let ran = vm.run(seat, limits.load_time, run).await;
-        vm.registered.borrow_mut().close();
         if ran.is_over {
             return Err(LoadError(OVER.to_owned()));
         }
-        outcome(&vm.lua, ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
+        let durable = outcome(&vm.lua, ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
+        if let LuaValue::Table(durable) = durable {
+            let mut registered = vm.registered.borrow_mut();
+            durable.sequence_values::<String>().flatten().for_each(|name| registered.add_durable(&name));
+        }
+        vm.registered.borrow_mut().close();
         Ok(vm)
     }
 
@@ -102,8 +106,8 @@ impl Vm {
         self.registered.borrow().names()
     }
 
-    /// One without modules.
-    pub(super) fn bare(host: &Rc<Host>, limits: &Limits) -> Result<Self> {
+    /// One without modules. In one for recorded matches clock and randomness are the match's.
+    pub(super) fn bare(host: &Rc<Host>, limits: &Limits, is_recorded: bool) -> Result<Self> {
         let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.set_memory_limit(limits.machine_bytes)?;
@@ -113,6 +117,9 @@ impl Vm {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
         builtins::replace(&lua)?;
+        if is_recorded {
+            fated::replace(&lua, &host.current)?;
+        }
         let seats = Seats::new(limits.deferred_max);
         let answering = seats.clone();
         let take_answer = lua.create_function(move |lua, ()| match answering.current() {

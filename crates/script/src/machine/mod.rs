@@ -9,6 +9,7 @@ pub(crate) mod matches;
 pub(crate) mod registry;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use muster_api::game::Invocation;
 use muster_live::matches::{Call, MatchId, Return};
@@ -31,6 +32,11 @@ pub trait Code: 'static {
 
     /// Whether the modules have a match of this name.
     fn has_handler(&self, name: &str) -> bool;
+
+    /// Whether matches of this name are durable.
+    fn is_durable(&self, handler: &str) -> bool {
+        self.names().durable.contains(handler)
+    }
 }
 
 /// One that has run all modules of a program, and takes one call at a time.
@@ -63,6 +69,17 @@ pub trait Machine: Sized + 'static {
     }
 }
 
+/// A match that was put into bytes.
+#[derive(Clone, Copy)]
+pub struct Frozen<'a> {
+    pub(crate) id: MatchId,
+    pub(crate) handler: &'a Arc<str>,
+    pub(crate) tick_rate: u32,
+    /// Broadcasts that wait for the end of its tick.
+    pub(crate) deferred: usize,
+    pub(crate) state: &'a [u8],
+}
+
 /// One for matches, each of which has variables of its own.
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait MatchMachine: Sized + 'static {
@@ -75,14 +92,26 @@ pub trait MatchMachine: Sized + 'static {
     /// Most matches of one.
     const MATCHES_MAX: usize = usize::MAX;
 
-    /// One without matches.
+    /// One without matches. In one for recorded matches clock and randomness of the language are the match's.
     ///
     /// # Errors
     /// When there is no memory for it.
-    fn new(program: &Self::Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError>;
+    fn new(program: &Self::Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError>;
 
     /// Runs a callback. Answers its return, and whether it took more time than it should.
     async fn call(&self, call: &Call) -> (Return, bool);
+
+    /// A match's state as bytes. From then on the match goes on with what they say, as one does that is thawed.
+    ///
+    /// # Errors
+    /// A sentence that names what of it is no plain data.
+    fn freeze(&self, id: MatchId) -> Result<Vec<u8>, Arc<str>>;
+
+    /// A match goes on with a state. Its modules run as they did before its first callback.
+    ///
+    /// # Errors
+    /// A sentence, when the modules or the state are not what they were.
+    async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>>;
 
     /// Puts away what is kept of a match.
     fn drop_match(&self, id: MatchId);

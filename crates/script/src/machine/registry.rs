@@ -57,6 +57,8 @@ pub(crate) struct Registry<F> {
     /// By the numbers of occasions.
     listeners: [Vec<F>; Occasion::ALL.len()],
     schedules: Vec<(Schedule, F)>,
+    /// Names of matches that outlive the process.
+    durable: BTreeSet<String>,
     /// Modules have run. Those that run once more, for a match, say again what counts already.
     is_closed: bool,
 }
@@ -69,6 +71,7 @@ impl<F> Default for Registry<F> {
             soles: [const { None }; Sole::ALL.len()],
             listeners: [const { Vec::new() }; Occasion::ALL.len()],
             schedules: Vec::new(),
+            durable: BTreeSet::new(),
             is_closed: false,
         }
     }
@@ -102,6 +105,14 @@ impl<F: Clone> Registry<F> {
             soles: Sole::ALL.map(|sole| self.soles[sole as usize].is_some()),
             listeners: Occasion::ALL.map(|occasion| self.listeners[occasion as usize].len()),
             schedules: self.schedules.iter().map(|(schedule, _)| schedule.clone()).collect(),
+            durable: self.durable.clone(),
+        }
+    }
+
+    /// Matches of this name outlive the process.
+    pub(crate) fn add_durable(&mut self, handler: &str) {
+        if !self.is_closed {
+            self.durable.insert(handler.to_owned());
         }
     }
 
@@ -187,6 +198,8 @@ pub struct Names {
     /// How many, by the numbers of occasions.
     listeners: [usize; Occasion::ALL.len()],
     schedules: Vec<Schedule>,
+    /// Names of matches that outlive the process.
+    pub(crate) durable: BTreeSet<String>,
 }
 
 impl Names {

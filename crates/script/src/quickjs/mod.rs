@@ -8,6 +8,7 @@ mod binary;
 mod call;
 mod context;
 mod errors;
+mod fated;
 mod format;
 mod globals;
 mod host;

@@ -198,8 +198,12 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
             };
             callbacks.push(Persistent::save(&ctx, function.clone()));
         }
+        let is_durable = handler.get::<_, JsValue<'js>>("durable")?.as_bool() == Some(true);
         let Ok(callbacks) = Callbacks::try_from(callbacks) else { return Ok(()) };
         set(&ctx, &to, |registered| {
+            if is_durable {
+                registered.functions.add_durable(&name);
+            }
             if !registered.is_closed {
                 registered.matches.insert(name, callbacks);
             }

@@ -12,7 +12,7 @@ use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Valu
 
 use super::context::context_of;
 use super::errors::{place, raised, thrown};
-use super::globals;
+use super::{fated, globals};
 use super::host::{Means, nk};
 use super::init::{Answers, Init};
 use super::logger::logger;
@@ -74,11 +74,15 @@ fn unstarted(error: &rquickjs::Error) -> LoadError {
 }
 
 impl Engine {
-    /// One without modules.
+    /// One without modules. In one for a recorded match clock and randomness are the match's.
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(super) fn new(host: &Rc<Host>, limits: &Limits) -> std::result::Result<Rc<Self>, LoadError> {
+    pub(super) fn new(
+        host: &Rc<Host>,
+        limits: &Limits,
+        is_recorded: bool,
+    ) -> std::result::Result<Rc<Self>, LoadError> {
         let runtime = Runtime::new().map_err(|error| unstarted(&error))?;
         runtime.set_memory_limit(limits.machine_bytes);
         runtime.set_max_stack_size(STACK_BYTES);
@@ -97,13 +101,19 @@ impl Engine {
         let means = Means { host: host.clone(), fiber, budget, init: Rc::new(Init::default()) };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
+        // What the thread has used before is nothing of this call's.
+        means.budget.resume(false);
         let made = enter(&context, |ctx| -> Result<_> {
             globals::add(&ctx)?;
+            if is_recorded {
+                fated::replace(&ctx, &host.current)?;
+            }
             let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
             let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
             let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
             Ok((nk, logger, initializer))
         });
+        means.budget.pause();
         let (nk, logger, initializer) = made.map_err(|error| unstarted(&error))?;
         let globals_are_read_only = limits.js_read_only_globals;
         let (bytes_max, is_spent) = (limits.machine_bytes, Cell::new(false));
@@ -241,7 +251,7 @@ impl Vm {
         host: &Rc<Host>,
         limits: &Limits,
     ) -> std::result::Result<(Self, Answers), LoadError> {
-        let engine = Engine::new(host, limits)?;
+        let engine = Engine::new(host, limits, false)?;
         let (its, source) = (engine.clone(), source.clone());
         let run = move || enter(&its.context, |ctx| its.load(&ctx, &source, answers.as_ref()));
         let Means { fiber, budget, .. } = &engine.means;

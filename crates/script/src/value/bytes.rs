@@ -3,10 +3,14 @@
 use muster_domain::{Error, Result};
 use rmpv::Value as Packed;
 
-use super::{DEPTH_MAX, Value};
+use super::{DEPTH_MAX, Value, names};
 
 /// The library counts what is in a table as deeper than the table.
 const PACKED_DEPTH_MAX: usize = 2 * DEPTH_MAX + 1;
+
+/// What marks several results, and a record.
+const RESULTS: i8 = 1;
+const RECORD: i8 = 2;
 
 impl Value {
     /// As bytes.
@@ -36,13 +40,35 @@ fn pack(value: Value) -> Packed {
         Value::Flag(flag) => Packed::Boolean(flag),
         Value::Number(number) => Packed::F64(number),
         Value::Bytes(bytes) => Packed::Binary(bytes),
-        Value::List(values) | Value::Results(values) => Packed::Array(values.into_iter().map(pack).collect()),
+        Value::List(values) => Packed::Array(values.into_iter().map(pack).collect()),
         Value::Map(entries) => {
             Packed::Map(entries.into_iter().map(|(name, value)| (Packed::from(name), pack(value))).collect())
         }
         Value::Record(entries) => {
-            Packed::Map(entries.into_iter().map(|(name, value)| (Packed::from(name), pack(value))).collect())
+            let entry = |(name, value): (&str, Value)| (Packed::from(name), pack(value));
+            marked(RECORD, &Packed::Map(entries.into_iter().map(entry).collect()))
         }
+        Value::Results(values) => marked(RESULTS, &Packed::Array(values.into_iter().map(pack).collect())),
+    }
+}
+
+/// A value that is not what its form alone says.
+fn marked(mark: i8, packed: &Packed) -> Packed {
+    let mut bytes = Vec::new();
+    // Writing into memory does not fail.
+    let _ = rmpv::encode::write_value(&mut bytes, packed);
+    Packed::Ext(mark, bytes)
+}
+
+/// What was marked.
+fn unmarked(mark: i8, bytes: &[u8]) -> Result<Value> {
+    match (mark, Value::decode(bytes)?) {
+        (RESULTS, Value::List(values)) => Ok(Value::Results(values)),
+        (RECORD, Value::Map(entries)) => {
+            let entries = entries.into_iter().map(|(name, value)| Ok((names::known(&name)?, value)));
+            Ok(Value::Record(entries.collect::<Result<_>>()?))
+        }
+        _ => Err(Error::invalid("a value of an unknown kind")),
     }
 }
 
@@ -63,6 +89,7 @@ fn unpack(packed: Packed) -> Result<Value> {
             };
             Value::Map(entries.into_iter().map(entry).collect::<Result<_>>()?)
         }
+        Packed::Ext(mark, bytes) => unmarked(mark, &bytes)?,
         _ => return Err(Error::invalid("a value of an unknown kind")),
     })
 }
@@ -74,7 +101,9 @@ mod tests {
     #[test]
     fn values_come_back_as_they_went() {
         let inner = Value::Map(vec![("a".into(), Value::Number(-0.5)), ("\u{e9}".into(), Value::Nil)]);
+        let record = Value::Record(vec![("user_id", inner.clone()), ("no_field_of_ours", Value::Record(Vec::new()))]);
         let all = Value::List(vec![inner, Value::Flag(true), Value::Bytes(vec![0xff, 0]), Value::List(Vec::new())]);
+        let all = Value::Results(vec![all, record, Value::List(vec![Value::Record(vec![("key", Value::Nil)])])]);
         assert_eq!(Value::decode(&all.clone().encode()).unwrap(), all);
         assert_eq!(Value::decode(&[]).unwrap(), Value::Nil);
         let nested = (0..DEPTH_MAX).fold(Value::Nil, |inner, _| Value::List(vec![inner]));

@@ -3,6 +3,7 @@
 pub mod allowance;
 mod bytes;
 mod json;
+mod names;
 
 use serde_json::{Map, Number, Value as Json};
 

@@ -18,7 +18,7 @@ use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_script::functions::Surroundings;
-use muster_script::host::{Current, NoHttp, NoMatches, NoPlayers, Players, Signing};
+use muster_script::host::{Current, Handlers, NoHttp, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::Process;
 use muster_script::value::Value;
 use muster_script::{Bundle, Host, Limits, LoadError, LuaFunctions, Program, ScriptMetrics};
@@ -94,6 +94,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
         spawn: |work| drop(tokio::task::spawn_local(work)),
         walks: Rc::default(),
         current: Current::default(),
+        handlers: Handlers::default(),
     }
 }
 

@@ -6,6 +6,8 @@
 pub mod api;
 mod api_fields;
 #[allow(clippy::all, clippy::pedantic)]
+pub mod match_log;
+#[allow(clippy::all, clippy::pedantic)]
 pub mod membership;
 #[allow(clippy::all, clippy::pedantic)]
 pub mod node;

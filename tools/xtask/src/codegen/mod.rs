@@ -17,7 +17,8 @@ use anyhow::{Context as _, bail};
 use prost_types::FileDescriptorSet;
 
 /// The schema files, relative to [`PROTO_DIR`].
-const PROTO_FILES: [&str; 5] = ["api.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
+const PROTO_FILES: [&str; 6] =
+    ["api.proto", "match_log.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
 /// Rare or large variants of messages between nodes, which would make the frequent ones as large.
 const BOXED: [&str; 19] = [
     "Message.what.reply",

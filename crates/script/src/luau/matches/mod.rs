@@ -4,11 +4,13 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod state;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
@@ -23,7 +25,7 @@ use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
-use crate::machine::{LoadError, MatchMachine};
+use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
@@ -58,22 +60,50 @@ struct Game {
 /// What a callback returned: the state, and what else it answers.
 type Returned = Result<Vec<LuaValue>, Arc<str>>;
 
-/// What a match begins with: its callbacks, its context, and what the first of them returned.
+/// What a match begins with: its callbacks, its context, and what the first of them returned, or its state.
 type Begun = Result<(Handler, Table, MultiValue), Arc<str>>;
+
+/// How a match comes into a machine.
+enum Beginning {
+    /// By its first callback, with these parameters.
+    Init(Value),
+    /// With a state that was kept.
+    Thaw(Vec<u8>),
+}
 
 impl MatchMachine for MatchVm {
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
     const PARKS: bool = true;
 
-    fn new(program: &Program, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError> {
+    fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
-        let vm = Vm::bare(host, &limits).map_err(failed)?;
+        let vm = Vm::bare(host, &limits, is_recorded).map_err(failed)?;
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
         let categories = RefCell::new(memory::CATEGORIES.collect());
         Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), categories, limits })
+    }
+
+    fn freeze(&self, id: MatchId) -> Result<Vec<u8>, Arc<str>> {
+        let game = self.games.borrow().get(&id).cloned().ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let frozen = state::freeze(&game.state.borrow())?;
+        let lua = &self.vm.lua;
+        let thawed = memory::counted(lua, game.category, || state::thaw(lua, &frozen));
+        game.state.replace(thawed.map_err(|error| Arc::from(plain(&error)))?);
+        Ok(frozen)
+    }
+
+    async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>> {
+        let Frozen { id, handler, tick_rate, deferred, state } = frozen;
+        let beginning = Beginning::Thaw(state.to_vec());
+        let (handler, context, mut state, category) = self.open(id, handler, beginning).await?;
+        let state = state.pop_front().unwrap_or(LuaValue::Nil);
+        let game = self.game((handler, context), (state, tick_rate), category)?;
+        game.pace.called(deferred);
+        self.games.borrow_mut().insert(id, game);
+        Ok(())
     }
 
     fn drop_match(&self, id: MatchId) {
@@ -145,6 +175,8 @@ impl MatchMachine for MatchVm {
         let spent = ran.spent;
         let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
+            // What it took when it is called again says nothing of the match.
+            let spent = if self.vm.host.current.is_again() { Duration::ZERO } else { spent };
             game.pace.looped(spent, &self.limits)
         } else {
             game.pace.called(deferred);
@@ -196,12 +228,32 @@ impl MatchVm {
 
     async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
-        let category = self.categories.borrow_mut().pop().unwrap_or(memory::COMMON);
-        let begun = self.begin(call, params, category).await;
+        let opened = self.open(call.id, &call.handler, Beginning::Init(params)).await?;
+        let (handler, context, results, category) = opened;
+        let begun = values_of(&self.vm.lua, results).and_then(handler::begun);
+        let begun = begun.and_then(|(state, tick_rate, label)| {
+            let game = self.game((handler, context), (state, tick_rate), category)?;
+            self.look_at_memory(&game)?;
+            Ok((game, Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
+        });
         if begun.is_err() {
             self.free(category);
         }
         begun
+    }
+
+    fn game(
+        &self,
+        (handler, context): (Handler, Table),
+        (state, tick_rate): (LuaValue, u32),
+        category: u8,
+    ) -> Result<Rc<Game>, Arc<str>> {
+        context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
+        let looked_at = Cell::new(self.limits.match_bytes);
+        let (state, condemned) = (RefCell::new(state), RefCell::default());
+        let file = handler.file();
+        let pace = Pace::default();
+        Ok(Rc::new(Game { handler, file, context, state, pace, category, looked_at, condemned }))
     }
 
     fn free(&self, category: u8) {
@@ -210,12 +262,28 @@ impl MatchVm {
         }
     }
 
-    async fn begin(&self, call: &Call, params: Value, category: u8) -> Result<(Rc<Game>, Return), Arc<str>> {
+    /// Makes an instance of the modules for a match.
+    async fn open(
+        &self,
+        id: MatchId,
+        handler: &Arc<str>,
+        beginning: Beginning,
+    ) -> Result<(Handler, Table, MultiValue, u8), Arc<str>> {
+        let category = self.categories.borrow_mut().pop().unwrap_or(memory::COMMON);
+        let opened = self.try_open(id, handler.clone(), beginning, category).await;
+        if opened.is_err() {
+            self.free(category);
+        }
+        let (handler, context, results) = opened?;
+        Ok((handler, context, results, category))
+    }
+
+    async fn try_open(&self, id: MatchId, name: Arc<str>, beginning: Beginning, category: u8) -> Begun {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
         let (lua, chunks) = (self.vm.lua.clone(), self.chunks.clone());
-        let (host, name) = (self.vm.host.clone(), call.handler.clone());
-        let public_id = format!("{}.{}", call.id, host.node);
+        let host = self.vm.host.clone();
+        let public_id = format!("{id}.{}", host.node);
         let body = move |seat: &Seat| -> mlua::Result<Begun> {
             let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
             let module = match values_of(&lua, seat.call((require, &*name))?) {
@@ -228,19 +296,19 @@ impl MatchVm {
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
-            let params = memory::counted(&lua, category, || values::write(&lua, &params))?;
-            let results = seat.call((&handler.init, &context, params))?;
+            let results = match &beginning {
+                Beginning::Init(params) => {
+                    let params = memory::counted(&lua, category, || values::write(&lua, params))?;
+                    seat.call((&handler.init, &context, params))?
+                }
+                Beginning::Thaw(state) => {
+                    let state = memory::counted(&lua, category, || state::thaw(&lua, state))?;
+                    MultiValue::from_vec(vec![state])
+                }
+            };
             Ok(Ok((handler, context, results)))
         };
-        let (handler, context, results) = finish(self.vm.run(seat, self.limits.load_time, body).await)??;
-        let (state, tick_rate, label) = handler::begun(values_of(&self.vm.lua, results)?)?;
-        context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
-        let looked_at = Cell::new(self.limits.match_bytes);
-        let (state, condemned) = (RefCell::new(state), RefCell::default());
-        let file = handler.file();
-        let game = Game { handler, file, context, state, pace: Pace::default(), category, looked_at, condemned };
-        self.look_at_memory(&game)?;
-        Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
+        finish(self.vm.run(seat, self.limits.load_time, body).await)?
     }
 }
 

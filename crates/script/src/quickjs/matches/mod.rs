@@ -3,10 +3,12 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod state;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use rquickjs::function::Args;
@@ -23,7 +25,7 @@ use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
-use crate::machine::{LoadError, MatchMachine};
+use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
@@ -52,6 +54,14 @@ struct Game {
     calls: Cell<u32>,
 }
 
+/// How a match comes into a machine.
+enum Beginning {
+    /// By its first callback, with these parameters.
+    Init(Value),
+    /// With a state that was kept.
+    Thaw { tick_rate: u32, state: Vec<u8> },
+}
+
 /// Memory is looked at once in so many callbacks: to know it all of it is looked at.
 const CALLS_PER_LOOK: u32 = 64;
 
@@ -64,8 +74,13 @@ impl MatchMachine for MatchVm {
     /// Frames of what runs are kept by the runtime, so of matches that share one only one could wait, and not for another.
     const MATCHES_MAX: usize = 1;
 
-    fn new(program: &Bundle, host: &Rc<Host>, limits: Limits) -> std::result::Result<Self, LoadError> {
-        let engine = Engine::new(host, &limits)?;
+    fn new(
+        program: &Bundle,
+        host: &Rc<Host>,
+        limits: Limits,
+        is_recorded: bool,
+    ) -> std::result::Result<Self, LoadError> {
+        let engine = Engine::new(host, &limits, is_recorded)?;
         let dispatcher = enter(&engine.context, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
         let (source, answers) = (program.source.clone(), program.answers.clone());
@@ -79,6 +94,27 @@ impl MatchMachine for MatchVm {
             answers,
             limits,
         })
+    }
+
+    fn freeze(&self, _: MatchId) -> Ended<Vec<u8>> {
+        let game = self.game.borrow().clone().ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let frozen = enter(&self.engine.context, |ctx| -> Ended<Vec<u8>> {
+            let told = |error: rquickjs::Error| Arc::<str>::from(raised(&ctx, &error).message);
+            let frozen = state::freeze(&game.state.borrow().clone().restore(&ctx).map_err(told)?)?;
+            let thawed = state::thaw(&ctx, &frozen).map_err(told)?;
+            game.state.replace(Persistent::save(&ctx, thawed));
+            Ok(frozen)
+        });
+        frozen
+    }
+
+    async fn thaw(&self, frozen: Frozen<'_>) -> Ended<()> {
+        self.is_used.set(true);
+        let Frozen { id, handler, tick_rate, deferred, state } = frozen;
+        let (game, ..) = self.open((id, handler.clone()), Beginning::Thaw { tick_rate, state: state.to_vec() }).await?;
+        game.pace.called(deferred);
+        self.game.replace(Some(Rc::new(game)));
+        Ok(())
     }
 
     fn drop_match(&self, _: MatchId) {
@@ -115,7 +151,10 @@ impl MatchMachine for MatchVm {
         };
         let (acts, deferred) = self.dispatcher.sink.close();
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
-            game.pace.looped(budget.spent(), &self.limits)
+            // What it took when it is called again says nothing of the match.
+            let is_again = self.engine.means.host.current.is_again();
+            let spent = if is_again { Duration::ZERO } else { budget.spent() };
+            game.pace.looped(spent, &self.limits)
         } else {
             game.pace.called(deferred);
             (false, Ok(()))
@@ -145,12 +184,20 @@ impl MatchVm {
 
     async fn begin(&self, call: &Call, params: &[u8]) -> Ended<Return> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
+        let opened = self.open((call.id, call.handler.clone()), Beginning::Init(params)).await?;
+        let (game, tick_rate, label) = opened;
+        self.game.replace(Some(Rc::new(game)));
+        Ok(Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() })
+    }
+
+    /// Runs the modules, and what a match begins with.
+    async fn open(&self, (id, name): (MatchId, Arc<str>), beginning: Beginning) -> Ended<(Game, u32, Arc<str>)> {
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
         let (engine, source, answers) = (self.engine.clone(), self.source.clone(), self.answers.clone());
-        let (id, name) = (call.id, call.handler.clone());
         budget.begin(self.limits.load_time);
         let body = move || -> Ended<(Game, u32, Arc<str>)> {
-            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, (&source, &answers), (id, &name), params));
+            let made =
+                enter(&engine.context, |ctx| begin(&ctx, &engine, (&source, &answers), (id, &name), beginning));
             // Only what the match needs of it stays.
             *engine.registered.borrow_mut() = Default::default();
             let (callbacks, shown, begun) = made?;
@@ -163,19 +210,17 @@ impl MatchVm {
         if budget.is_over() {
             return Err(OVER.into());
         }
-        let (game, tick_rate, label) = ended.unwrap_or_else(|error| Err(error.message.as_ref().into()))?;
-        self.game.replace(Some(Rc::new(game)));
-        Ok(Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() })
+        ended.unwrap_or_else(|error| Err(error.message.as_ref().into()))
     }
 }
 
-/// Runs the modules, and the match's first callback.
+/// Runs the modules, and the match's first callback if it begins by that.
 fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
     (source, answers): (&Source, &Answers),
     (id, name): (MatchId, &str),
-    params: Value,
+    beginning: Beginning,
 ) -> Ended<(Callbacks, Persistent<Object<'static>>, Begun)> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
     engine.load(ctx, source, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
@@ -183,24 +228,36 @@ fn begin(
     let callbacks =
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
     let host = &engine.means.host;
-    let prepare = || -> Result<_> {
+    let shown = || -> Result<_> {
         let shown = context_of(ctx, "match", &host.process.around)?;
         shown.set("matchId", format!("{id}.{}", host.node))?;
         shown.set("matchNode", &*host.node)?;
-        let mut arguments = Args::new(ctx.clone(), 4);
-        arguments.push_arg(shown.clone())?;
-        arguments.push_arg(engine.logger.clone())?;
-        arguments.push_arg(engine.nk.clone())?;
-        let params = match params {
-            Value::Nil => Value::Map(Vec::new()),
-            params => params,
-        };
-        arguments.push_arg(values::write(ctx, params)?)?;
-        Ok((shown, callbacks[0].clone().restore(ctx)?, arguments))
+        Ok(shown)
     };
-    let (shown, function, arguments) = prepare().map_err(thrown)?;
-    let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
-    let begun = handler::begun(ctx, returned)?;
+    let shown = shown().map_err(thrown)?;
+    let begun = match beginning {
+        Beginning::Thaw { tick_rate, state } => {
+            let state = Persistent::save(ctx, state::thaw(ctx, &state).map_err(thrown)?);
+            Begun { state, tick_rate, label: Arc::default() }
+        }
+        Beginning::Init(params) => {
+            let prepare = || -> Result<_> {
+                let mut arguments = Args::new(ctx.clone(), 4);
+                arguments.push_arg(shown.clone())?;
+                arguments.push_arg(engine.logger.clone())?;
+                arguments.push_arg(engine.nk.clone())?;
+                let params = match params {
+                    Value::Nil => Value::Map(Vec::new()),
+                    params => params,
+                };
+                arguments.push_arg(values::write(ctx, params)?)?;
+                Ok((callbacks[0].clone().restore(ctx)?, arguments))
+            };
+            let (function, arguments) = prepare().map_err(thrown)?;
+            let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
+            handler::begun(ctx, returned)?
+        }
+    };
     shown.set("matchTickRate", begun.tick_rate).map_err(thrown)?;
     Ok((callbacks, Persistent::save(ctx, shown), begun))
 }

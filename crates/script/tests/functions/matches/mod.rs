@@ -1,6 +1,7 @@
 //! A shard's matches: the plane's rules for them, and the code of one folder.
 
 mod containment;
+mod durable;
 mod generations;
 mod isolation;
 mod life;
@@ -29,7 +30,7 @@ use crate::world;
 /// See the module.
 pub struct Hall {
     rules: RefCell<Matches>,
-    code: LanguageMatches,
+    code: Rc<LanguageMatches>,
     lua: Rc<LuaMatches>,
     metrics: Arc<ScriptMetrics>,
     returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
@@ -62,7 +63,7 @@ impl Hall {
         let javascript = JsMatches::new(bundle, host, limits, metrics.clone(), returns());
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
-            code: LanguageMatches::new(lua.clone(), Rc::new(javascript)),
+            code: Rc::new(LanguageMatches::new(lua.clone(), Rc::new(javascript))),
             lua,
             metrics,
             returned,

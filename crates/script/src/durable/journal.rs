@@ -1,0 +1,87 @@
+//! What a match writes to its log.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use muster_domain::ids::Uuid;
+use muster_domain::{Result as DomainResult, Timestamp};
+use muster_live::Partition;
+use muster_live::matches::{Broadcast, Callback, LogError, LogFuture, MatchId, MatchLog, Outline, RecordNumber};
+use muster_wire::match_log as wire;
+use muster_wire::match_log::record::What;
+
+use super::record::{Answered, Called, Origin, Snapshot, id_bytes};
+use crate::value::Value;
+
+/// See the module.
+pub(crate) struct Journal {
+    id: MatchId,
+    partition: Partition,
+    log: Rc<dyn MatchLog>,
+    /// Writes of the match may be kept under keys.
+    pub(super) has_written: Cell<bool>,
+}
+
+impl Journal {
+    pub(crate) fn new(id: MatchId, partition: Partition, log: Rc<dyn MatchLog>) -> Rc<Self> {
+        Rc::new(Self { id, partition, log, has_written: Cell::new(false) })
+    }
+
+    pub(crate) fn match_id(&self) -> Uuid {
+        self.id.0
+    }
+
+    pub(crate) fn partition(&self) -> Partition {
+        self.partition
+    }
+
+    fn append(&self, what: What) -> Result<RecordNumber, LogError> {
+        let record = wire::Record { match_id: id_bytes(self.id.0), what: Some(what) };
+        self.log.append(self.partition, &record.to_bytes())
+    }
+
+    /// Waits until all that was written so far is there to stay.
+    pub(crate) fn synced(&self) -> LogFuture<()> {
+        self.log.synced(self.partition)
+    }
+
+    /// The match is made.
+    pub(crate) fn begun(&self, origin: &Origin, params: &Bytes) -> Result<RecordNumber, LogError> {
+        let (origin, params) = (Some(origin.to_wire()), params.clone());
+        self.append(What::Begun(wire::Begun { origin, params }))
+    }
+
+    /// A callback is called.
+    pub(crate) fn called(&self, call: u64, now: Timestamp, tick: u64, callback: &Callback) -> Result<(), LogError> {
+        self.append(What::Called(Called::to_wire(call, now, tick, callback))).map(drop)
+    }
+
+    /// The host answered.
+    pub(crate) fn answered(
+        &self,
+        call: u64,
+        ordinal: u32,
+        function: &str,
+        answer: &DomainResult<Value>,
+    ) -> Result<(), LogError> {
+        self.append(What::Answered(Answered::to_wire(call, ordinal, function, answer))).map(drop)
+    }
+
+    /// All there is to it, after so many calls.
+    pub(crate) fn snapshot(
+        &self,
+        origin: &Origin,
+        calls: u64,
+        state: &[u8],
+        outline: &Outline,
+        sent: &[Broadcast],
+    ) -> Result<RecordNumber, LogError> {
+        self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline, sent)))
+    }
+
+    /// The match is over.
+    pub(crate) fn ended(&self, why: &str) -> Result<(), LogError> {
+        self.append(What::Ended(wire::Ended { why: why.to_owned() })).map(drop)
+    }
+}

@@ -1,0 +1,178 @@
+//! One recorded match: how far it is, and what is written down of it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use muster_domain::Timestamp;
+use muster_live::matches::{Act, Broadcast, Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return};
+
+use super::fate::Fate;
+use super::journal::Journal;
+use super::record::{Answered, Called, Origin, Snapshot};
+use super::seed::{Chance, SEED_BYTES, Seed};
+
+/// What a match does now and then: its state is kept as a whole after so many seconds of ticks.
+pub const SNAPSHOT_SEC: u32 = 5;
+
+/// And after so many callbacks, if ticks are rare.
+const SNAPSHOT_CALLS: u64 = 4_096;
+
+/// See the module.
+pub(crate) struct Life {
+    pub(crate) journal: Rc<Journal>,
+    origin: Origin,
+    seed: Seed,
+    outline: RefCell<Outline>,
+    /// Callbacks so far, besides the first.
+    calls: Cell<u64>,
+    is_over: Cell<bool>,
+    /// What the latest callback sent.
+    sent: RefCell<Vec<Broadcast>>,
+    /// The tick behind which the state is kept next, and after how many calls at the latest.
+    keep_at: Cell<(u64, u64)>,
+}
+
+impl Life {
+    /// Of a match that is made by its first call.
+    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, seed: [u8; SEED_BYTES]) -> Rc<Self> {
+        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed };
+        Self::with(journal, origin, outline, 0)
+    }
+
+    /// Of one that was kept so.
+    pub(crate) fn resumed(journal: Rc<Journal>, snapshot: &Snapshot) -> Rc<Self> {
+        let Snapshot { origin, calls, outline, sent, .. } = snapshot;
+        let life = Self::with(journal, origin.clone(), outline.clone(), *calls);
+        life.sent.replace(sent.clone());
+        life.plan();
+        life
+    }
+
+    fn with(journal: Rc<Journal>, origin: Origin, outline: Outline, calls: u64) -> Rc<Self> {
+        let (seed, outline) = (Seed::new(origin.seed), RefCell::new(outline));
+        let (calls, keep_at, is_over, sent) = (Cell::new(calls), Cell::default(), Cell::default(), RefCell::default());
+        Rc::new(Self { journal, origin, seed, outline, calls, is_over, sent, keep_at })
+    }
+
+    pub(crate) fn outline(&self) -> Outline {
+        self.outline.borrow().clone()
+    }
+
+    fn fate(&self, call: u64, now: Timestamp) -> Rc<Fate> {
+        Fate::new(self.journal.clone(), call, now, Chance::new(self.seed.clone(), call), None)
+    }
+
+    fn fate_again(&self, call: u64, now: Timestamp, known: Vec<Answered>) -> Rc<Fate> {
+        Fate::new(self.journal.clone(), call, now, Chance::new(self.seed.clone(), call), Some(known))
+    }
+
+    /// A callback is about to be called: it is written down. The first record of a match is needed from here on.
+    pub(crate) fn begin(&self, call: &Call, now: Timestamp) -> Result<(Rc<Fate>, Option<RecordNumber>), LogError> {
+        if let Callback::Init { params, .. } = &call.callback {
+            let first = self.journal.begun(&self.origin, params)?;
+            return Ok((self.first_fate(), Some(first)));
+        }
+        let number = self.calls.get() + 1;
+        self.calls.set(number);
+        self.journal.called(number, now, call.tick, &call.callback)?;
+        Ok((self.fate(number, now), None))
+    }
+
+    /// What the first callback meets, and modules that run before it.
+    fn first_fate(&self) -> Rc<Fate> {
+        self.fate(0, self.origin.created_at)
+    }
+
+    /// The same, when it is called again or was called long ago.
+    pub(crate) fn first_again(&self, known: Vec<Answered>) -> Rc<Fate> {
+        self.fate_again(0, self.origin.created_at, known)
+    }
+
+    /// The first callback, called as it was.
+    pub(crate) fn first_call(&self, params: Bytes) -> Call {
+        self.call(0, Callback::Init { params, created_at: self.origin.created_at })
+    }
+
+    fn call(&self, tick: u64, callback: Callback) -> Call {
+        let outline = self.outline.borrow();
+        let (id, handler, label) = (outline.id, outline.handler.clone(), outline.label.clone());
+        Call { id, handler, tick, tick_rate: outline.tick_rate, label, chain: Chain::default(), callback }
+    }
+
+    /// A callback is called as it was: what it was called with, and what it meets.
+    pub(crate) fn repeat(&self, called: Called, known: Vec<Answered>) -> (Call, Rc<Fate>) {
+        self.calls.set(called.call);
+        let call = self.call(called.tick, called.callback);
+        (call, self.fate_again(called.call, called.now, known))
+    }
+
+    /// A callback has returned. Answers whether the match goes on.
+    pub(crate) fn returned(&self, callback: &Callback, returned: &Return) -> bool {
+        let mut outline = self.outline.borrow_mut();
+        let mut sent = Vec::new();
+        let mut deferred = if let Callback::Loop(_) = callback { outline.deferred.clone() } else { Vec::new() };
+        for act in &returned.acts {
+            match act {
+                Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
+                Act::Defer(broadcast) if matches!(callback, Callback::Loop(_)) => deferred.push(broadcast.clone()),
+                Act::Defer(_) | Act::Kick(_) | Act::Label(_) => {}
+            }
+        }
+        sent.append(&mut deferred);
+        self.sent.replace(sent);
+        outline.returned(callback, returned)
+    }
+
+    /// What the latest callback sent.
+    pub(crate) fn sent(&self) -> Vec<Broadcast> {
+        self.sent.borrow().clone()
+    }
+
+    /// Whether the state is to be kept as a whole now.
+    pub(crate) fn is_to_be_kept(&self, callback: &Callback) -> bool {
+        let (tick, calls) = self.keep_at.get();
+        match callback {
+            Callback::Init { .. } => true,
+            _ => self.outline.borrow().tick >= tick || self.calls.get() >= calls,
+        }
+    }
+
+    /// The state was kept: says when it is next. That follows from the match alone: one that is restored, and goes on with
+    /// a copy of its state too, does so when it would have.
+    fn plan(&self) {
+        let outline = self.outline.borrow();
+        let step = u64::from(outline.tick_rate * SNAPSHOT_SEC).max(1);
+        // Matches that were made at the same time are not kept at the same time for ever.
+        let shift = outline.id.0.as_u128() as u64 % (step / 2 + 1);
+        self.keep_at.set((outline.tick + step - shift, self.calls.get() + SNAPSHOT_CALLS));
+    }
+
+    /// The state was kept: writes it down with all that there is besides. Records before this one are not needed.
+    pub(crate) fn keep(&self, state: &[u8]) -> Result<RecordNumber, LogError> {
+        self.plan();
+        let outline = self.outline.borrow();
+        let calls = self.calls.get();
+        self.journal.snapshot(&self.origin, calls, state, &outline, &self.sent.borrow())
+    }
+
+    /// Whether it was over. It is from now on.
+    pub(crate) fn end(&self) -> bool {
+        self.is_over.replace(true)
+    }
+
+    /// Whether writes of it may be kept under keys.
+    pub(crate) fn has_written(&self) -> bool {
+        self.journal.has_written.get()
+    }
+
+    /// The number of the latest call: outcomes of its writes and of those before are not asked for again once the state
+    /// behind it is kept.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+
+    pub(crate) fn id(&self) -> MatchId {
+        self.outline.borrow().id
+    }
+}

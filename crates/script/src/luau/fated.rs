@@ -1,0 +1,54 @@
+//! Luau's clock and randomness in recorded matches: within a callback the clock stands, and numbers follow from the match's
+//! secret seed and the number of the call; tables are gone through in an order that does not depend on their past.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, MultiValue, Result, Value as LuaValue};
+
+use crate::durable::fate::Fate;
+use crate::host::Current;
+
+/// What is replaced, over functions that answer of the match.
+const REPLACING: &str = include_str!("fated.lua");
+
+/// Replaces the functions in a machine's libraries.
+pub(super) fn replace(lua: &Lua, current: &Current) -> Result<()> {
+    let seconds = of_match(lua, current, |fate, _| Ok(fate.now().0 as f64 / 1e6))?;
+    let fraction = of_match(lua, current, |fate, _| Ok(fate.chance.fraction()))?;
+    let between = of_match(lua, current, |fate, arguments| {
+        let bounds: Vec<Option<i64>> = arguments.iter().map(|bound| number(bound).map(|bound| bound as i64)).collect();
+        match bounds[..] {
+            // Both were looked at by the caller.
+            [Some(least), Some(most)] => Ok(fate.chance.between(least, most) as f64),
+            _ => Err(mlua::Error::runtime("whole numbers expected")),
+        }
+    })?;
+    let reseed = of_match(lua, current, |fate, arguments| {
+        fate.chance.reseed(arguments.front().and_then(number).unwrap_or_default());
+        Ok(0.0)
+    })?;
+    let replacing = lua.load(REPLACING).set_name("=fated");
+    let (pairs, next): (Function, Function) = replacing.call((seconds, fraction, between, reseed))?;
+    lua.globals().raw_set("pairs", pairs)?;
+    lua.globals().raw_set("next", next)
+}
+
+fn number(value: &LuaValue) -> Option<f64> {
+    match value {
+        LuaValue::Integer(number) => Some(*number as f64),
+        LuaValue::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn of_match(
+    lua: &Lua,
+    current: &Current,
+    answer: impl Fn(Rc<Fate>, MultiValue) -> Result<f64> + 'static,
+) -> Result<Function> {
+    let current = current.clone();
+    lua.create_function(move |_, arguments: MultiValue| match current.fate() {
+        Some(fate) => answer(fate, arguments),
+        None => Err(mlua::Error::runtime("no callback of a match is running")),
+    })
+}

@@ -1,0 +1,129 @@
+//! A log that dies with its process when it is told to, and then has what was synced and perhaps some of what was not.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use muster_live::matches::{LogError, LogFuture, MatchLog, RecordNumber};
+use muster_live::{Epoch, Partition};
+use muster_wire::match_log::Record;
+use muster_wire::match_log::record::What;
+
+/// See the module.
+#[derive(Default)]
+pub struct Disk {
+    logs: RefCell<BTreeMap<Partition, Log>>,
+    /// So many appends and syncs go well still.
+    left: Cell<u64>,
+    pub is_dead: Cell<bool>,
+}
+
+#[derive(Default)]
+struct Log {
+    kept: Vec<Bytes>,
+    unsynced: Vec<Bytes>,
+    /// Of the records that are there, how many there were before.
+    trimmed: u64,
+    taken_at: u64,
+}
+
+impl Disk {
+    /// One that dies after so many appends and syncs.
+    pub fn dying(after: u64) -> Rc<Self> {
+        let disk = Self::default();
+        disk.left.set(after);
+        Rc::new(disk)
+    }
+
+    /// What is found when the process starts again: what was synced, and so much of what was not.
+    pub fn found(&self, of_unsynced: impl Fn(usize) -> usize, dying_after: u64) -> Rc<Self> {
+        let log = |(partition, log): (&Partition, &Log)| {
+            let more = of_unsynced(log.unsynced.len()).min(log.unsynced.len());
+            let kept: Vec<Bytes> = log.kept.iter().chain(&log.unsynced[..more]).cloned().collect();
+            (*partition, Log { kept, ..Log::default() })
+        };
+        let logs = self.logs.borrow().iter().map(log).collect();
+        Rc::new(Self { logs: RefCell::new(logs), left: Cell::new(dying_after), is_dead: Cell::new(false) })
+    }
+
+    /// Records that are there.
+    pub fn records(&self) -> usize {
+        self.logs.borrow().values().map(|log| log.kept.len() + log.unsynced.len()).sum()
+    }
+
+    /// The number of the latest call that was written down; none if the match was not even begun.
+    pub fn calls(&self) -> Option<u64> {
+        let logs = self.logs.borrow();
+        let records = logs.values().flat_map(|log| &log.kept);
+        records.filter_map(|record| call_of(&Record::from_bytes(record.clone()).unwrap())).max()
+    }
+
+    pub fn partitions(&self) -> Vec<Partition> {
+        self.logs.borrow().keys().copied().collect()
+    }
+
+    fn lives(&self) -> bool {
+        match self.left.get() {
+            0 => self.is_dead.set(true),
+            left => self.left.set(left - 1),
+        }
+        !self.is_dead.get()
+    }
+}
+
+impl MatchLog for Disk {
+    fn take_over(&self, partition: Partition, _: Epoch) -> LogFuture<Vec<Bytes>> {
+        let mut logs = self.logs.borrow_mut();
+        let log = logs.entry(partition).or_default();
+        log.taken_at = log.trimmed + log.kept.len() as u64;
+        let found = log.kept.clone();
+        Box::pin(std::future::ready(Ok(found)))
+    }
+
+    fn append(&self, partition: Partition, record: &[u8]) -> Result<RecordNumber, LogError> {
+        let mut logs = self.logs.borrow_mut();
+        let log = logs.get_mut(&partition).ok_or(LogError::Lost)?;
+        if self.lives() {
+            log.unsynced.push(Bytes::copy_from_slice(record));
+        }
+        let number = log.trimmed + (log.kept.len() + log.unsynced.len()) as u64 - log.taken_at;
+        Ok(RecordNumber(number - u64::from(!self.is_dead.get())))
+    }
+
+    fn synced(&self, partition: Partition) -> LogFuture<()> {
+        if !self.lives() {
+            return Box::pin(std::future::pending());
+        }
+        if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
+            let unsynced = std::mem::take(&mut log.unsynced);
+            log.kept.extend(unsynced);
+        }
+        // Others have their turn meanwhile, as with a disk.
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            Ok(())
+        })
+    }
+
+    fn trim(&self, partition: Partition, before: RecordNumber) {
+        if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
+            let count = (log.taken_at + before.0).saturating_sub(log.trimmed).min(log.kept.len() as u64);
+            log.kept.drain(..count as usize);
+            log.trimmed += count;
+        }
+    }
+
+    fn release(&self, _: Partition) {}
+}
+
+/// The latest call that a record tells of.
+fn call_of(record: &Record) -> Option<u64> {
+    match record.what.as_ref().unwrap() {
+        What::Begun(_) => Some(0),
+        What::Called(called) => Some(called.call),
+        What::Snapshot(snapshot) => Some(snapshot.calls),
+        What::Carried(carried) => carried.records.iter().filter_map(call_of).max(),
+        What::Answered(_) | What::Ended(_) => None,
+    }
+}

@@ -1,0 +1,305 @@
+//! A process that runs one durable match, from where the log says to the end of a script, or until it dies.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use muster_domain::Timestamp;
+use muster_domain::ids::Uuid;
+use muster_domain::ports::clock::{Clock, Entropy};
+use muster_domain::ports::storage::{Authority, ObjectQuery};
+use muster_domain::ports::store::Store;
+use muster_domain::wallet;
+use muster_live::matches::{
+    Act, Broadcast, Call, Callback, Chain, Input, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline, Return,
+};
+use muster_live::plane::HandlerOrder;
+use muster_live::{Epoch, Partition};
+use muster_script::durable::fate::{MatchClock, MatchEntropy};
+use muster_script::durable::logs::Logs;
+use muster_script::host::Current;
+use muster_script::languages::DurableOwner;
+use muster_script::matches::Resumed;
+use muster_script::value::Value;
+use muster_script::{Bundle, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
+
+use super::disk::Disk;
+use crate::matches::presence;
+use crate::world;
+
+/// The match of a life.
+fn match_id() -> MatchId {
+    MatchId::of_partition(Partition::of_name("durable"), Uuid::from_u128(7 << 64))
+}
+
+/// A database that outlives processes.
+pub struct Shelf {
+    store: Rc<dyn Store>,
+}
+
+impl Shelf {
+    pub fn new() -> Self {
+        let store = world::store();
+        let its = store.clone();
+        world::block_on(async move { world::player(&its, 0x63, "payee").await });
+        Self { store }
+    }
+
+    /// What the payee has, and how it came to that.
+    pub fn wallet(&self) -> (String, Vec<(BTreeMap<String, i64>, String)>) {
+        let store = self.store.clone();
+        world::block_on(async move {
+            let payee = muster_domain::UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0063));
+            let account = store.account(payee).await.unwrap().unwrap();
+            let (items, _) = wallet::list_ledger(&*store, payee, Some(100), None).await.unwrap();
+            let mut items: Vec<_> = items.into_iter().map(|item| (item.changeset.into_iter().collect(), item.metadata)).collect();
+            items.sort();
+            (account.wallet, items)
+        })
+    }
+
+    /// Objects that were stored.
+    pub fn objects(&self) -> Vec<(String, String)> {
+        let store = self.store.clone();
+        world::block_on(async move {
+            let query = ObjectQuery {
+                collection: "game".to_owned(),
+                owner: None,
+                authority: Authority::Server,
+                limit: 100,
+                after: None,
+            };
+            let (objects, _) = store.list_objects(&query).await.unwrap();
+            objects.into_iter().map(|object| (object.id.key, object.value)).collect()
+        })
+    }
+}
+
+/// What happens to a match, call by call.
+pub struct Script {
+    moves: Vec<(Timestamp, u64, Callback)>,
+    secret: u8,
+}
+
+impl Script {
+    /// Of as many ticks, and a question at the end.
+    pub fn of_ticks(ticks: u64) -> Self {
+        let mut script = Self { moves: Vec::new(), secret: 1 };
+        script.add(0, init(true));
+        for tick in 0..ticks {
+            script.add(tick, Callback::Loop(Vec::new()));
+        }
+        script.add(ticks, Callback::Signal("end".into()));
+        script
+    }
+
+    pub fn with_secret(self, secret: u8) -> Self {
+        Self { secret, ..self }
+    }
+
+    pub fn random(random: &mut Rng, pays: bool) -> Self {
+        let mut script = Self { moves: Vec::new(), secret: random.u8(..) };
+        script.add(0, init(pays));
+        let (mut inside, mut tick): (Vec<u32>, u64) = (Vec::new(), 0);
+        for _ in 0..random.usize(20..90) {
+            match random.u8(..100) {
+                0..10 => {
+                    let player = random.u32(1..6);
+                    let team = if random.bool() { "red" } else { "blue" };
+                    let metadata = Arc::from([("team".to_owned(), team.to_owned())]);
+                    let who = Arc::new(presence(player));
+                    script.add(tick, Callback::JoinAttempt { presence: who.clone(), metadata });
+                    if team == "red" && !inside.contains(&player) {
+                        inside.push(player);
+                        script.add(tick, Callback::Join(vec![who]));
+                    }
+                }
+                10..15 if !inside.is_empty() => {
+                    let player = inside.swap_remove(random.usize(..inside.len()));
+                    let left = Left { presence: Arc::new(presence(player)), reason: LeaveReason::Left };
+                    script.add(tick, Callback::Leave(vec![left]));
+                }
+                15..20 => script.add(tick, Callback::Signal("how".into())),
+                _ => {
+                    let inputs = (0..random.usize(..4)).filter_map(|number| {
+                        let sender = Arc::new(presence(*inside.get(number)?));
+                        let (op_code, data) = (random.i64(-3..9), Bytes::from(format!("name{}", random.u8(..9))));
+                        let received_at = Timestamp(random.i64(..1_000_000));
+                        Some(Input { sender, op_code, data, reliable: random.bool(), received_at })
+                    });
+                    let inputs = inputs.collect();
+                    script.add(tick, Callback::Loop(inputs));
+                    tick += 1;
+                }
+            }
+        }
+        script.add(tick, Callback::Signal("end".into()));
+        script
+    }
+
+    fn add(&mut self, tick: u64, callback: Callback) {
+        let now = Timestamp::from_seconds(world::NOW_SEC).0 + 97_003 * self.moves.len() as i64;
+        self.moves.push((Timestamp(now), tick, callback));
+    }
+}
+
+fn init(pays: bool) -> Callback {
+    let params = vec![("name".to_owned(), Value::text("one")), ("pays".to_owned(), Value::Flag(pays))];
+    let params = Value::Map(params).encode().into();
+    Callback::Init { params, created_at: Timestamp::from_seconds(world::NOW_SEC) }
+}
+
+struct SetClock(Rc<Cell<Timestamp>>);
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        self.0.get()
+    }
+}
+
+/// Draws the same all the time.
+struct Secret(u8);
+
+impl Entropy for Secret {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(self.0);
+    }
+}
+
+#[derive(Clone, Default)]
+struct Owner(Rc<RefCell<Option<Vec<Resumed>>>>);
+
+impl DurableOwner for Owner {
+    fn taken_over(&self, _: Partition, _: Epoch, matches: Vec<Resumed>) {
+        self.0.replace(Some(matches));
+    }
+
+    fn released(&self, _: Partition) {}
+}
+
+/// What was seen of a process.
+#[derive(Default)]
+pub struct Life {
+    /// By the numbers of moves.
+    pub seen: BTreeMap<usize, Return>,
+    /// The move that was the latest before the process began, and what is sent of it again.
+    pub again: Option<(usize, Vec<Broadcast>)>,
+    /// The script was played to its end.
+    pub is_over: bool,
+    /// The log has the match, but it does not go on.
+    pub is_gone: bool,
+}
+
+impl Life {
+    /// Plays a script from where the log says.
+    pub fn run(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        // Dropped with all that runs in it: the process dies.
+        let tasks = tokio::task::LocalSet::new();
+        tasks.block_on(&runtime, play(script, files, shelf, disk))
+    }
+
+    /// What a move sent.
+    pub fn sent(&self, number: usize) -> Vec<Broadcast> {
+        let mut deferred = Vec::new();
+        let mut sent = Vec::new();
+        for (_, returned) in self.seen.range(..=number) {
+            sent.clear();
+            for act in &returned.acts {
+                match act {
+                    Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
+                    Act::Defer(broadcast) => deferred.push(broadcast.clone()),
+                    Act::Kick(_) | Act::Label(_) => {}
+                }
+            }
+            if returned.outcome == Outcome::Goes {
+                sent.append(&mut deferred);
+            }
+        }
+        sent
+    }
+}
+
+async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Life {
+    let folder = tempfile::tempdir().unwrap();
+    world::write_all(folder.path(), files);
+    let (current, now) = (Current::default(), Rc::new(Cell::new(Timestamp(0))));
+    let host = Rc::new(Host {
+        clock: Rc::new(MatchClock::new(Rc::new(SetClock(now.clone())), current.clone())),
+        entropy: Rc::new(MatchEntropy::new(Rc::new(Secret(script.secret)), current.clone())),
+        current,
+        ..world::host_over(shelf.store.clone(), folder.path())
+    });
+    let limits = Limits::default();
+    let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
+    let bundle = Arc::new(Bundle::load(folder.path(), None, &host, &limits).await.unwrap());
+    let logs = Logs::new(disk.clone() as Rc<dyn MatchLog>);
+    let returned: Rc<RefCell<Vec<Return>>> = Rc::default();
+    let returns = || {
+        let returned = returned.clone();
+        move |_, what| returned.borrow_mut().push(what)
+    };
+    let metrics = Arc::<ScriptMetrics>::default();
+    let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
+    let javascript = JsMatches::new(bundle, host, limits, metrics, returns()).with_logs(logs.clone());
+    let owner = Owner::default();
+    let code = LanguageMatches::new(Rc::new(lua), Rc::new(javascript)).with_durable(logs, Box::new(owner.clone()));
+    let code = Rc::new(code);
+
+    let mut life = Life::default();
+    let mut outline = None;
+    let mut first = 0;
+    if let Some(partition) = disk.partitions().first()
+        && let Some(latest) = disk.calls()
+    {
+        code.order(HandlerOrder::TakeOver(vec![(*partition, Epoch::default())]));
+        let Some(resumed) = wait(disk, || owner.0.take()).await else { return life };
+        let Some(Resumed { outline: goes_on, sent }) = resumed.into_iter().next() else {
+            return Life { is_gone: true, ..life };
+        };
+        first = latest as usize + 1;
+        life.again = Some((latest as usize, sent));
+        outline = Some(goes_on);
+    }
+    for (number, (at, tick, callback)) in script.moves.iter().enumerate().skip(first) {
+        now.set(*at);
+        let call = call(outline.as_ref(), *tick, callback.clone());
+        code.order(HandlerOrder::Call(Box::new(call.clone())));
+        let Some(what) = wait(disk, || returned.borrow_mut().pop()).await else { return life };
+        let its = outline.get_or_insert_with(|| Outline::of_first(&call).unwrap());
+        its.returned(callback, &what);
+        let has_failed = matches!(what.outcome, Outcome::Failed(_));
+        life.seen.insert(number, what);
+        if has_failed {
+            return life;
+        }
+    }
+    life.is_over = true;
+    life
+}
+
+/// Waits for something, unless the process dies before.
+async fn wait<T>(disk: &Disk, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
+    loop {
+        if let Some(ready) = ready() {
+            return Some(ready);
+        }
+        if disk.is_dead.get() {
+            return None;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn call(outline: Option<&Outline>, tick: u64, callback: Callback) -> Call {
+    let (label, tick_rate) =
+        outline.map_or((Arc::default(), 0), |outline| (outline.label.clone(), outline.tick_rate));
+    Call { id: match_id(), handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), callback }
+}
+
+fn handler_of() -> Arc<str> {
+    "game".into()
+}
