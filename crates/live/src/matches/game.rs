@@ -1,5 +1,6 @@
 //! One match: what waits for its handler, and what its answers change.
 
+mod carry;
 mod resume;
 
 use std::collections::VecDeque;
@@ -146,9 +147,21 @@ impl Game {
     /// waited for.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
-        let tick =
-            may_tick.then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.outline.tick_rate)));
+        let tick = may_tick.then(|| self.tick_due());
         tick.into_iter().chain(self.ends_at).chain(self.answer_due()).min()
+    }
+
+    /// When the next tick is due, of a match that has begun.
+    fn tick_due(&self) -> Millis {
+        self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.outline.tick_rate.max(1)))
+    }
+
+    /// Whose attempt the handler decides on.
+    fn attempt_under_way(&self) -> Option<SessionRef> {
+        match &self.under_way {
+            Some(UnderWay::Attempt(attempt, true)) => Some(attempt.member.session()),
+            _ => None,
+        }
     }
 
     /// When the first of those who wait for the answer to a signal has waited long enough.
@@ -579,7 +592,6 @@ impl Game {
         }
         let (id, players) = (self.outline.id, self.players.into_values());
         out.extend(players.map(|player| Effect::Expel(id, player.listener)));
-        out.push(Effect::Drop(id));
     }
 }
 

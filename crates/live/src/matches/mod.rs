@@ -6,6 +6,7 @@
 //! returned, all of it or, if it failed, nothing.
 
 mod call;
+mod carried;
 mod durable;
 mod effect;
 mod game;
@@ -17,6 +18,7 @@ mod owner;
 mod tests;
 
 pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
+pub use carried::{CarriedMatch, CarriedWaiting};
 pub use durable::{Outline, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub(crate) use game::ended;

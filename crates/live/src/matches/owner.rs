@@ -357,9 +357,14 @@ impl Matches {
     fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
         if let Some(game) = self.remove(id) {
             game.close(out);
+            if end != MatchEnd::Lost {
+                out.push(Effect::Drop(id));
+            }
         }
-        if let MatchEnd::Failed(_) = end {
-            self.stats.failed += 1;
+        match end {
+            MatchEnd::Failed(_) => self.stats.failed += 1,
+            MatchEnd::Lost => self.stats.lost += 1,
+            MatchEnd::Over | MatchEnd::Empty | MatchEnd::Terminated => {}
         }
     }
 }

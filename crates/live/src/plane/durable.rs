@@ -100,6 +100,7 @@ impl Plane {
             }
             self.complete(now, partition, out);
             self.tell_forgotten_rooms(now, out);
+            self.complete_moves(now, out);
         } else if self.is_owner(partition) && self.owned_since(partition) == epoch {
             self.resume_matches(now, partition, outlines, out);
         } else if !self.is_owner(partition) {
@@ -151,6 +152,23 @@ impl Plane {
         *rest == Rest::Released
     }
 
+    /// A partition is packed: what it has of matches goes with it.
+    pub(super) fn forget_rest(&mut self, partition: Partition) {
+        self.rests.of.remove(&partition);
+    }
+
+    /// Goes on with matches that a living owner has handed over, as far as their log is here. With a match that only the log
+    /// knows that owner was to go on too, and had not read it in time.
+    pub(super) fn wake_matches(&mut self, now: Millis, partition: Partition, outlines: Vec<Outline>, out: &mut Output) {
+        let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
+        let further = outlines.into_iter().filter(|outline| !self.matches.contains(outline.id)).collect();
+        let mut owning = self.owning(now, out);
+        let mut effects = Vec::new();
+        owning.matches.wake(now, partition, &are_here, &mut effects);
+        owning.carry_out_matches(effects);
+        self.resume_matches(now, partition, further, out);
+    }
+
     /// These partitions are others', or this place's anew: what it has of their matches is put away.
     pub(super) fn forget_matches(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
         self.rests.of.retain(|partition, _| !changed.contains(partition));
@@ -164,7 +182,7 @@ impl Plane {
 
     /// Has the engine take over the logs of partitions that are this place's from now on.
     pub(super) fn ask_for_matches(&mut self, now: Millis, partitions: Vec<(Partition, Epoch)>, out: &mut Output) {
-        if !self.config.recover.matches || partitions.is_empty() {
+        if partitions.is_empty() {
             return;
         }
         let until = now + MATCH_RECOVERY_WAIT_MS;

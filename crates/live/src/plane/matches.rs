@@ -82,6 +82,7 @@ impl Plane {
         owning.carry_out_matches(effects);
         self.after_owning(now, out);
         self.go_on_to_rest(out);
+        self.hand_over(now, out);
     }
 
     /// The server stops: handlers of matches that end with it are told so.

@@ -56,6 +56,8 @@ pub(super) struct Rebuilding {
     pub tickets: Vec<TicketStanding>,
     /// What its former owner had kept of it.
     pub kept: Kept<Carried>,
+    /// Whether there are durable matches among what its living owner hands over.
+    pub has_matches: bool,
     /// The durable matches that go on.
     pub outlines: Kept<Outline>,
 }
@@ -72,6 +74,7 @@ impl Rebuilding {
             gathered: BTreeMap::new(),
             tickets: Vec::new(),
             kept,
+            has_matches: false,
             outlines: Kept::Here(Vec::new()),
         }
     }
@@ -109,7 +112,9 @@ impl Plane {
                 taken_over.push((*partition, epoch));
             }
         }
-        self.ask_for_matches(now, taken_over, out);
+        if self.config.recover.matches {
+            self.ask_for_matches(now, taken_over, out);
+        }
         lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
     }
 
@@ -328,6 +333,7 @@ impl Plane {
     fn lose_absent(&mut self, now: Millis, partition: Partition, streams: &BTreeSet<StreamKey>, out: &mut Output) {
         let mut absent = self.owning(now, out).absent(streams);
         let waiting = self.parties.sessions().map(|(_, session)| session.place);
+        let waiting = waiting.chain(self.matches.attempting().map(|(_, session)| session.place));
         absent.extend(waiting.filter(|place| !self.local.is_there(*place)));
         if partition == POOL.partition() {
             absent.extend(self.pool.absent(|place| !self.local.is_there(place)));
@@ -343,6 +349,7 @@ impl Plane {
     pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
         let Some(rebuilding) = self.rebuilding.remove(&partition) else { return };
         let Rebuilding { streams, held, former, missed, gathered, tickets, kept, outlines, .. } = rebuilding;
+        let mut outlines = outlines.into_here();
         if former.is_none() {
             self.adopt_views(now, &streams);
             self.rebuilt.push(partition);
@@ -351,7 +358,7 @@ impl Plane {
                 // Before what goes on is listed again.
                 self.tell_forgotten_rooms(now, out);
             }
-            self.go_on(now, partition, kept, outlines.into_here(), gathered, out);
+            self.go_on(now, partition, kept, std::mem::take(&mut outlines), gathered, out);
             if partition == POOL.partition() {
                 self.go_on_with_tickets(now, tickets, out);
             }
@@ -366,6 +373,7 @@ impl Plane {
         }
         if former.is_some() {
             owning.tell_rooms_again(partition, &missed);
+            self.wake_matches(now, partition, outlines, out);
             self.lose_absent(now, partition, &streams, out);
             self.after_owning(now, out);
         }

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use super::super::carried::CarriedMatch;
 use super::super::durable::Outline;
-use super::super::effect::Effect;
+use super::super::effect::{Effect, MatchEnd};
 use super::super::game::{Game, checked};
 use super::{MatchId, Matches};
 use crate::party::Member;
 use crate::place::Partition;
 use crate::session::Millis;
+use crate::stream::SessionRef;
 
 impl Matches {
     /// Whether there is such a match.
@@ -67,6 +69,37 @@ impl Matches {
     /// Durable matches are not made any more: the server stops.
     pub fn make_no_more(&mut self) {
         self.is_stopping = true;
+    }
+
+    /// Takes out all matches of a partition, which rest.
+    pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(Partition) -> bool) -> Vec<CarriedMatch> {
+        let ids = self.durable.iter().filter(|(partition, _)| is_one(**partition)).flat_map(|(_, ids)| ids);
+        let ids: Vec<MatchId> = ids.copied().collect();
+        ids.into_iter().filter_map(|id| Some(self.remove(id)?.carried(now))).collect()
+    }
+
+    /// Puts in what another owner has taken out. It rests until [`Self::wake`] says otherwise.
+    pub fn carry_in(&mut self, now: Millis, carried: CarriedMatch) {
+        let (id, game) = (carried.outline.id, Game::carry_in(now, carried));
+        self.directory.put(&game.outline);
+        self.insert(id, game);
+    }
+
+    /// Goes on with the matches of a partition that were carried in and whose logs are here. The others end.
+    pub fn wake(&mut self, now: Millis, partition: Partition, are_here: &BTreeSet<MatchId>, out: &mut Vec<Effect>) {
+        for id in self.durable.get(&partition).cloned().unwrap_or_default() {
+            match self.games.get_mut(&id) {
+                Some(game) if are_here.contains(&id) => game.wake(now, out),
+                // What is kept for it is left alone: it may yet be read.
+                _ => self.end(id, MatchEnd::Lost, out),
+            }
+            self.set_timer(id);
+        }
+    }
+
+    /// Who waits to be let into matches.
+    pub fn attempting(&self) -> impl Iterator<Item = (MatchId, SessionRef)> {
+        self.games.iter().flat_map(|(id, game)| game.attempting().map(|session| (*id, session)))
     }
 
     /// Partitions are another's by now: their matches go on there. Answers of which there were some; nobody is told.

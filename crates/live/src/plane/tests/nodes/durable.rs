@@ -246,3 +246,165 @@ fn an_owner_that_was_taken_for_dead_puts_its_matches_away() {
     assert_eq!(cluster.tick(ann, &stream, "at the next"), ["at the next"]);
     assert_eq!((cluster.take_heard(ann), cluster.take_heard(bob)), (vec!["tick".into()], vec!["tick".into()]));
 }
+
+impl Cluster {
+    /// Engines give up logs that rest, and take over those of what arrives, until nothing more comes of that.
+    fn release_logs(&mut self) {
+        for (place, partition) in std::mem::take(&mut self.releases) {
+            assert!(self.calls.iter().all(|(_, call)| call.id.partition() != partition), "a call is under way");
+            self.step(place, |plane, now, out| plane.matches_released(now, partition, out));
+        }
+        self.settle();
+    }
+
+    /// A match is on its way, and all know that.
+    fn hand_match(&mut self, stream: &StreamKey, to: Place) {
+        self.hand(stream.partition(), to);
+        self.tell_all();
+    }
+
+    fn arrive(&mut self) {
+        self.release_logs();
+        self.take_over_logs();
+        self.settle_moves();
+        self.tell_all();
+    }
+
+    fn send(&mut self, session: SessionRef, stream: &StreamKey, text: &'static str) {
+        let (op_code, data, received_at) = (1, Bytes::from_static(text.as_bytes()), Timestamp(1));
+        let ask = MatchAsk::Input { session, op_code, data, reliable: true, received_at };
+        self.step(session.place, |plane, now, out| plane.ask_match(now, stream.clone(), ask, None, out));
+        self.settle();
+    }
+}
+
+fn texts(callback: &Callback) -> Vec<&str> {
+    let Callback::Loop(inputs) = callback else { panic!("{callback:?}") };
+    inputs.iter().map(|input| std::str::from_utf8(&input.data).unwrap()).collect()
+}
+
+#[test]
+fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
+    let (mut cluster, stream, ann, bob) = playing();
+    let cid = cluster.open(first(3));
+    cluster.pass(100);
+    // A tick is under way: it ends where it began.
+    cluster.send(ann, &stream, "a1");
+    cluster.begin_to_enter(cid, &stream);
+    cluster.hand_match(&stream, first(3));
+    cluster.send(ann, &stream, "a2");
+    cluster.send(bob, &stream, "b1");
+    assert!(cluster.releases.is_empty(), "not while a call is under way");
+    assert!(texts(&cluster.returns(Outcome::Goes, vec![say("the last here")])).is_empty());
+    for session in [ann, bob] {
+        assert_eq!(cluster.take_heard(session), ["the last here"]);
+    }
+    cluster.pass(1_000);
+    assert!(cluster.calls.is_empty(), "it rests: {:?}", cluster.calls);
+    cluster.arrive();
+    assert_eq!(cluster.planes[&first(2)].stats().matches.matches, 0);
+    let (place, call) = &cluster.calls[0];
+    assert!(*place == first(3) && matches!(call.callback, Callback::JoinAttempt { .. }), "{call:?}");
+    cluster.returns(Outcome::Decided(Ok(())), Vec::new());
+    assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Ok(_)))), "whoever asked is answered");
+    cluster.returns(Outcome::Goes, Vec::new());
+    assert_eq!(texts(&cluster.returns(Outcome::Goes, Vec::new())), ["a1", "a2", "b1"]);
+    assert_eq!(cluster.tick(cid, &stream, "c1"), ["c1"]);
+    let stats = cluster.match_stats(&stream);
+    assert_eq!((stats.durable, stats.resumed, stats.lost), (1, 0, 0));
+    // And back, at rest.
+    cluster.heard.clear();
+    cluster.hand_match(&stream, first(2));
+    cluster.arrive();
+    assert_eq!(cluster.tick(ann, &stream, "a3"), ["a3"]);
+    assert_eq!(cluster.take_heard(cid), ["tick"]);
+}
+
+#[test]
+fn a_match_whose_way_ends_with_one_of_the_owners_goes_on_from_its_log() {
+    for (dies, released) in [(2, false), (2, true), (3, false), (3, true)] {
+        let (mut cluster, stream, ann, bob) = playing();
+        let [gone, stays] = if dies == 3 { [bob, ann] } else { [ann, bob] };
+        let cid = cluster.open(first(1));
+        cluster.enter(cid, &stream);
+        cluster.hand_match(&stream, first(3));
+        if released {
+            cluster.release_logs();
+        }
+        // The next owner does not have the log yet.
+        let partition = stream.partition();
+        cluster.moves.remove(&partition);
+        cluster.crash(dies);
+        if cluster.owners[partition.row()].0.node() != 1 {
+            cluster.give(partition, first(1));
+        }
+        cluster.handed_over.clear();
+        cluster.tell_all();
+        cluster.taking.retain(|(place, ..)| cluster.planes.contains_key(place));
+        cluster.recover();
+        if dies == 3 {
+            assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())), [(gone, LeaveReason::Disconnected)]);
+        }
+        cluster.heard.clear();
+        assert_eq!(cluster.tick(stays, &stream, "on we go"), ["on we go"], "{dies} {released}");
+        assert_eq!(cluster.take_heard(cid), ["tick"]);
+        assert_eq!(cluster.match_stats(&stream).lost, 0);
+    }
+}
+
+#[test]
+fn players_who_die_while_their_match_is_on_its_way_have_left_it() {
+    let (mut cluster, stream, ann, bob) = playing();
+    let cid = cluster.open(first(3));
+    cluster.begin_to_enter(cid, &stream);
+    cluster.hand_match(&stream, first(1));
+    cluster.crash(3);
+    cluster.tell_all();
+    // The former owner asks the handler whether to let in who has gone meanwhile.
+    cluster.returns(Outcome::Decided(Ok(())), Vec::new());
+    cluster.arrive();
+    cluster.recover();
+    let mut gone = BTreeSet::new();
+    while !cluster.calls.is_empty() {
+        if let Callback::Leave(left) = cluster.returns(Outcome::Goes, Vec::new()) {
+            gone.extend(left.iter().map(|left| left.presence.session));
+        }
+    }
+    assert_eq!(gone, BTreeSet::from([bob, cid]));
+    cluster.heard.clear();
+    assert_eq!(cluster.tick(ann, &stream, "alone"), ["alone"]);
+    assert_eq!(cluster.planes[&first(1)].owned_presences(&stream).count(), 1);
+}
+
+#[test]
+fn a_match_whose_log_does_not_arrive_with_it_ends_for_its_players_and_comes_back_with_it() {
+    let (mut cluster, stream, ann, _) = playing();
+    cluster.hand_match(&stream, first(3));
+    cluster.release_logs();
+    cluster.pass(MATCH_RECOVERY_WAIT_MS);
+    assert_eq!(cluster.take_heard(ann), ["left 1"]);
+    assert_eq!(cluster.logs.len(), 1, "what is kept is left alone");
+    cluster.settle_moves();
+    cluster.tell_all();
+    assert_eq!(cluster.match_stats(&stream).lost, 1);
+    cluster.take_over_logs();
+    assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())).len(), 2);
+    cluster.enter(ann, &stream);
+    assert_eq!(cluster.tick(ann, &stream, "found"), ["found"]);
+}
+
+#[test]
+fn who_waits_to_be_let_in_and_dies_is_not_let_in() {
+    let (mut cluster, stream, ann, _) = playing();
+    let cid = cluster.open(first(3));
+    cluster.begin_to_enter(cid, &stream);
+    cluster.crash(3);
+    cluster.tell_all();
+    cluster.recover();
+    cluster.returns(Outcome::Decided(Ok(())), Vec::new());
+    while !cluster.calls.is_empty() {
+        cluster.returns(Outcome::Goes, Vec::new());
+    }
+    assert_eq!(cluster.planes[&first(2)].owned_presences(&stream).count(), 1);
+    assert_eq!(cluster.tick(ann, &stream, "alone"), ["alone"]);
+}
