@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{Down, Message, Up};
-use super::output::Output;
+use super::output::{HandlerOrder, Output};
 use super::pool::POOL;
 use super::rebuild::Rebuilding;
 use super::recovery::Kept;
@@ -226,15 +226,18 @@ impl Plane {
             rebuilding.awaited.clear();
         }
         rebuilding.has_matches |= parts.iter().any(|part| matches!(part, Carried::Match(_)));
-        let takes_over = ends && rebuilding.has_matches;
+        let has_matches = rebuilding.has_matches;
         rebuilding.streams.extend(parts.iter().filter_map(|part| match part {
             Carried::Stream(carried) => Some(carried.stream.clone()),
             _ => None,
         }));
         self.carry_in(now, partition, parts);
-        if takes_over {
+        if ends && has_matches {
             // The former owner has given their log up.
             self.ask_for_matches(now, vec![(partition, epoch)], out);
+        } else if ends && self.config.recover.matches {
+            // For matches that are yet to be made.
+            out.handlers.push(HandlerOrder::TakeOver(vec![(partition, epoch)]));
         }
         self.complete_moves(now, out);
     }

@@ -23,7 +23,8 @@ pub enum HandlerOrder {
     /// The match has ended: what is kept for it is to be put away.
     Drop(MatchId),
     /// These partitions are this place's from an epoch on: the logs of their matches are to be taken over, and what they have
-    /// of each partition is for [`super::Plane::matches_taken_over`]. Calls of the matches come after that.
+    /// of each partition is for [`super::Plane::matches_taken_over`]. Calls of matches that are found there come after that;
+    /// the first call of one that is new may come before, and is to wait.
     TakeOver(Vec<(Partition, Epoch)>),
     /// No call of the partition's durable matches is under way, and none comes. Their log is to be given up, when all that is
     /// in it and what lets the next owner go on soon is kept; then [`super::Plane::matches_released`] is to be told.
