@@ -31,6 +31,7 @@ pub mod rooms;
 mod rpc;
 pub mod session;
 pub mod storage;
+pub mod tokens;
 pub mod users;
 
 pub use context::{App, Caller, Context};

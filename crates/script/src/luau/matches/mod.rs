@@ -14,7 +14,6 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
 use super::instance::Chunks;
-use super::once::context_of;
 use super::program::Program;
 use super::seat::Seat;
 use super::vm::{Ran, Vm, plain};
@@ -213,7 +212,7 @@ impl MatchVm {
     async fn begin(&self, call: &Call, params: Value, category: u8) -> Result<(Rc<Game>, Return), Arc<str>> {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
-        let (lua, chunks) = (self.vm.lua.clone(), self.chunks.clone());
+        let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let (host, name) = (self.vm.host.clone(), call.handler.clone());
         let public_id = format!("{}.{}", call.id, host.node);
         let body = move |seat: &Seat| -> mlua::Result<Begun> {
@@ -224,7 +223,7 @@ impl MatchVm {
             };
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let context = context_of(&lua, "match", &host.process.around)?;
+            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
