@@ -448,7 +448,10 @@ impl Game {
                 match decision {
                     Ok(()) if is_there => self.let_in(*attempt, out),
                     Ok(()) => {}
-                    Err(reason) => refuse(*attempt, Error::new(ErrorKind::PermissionDenied, reason.to_string()), out),
+                    Err(reason) => {
+                        let told = if reason.is_empty() { "The match does not let you in." } else { &reason };
+                        refuse(*attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
+                    }
                 }
                 return Ok(());
             }
