@@ -87,7 +87,9 @@ pub struct MatchStats {
     pub failed: u64,
     /// Messages of players that were dropped, since too many waited for a tick.
     pub inputs_dropped: u64,
-    /// How late ticks came.
+    /// Ticks that never came, since the one before them took too long.
+    pub ticks_skipped: u64,
+    /// How long after they were due ticks were done.
     pub lateness: Lateness,
 }
 
@@ -116,7 +118,7 @@ impl Matches {
 
     /// Counts and gauges.
     pub fn stats(&self) -> MatchStats {
-        MatchStats { matches: self.games.len(), lateness: self.wheel.lateness().clone(), ..self.stats.clone() }
+        MatchStats { matches: self.games.len(), ..self.stats.clone() }
     }
 
     /// Takes in what the owner of a match is asked.
@@ -241,6 +243,10 @@ impl Matches {
         let Some(game) = self.games.get_mut(&id) else { return };
         let had_begun = game.has_begun();
         let turned = game.returned(now, returned, out);
+        if let Some((late_ms, skipped)) = turned.ticked {
+            self.stats.lateness.record(late_ms);
+            self.stats.ticks_skipped += skipped;
+        }
         if let Some(end) = turned.end {
             return self.end(id, end, out);
         }

@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "mlua's safe functions handle errors one by one")]
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 use mlua::{FromLuaMulti, Lua, MultiValue, Result, Table, Value as LuaValue, ffi};
 
@@ -198,27 +198,17 @@ impl Pen {
         self.set(name, |pen| pen.text(text.as_ref()));
     }
 
-    /// Under a name stands a number.
-    pub(super) fn set_number(&mut self, name: &str, number: f64) {
-        self.set(name, |pen| pen.number(number));
+    /// Leaves a list on the stack, each item as it is written.
+    pub(super) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        self.begin_table(items.len(), 0);
+        items.iter().zip(1..).for_each(|(item, place)| self.put(place, |pen| write(pen, item)));
     }
 
-    /// Under a name stands a truth value.
-    pub(super) fn set_flag(&mut self, name: &str, flag: bool) {
-        self.set(name, |pen| pen.flag(flag));
-    }
-
-    /// Under a name stands a table, filled so.
-    pub(super) fn set_table(&mut self, name: &str, names: usize, fill: impl FnOnce(&mut Self)) {
-        self.set(name, |pen| pen.table(0, names, fill));
-    }
-
-    /// Tables in order are the items of the table being filled.
-    pub(super) fn put_tables<T>(&mut self, items: &[T], names: usize, fill: impl Fn(&mut Self, &T)) {
-        items
-            .iter()
-            .zip(1..)
-            .for_each(|(item, place)| self.put(place, |pen| pen.table(0, names, |pen| fill(pen, item))));
+    /// In a table at a place of the stack: at a place stands what is written, which is one value.
+    pub(super) fn put_in(&mut self, table: c_int, place: ffi::lua_Integer, write: impl FnOnce(&mut Self)) {
+        write(self);
+        // SAFETY: a table lies there, and the value on top.
+        unsafe { ffi::lua_rawseti(self.state, table, place) };
     }
 
     /// Under a name stands a list of texts.
@@ -379,6 +369,17 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// What a text says that stands under a name in the table at a place of the stack.
+    pub(super) fn field<T>(&self, at: c_int, name: &CStr, read: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+        // SAFETY: a table lies there, and there is room for what stands in it, which is popped.
+        unsafe {
+            let is_text = ffi::lua_rawgetfield(self.state, at, name.as_ptr()) == ffi::LUA_TSTRING;
+            let found = if is_text { read(self.bytes(-1)) } else { None };
+            ffi::lua_pop(self.state, 1);
+            found
+        }
+    }
+
     /// The place of a table for good, with room for what is in it.
     fn absolute(&self, at: c_int) -> c_int {
         // SAFETY: something lies there; room may be made at any time.
@@ -418,6 +419,6 @@ impl Reader<'_> {
     /// What Luau calls a kind.
     pub(super) fn kind_name(&self, kind: c_int) -> String {
         // SAFETY: Luau's names of kinds are texts that stay.
-        unsafe { std::ffi::CStr::from_ptr(ffi::lua_typename(self.state, kind)) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(ffi::lua_typename(self.state, kind)) }.to_string_lossy().into_owned()
     }
 }
