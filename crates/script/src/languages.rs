@@ -213,6 +213,8 @@ impl LanguageMatches {
             }
             HandlerOrder::Call(call) => javascript.holds(call.id),
             HandlerOrder::Drop(id) => javascript.holds(*id),
+            // No match is durable yet.
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => return,
         };
         if is_in_javascript { javascript.order(order) } else { lua.order(order) }
     }
