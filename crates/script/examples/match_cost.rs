@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use muster_domain::Timestamp;
 use muster_domain::ids::Uuid;
+use muster_live::Place;
 use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome};
 use muster_live::plane::HandlerOrder;
 use muster_script::value::Value;
@@ -75,13 +77,13 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn init(id: u128) -> HandlerOrder {
     HandlerOrder::Call(Box::new(Call {
-        id: MatchId(Uuid::from_u128(id)),
+        id: MatchId::at(Place::new(0, 0), Uuid::from_u128(id << 64)),
         handler: "game".into(),
         tick: 0,
         tick_rate: 0,
         label: Arc::default(),
         chain: Chain::default(),
-        callback: Callback::Init { params: Bytes::from(Value::Nil.encode()) },
+        callback: Callback::Init { params: Bytes::from(Value::Nil.encode()), created_at: Timestamp::EPOCH },
     }))
 }
 

@@ -32,6 +32,10 @@ fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Op
     match (wanted, value) {
         (Wanted::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
         (Wanted::Text, LuaValue::String(text)) => Ok(Some(text.as_bytes().to_vec())),
+        (Wanted::Value, value) => {
+            let value = values::read(lua, value).map_err(|error| unfit(plain(&error)))?;
+            Ok(Some(value.encode()))
+        }
         (Wanted::Text, other) => {
             Err(unfit(format!("The function returned a {}; it may return a string or nothing.", kind(&other))))
         }

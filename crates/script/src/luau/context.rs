@@ -76,6 +76,10 @@ impl Contexts {
                 Given::Text(text) => pen.text(text.as_bytes()),
                 Given::Number(number) => pen.number(*number),
                 Given::Value(value) => pen.value(value),
+                Given::Request(request, body) => {
+                    pen.value(request);
+                    pen.set_text("body", body);
+                }
                 Given::Messages(_) => pen.nil(),
             }
         })
