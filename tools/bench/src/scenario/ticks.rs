@@ -8,7 +8,7 @@ use anyhow::ensure;
 use serde_json::json;
 
 use super::{Connections, names, sockets};
-use crate::gauges;
+use crate::gauges::{self, Gauges};
 use crate::load::http::HttpConnection;
 use crate::load::requests;
 use crate::pacing::PreciseTimer;
@@ -77,7 +77,10 @@ struct Counted {
 
 impl Counted {
     fn read(worker: &Worker) -> anyhow::Result<Self> {
-        let samples = gauges::samples(&worker.plan.metrics)?;
+        Self::of(&gauges::samples(&worker.plan.metrics)?)
+    }
+
+    fn of(samples: &Gauges) -> anyhow::Result<Self> {
         let bound = |name: &str| name.split_once("le=\"")?.1.split_once('"')?.0.parse().ok();
         let buckets = samples.iter().filter(|(name, _)| name.contains(BUCKETS));
         let mut within: Vec<(f64, f64)> = buckets.filter_map(|(name, count)| Some((bound(name)?, *count))).collect();
@@ -109,5 +112,26 @@ impl Counted {
             tally.fail_many("ticks that did not come".to_owned(), missing as u64);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_read_by_the_bounds_that_they_kept() {
+        let lines = [
+            ("nakama_match_tick_lateness_ms_bucket{node=\"a\",le=\"+Inf\"}", 7.0),
+            ("nakama_match_tick_lateness_ms_bucket{node=\"a\",le=\"10\"}", 6.0),
+            ("nakama_match_tick_lateness_ms_bucket{node=\"a\",le=\"5\"}", 4.0),
+            ("nakama_live_lateness_ms_bucket{le=\"5\"}", 99.0),
+            ("nakama_match_tick_skipped_count", 3.0),
+        ];
+        let samples = lines.map(|(name, count)| (name.to_owned(), count)).into();
+        let counted = Counted::of(&samples).unwrap();
+        assert_eq!(counted.within, [(5.0, 4.0), (10.0, 6.0), (f64::INFINITY, 7.0)]);
+        assert_eq!(counted.skipped, 3.0);
+        assert!(Counted::of(&Gauges::new()).is_err());
     }
 }
