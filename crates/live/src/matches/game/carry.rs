@@ -10,7 +10,7 @@ use crate::stream::SessionRef;
 impl Game {
     /// All that there is to it. It rests, and no call is under way.
     pub(in super::super) fn carried(self, now: Millis) -> CarriedMatch {
-        let due_ms = self.tick_due().saturating_sub(now);
+        let due_ms = self.due_at(self.ticks_due).saturating_sub(now);
         let Self { outline, players, waiting, inputs, empty_ticks, .. } = self;
         let waiting = waiting.into_iter().filter_map(|waiting| match waiting {
             Waiting::Attempt(attempt, until) => {
