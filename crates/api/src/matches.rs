@@ -6,10 +6,10 @@ use muster_domain::ids::Uuid;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
 use muster_domain::{Error, ErrorKind, Result};
+use muster_live::StreamKey;
 use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk};
 use muster_live::plane::{Reply, Up};
 use muster_live::stream::mode;
-use muster_live::StreamKey;
 use muster_wire::api;
 
 use crate::live::{Live, stopping};

@@ -16,12 +16,14 @@ use super::form::{
 pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
     use match_ask::What;
     let what = match ask {
-        MatchAsk::Create(Creation { handler, params, created_at, is_durable, .. }) => What::Create(node::MatchCreation {
-            handler: handler.as_ref().to_owned(),
-            params: params.clone(),
-            created_at: created_at.0,
-            is_durable: *is_durable,
-        }),
+        MatchAsk::Create(Creation { handler, params, created_at, is_durable, .. }) => {
+            What::Create(node::MatchCreation {
+                handler: handler.as_ref().to_owned(),
+                params: params.clone(),
+                created_at: created_at.0,
+                is_durable: *is_durable,
+            })
+        }
         MatchAsk::Join { member, metadata } => What::Join(node::MatchEntry {
             member: Some(member.to_wire()),
             metadata: metadata.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect(),

@@ -59,6 +59,7 @@ enum UnderWay {
     Signal(Asker),
     Join(Vec<Arc<Presence>>),
     Leave(Vec<Left>),
+    Timer(Arc<str>),
     Loop,
     Terminate,
 }
@@ -128,8 +129,8 @@ impl Game {
 
     fn call(&self, callback: Callback, chain: Chain) -> Effect {
         let Outline { id, ref handler, tick, tick_rate, ref label, .. } = self.outline;
-        let (handler, label) = (handler.clone(), label.clone());
-        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, callback }))
+        let (handler, label, timers) = (handler.clone(), label.clone(), self.outline.timers.clone());
+        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, timers, callback }))
     }
 
     /// Whether the handler has made it a match.
@@ -146,9 +147,13 @@ impl Game {
     /// waited for.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
-        let tick =
-            may_tick.then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.outline.tick_rate)));
+        let tick = may_tick.then(|| self.tick_due());
         tick.into_iter().chain(self.ends_at).chain(self.answer_due()).min()
+    }
+
+    /// When the next tick is due, of a match that has begun.
+    fn tick_due(&self) -> Millis {
+        self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.outline.tick_rate.max(1)))
     }
 
     /// When the first of those who wait for the answer to a signal has waited long enough.
@@ -362,7 +367,16 @@ impl Game {
                 }
             }
         }
-        if self.under_way.is_none() && !self.rests && self.has_begun() && self.is_tick_due(now) {
+        let may_tick = self.under_way.is_none() && !self.rests && self.has_begun();
+        if may_tick
+            && now >= self.tick_due()
+            && let Some(timer) = self.outline.timers.due(self.outline.tick)
+        {
+            // The tick stays due: its loop comes behind its timers.
+            let (name, data) = (timer.name.clone(), timer.data.clone());
+            return self.begin(UnderWay::Timer(name.clone()), Callback::Timer { name, data }, out);
+        }
+        if may_tick && self.is_tick_due(now) {
             self.empty_ticks = if self.players.is_empty() { self.empty_ticks + 1 } else { 0 };
             let inputs = std::mem::take(&mut self.inputs);
             self.begin(UnderWay::Loop, Callback::Loop(inputs), out);
@@ -405,9 +419,10 @@ impl Game {
         let Return { outcome, acts } = returned;
         let mut turned = Turned::default();
         let is_loop = matches!(under_way, UnderWay::Loop);
+        let tick = self.outline.tick;
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {
-                turned.is_relabelled = self.act(acts, out);
+                turned.is_relabelled = self.act(acts, tick, out);
                 if is_loop {
                     let deferred = std::mem::take(&mut self.outline.deferred);
                     deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
@@ -416,7 +431,7 @@ impl Game {
             }
             Err(MatchEnd::Over) => {
                 // What it says last is said.
-                self.act(acts, out);
+                self.act(acts, tick, out);
                 Some(MatchEnd::Over)
             }
             Err(end) => Some(end),
@@ -472,6 +487,10 @@ impl Game {
                 asker.answer(Err(Error::new(ErrorKind::FailedPrecondition, why.to_string())), out);
                 return Ok(());
             }
+            (UnderWay::Timer(name), Outcome::Goes) => {
+                self.outline.timers.remove(&name);
+                return Ok(());
+            }
             (UnderWay::Loop, Outcome::Goes) => {
                 self.outline.tick += 1;
                 return Ok(());
@@ -508,7 +527,7 @@ impl Game {
             UnderWay::Signal(mut asker) => asker.answer(Err(ended()), out),
             UnderWay::Attempt(attempt, true) => refuse(*attempt, ended(), out),
             UnderWay::Init(None) | UnderWay::Attempt(_, false) | UnderWay::Join(_) | UnderWay::Leave(_) => {}
-            UnderWay::Loop | UnderWay::Terminate => {}
+            UnderWay::Timer(_) | UnderWay::Loop | UnderWay::Terminate => {}
         }
     }
 
@@ -532,8 +551,8 @@ impl Game {
         self.waiting.push_front(Waiting::Join(presence));
     }
 
-    /// Answers whether the label is another.
-    fn act(&mut self, acts: Vec<Act>, out: &mut Vec<Effect>) -> bool {
+    /// Does what a callback of this tick wants. Answers whether the label is another.
+    fn act(&mut self, acts: Vec<Act>, tick: u64, out: &mut Vec<Effect>) -> bool {
         let mut is_relabelled = false;
         for act in acts {
             match act {
@@ -544,6 +563,10 @@ impl Game {
                     is_relabelled |= self.outline.label != label;
                     self.outline.label = label;
                 }
+                Act::SetTimer { name, after_ms, data } => {
+                    self.outline.timers.set(name, (tick, self.outline.tick_rate), after_ms, data);
+                }
+                Act::CancelTimer(name) => self.outline.timers.remove(&name),
             }
         }
         is_relabelled

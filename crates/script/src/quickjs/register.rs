@@ -39,10 +39,19 @@ impl Registered {
     }
 }
 
-/// The functions of a match, by their order in [`CALLBACKS`].
-pub(super) type Callbacks = [Kept; 7];
+/// The functions of a match.
+#[derive(Clone)]
+pub(super) struct Callbacks {
+    /// Those that it must have, by their order in [`CALLBACKS`].
+    pub(super) required: [Kept; 7],
+    /// Called when a timer fires.
+    pub(super) timer: Option<Kept>,
+}
 
-/// What a match's functions are called.
+/// What the function that is called when a timer fires is called.
+pub(super) const TIMER: &str = "matchTimer";
+
+/// What the functions that a match must have are called.
 pub(super) const CALLBACKS: [&str; 7] =
     ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
 
@@ -216,7 +225,10 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
             };
             callbacks.push(Persistent::save(&ctx, function.clone()));
         }
-        let Ok(callbacks) = Callbacks::try_from(callbacks) else { return Ok(()) };
+        let Ok(required) = callbacks.try_into() else { return Ok(()) };
+        let timer: JsValue<'js> = handler.get(TIMER)?;
+        let timer = timer.as_function().map(|function| Persistent::save(&ctx, function.clone()));
+        let callbacks = Callbacks { required, timer };
         set(&ctx, &to, |registered| {
             if !registered.is_closed {
                 registered.matches.insert(name, callbacks);

@@ -46,6 +46,7 @@ impl Dispatcher {
             Ok(Act::Kick(sessions.unwrap_or_default()))
         })?;
         add("match_label_update", |mut arguments| arguments.label().map(Act::Label))?;
+        super::timers::add(lua, vm, &table)?;
         table.set_readonly(true);
         Ok(Self { table })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mlua::{Function, Result, Value as LuaValue};
 use muster_live::matches::{Callback, Outcome};
 
-/// The seven callbacks.
+/// The seven callbacks, and those that a module may have beside them.
 pub(super) struct Handler {
     pub(super) init: Function,
     pub(super) join_attempt: Function,
@@ -14,6 +14,7 @@ pub(super) struct Handler {
     pub(super) run_loop: Function,
     pub(super) terminate: Function,
     pub(super) signal: Function,
+    pub(super) timer: Option<Function>,
 }
 
 impl Handler {
@@ -36,6 +37,10 @@ impl Handler {
             run_loop: callback("match_loop")?,
             terminate: callback("match_terminate")?,
             signal: callback("match_signal")?,
+            timer: match module.raw_get("match_timer")? {
+                LuaValue::Function(function) => Some(function),
+                _ => None,
+            },
         })
     }
 }
@@ -57,6 +62,7 @@ pub(super) fn name(callback: &Callback) -> &'static str {
         Callback::Loop(_) => "match_loop",
         Callback::Terminate { .. } => "match_terminate",
         Callback::Signal(_) => "match_signal",
+        Callback::Timer { .. } => "match_timer",
     }
 }
 

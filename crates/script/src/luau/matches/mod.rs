@@ -4,6 +4,7 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod timers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -108,6 +109,9 @@ impl MatchMachine for MatchVm {
             Err(error) => return (failed(plain(&error).into()), false),
         };
         seat.sink.open(game.pace.deferred());
+        if game.handler.timer.is_some() {
+            seat.sink.let_set(&call.timers, call.callback.timer());
+        }
         seat.category.set(game.category);
         seat.budget.at(game.file.clone());
         let (lua, node, table, its) =
@@ -125,6 +129,12 @@ impl MatchMachine for MatchVm {
                 Callback::Loop(inputs) => (&its.handler.run_loop, messages(&lua, inputs, &node)?, None),
                 Callback::Terminate { grace_sec } => {
                     (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
+                }
+                Callback::Timer { name, data } => {
+                    let timer = its.handler.timer.as_ref();
+                    let timer = timer.ok_or_else(|| mlua::Error::runtime("the match has no function match_timer"))?;
+                    let data = LuaValue::String(lua.create_string(&**data)?);
+                    (timer, LuaValue::String(lua.create_string(&**name)?), Some(data))
                 }
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };
