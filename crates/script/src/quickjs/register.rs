@@ -46,10 +46,15 @@ pub(super) struct Callbacks {
     pub(super) required: [Kept; 7],
     /// Called when a timer fires.
     pub(super) timer: Option<Kept>,
+    /// Called when the match comes from earlier code.
+    pub(super) migrate: Option<Kept>,
 }
 
 /// What the function that is called when a timer fires is called.
 pub(super) const TIMER: &str = "matchTimer";
+
+/// What the function that takes over a match of earlier code is called.
+pub(super) const MIGRATE: &str = "matchMigrate";
 
 /// What the functions that a match must have are called.
 pub(super) const CALLBACKS: [&str; 7] =
@@ -226,9 +231,11 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
             callbacks.push(Persistent::save(&ctx, function.clone()));
         }
         let Ok(required) = callbacks.try_into() else { return Ok(()) };
-        let timer: JsValue<'js> = handler.get(TIMER)?;
-        let timer = timer.as_function().map(|function| Persistent::save(&ctx, function.clone()));
-        let callbacks = Callbacks { required, timer };
+        let optional = |called: &str| -> Result<Option<Kept>> {
+            let found: JsValue<'js> = handler.get(called)?;
+            Ok(found.as_function().map(|function| Persistent::save(&ctx, function.clone())))
+        };
+        let callbacks = Callbacks { required, timer: optional(TIMER)?, migrate: optional(MIGRATE)? };
         set(&ctx, &to, |registered| {
             if !registered.is_closed {
                 registered.matches.insert(name, callbacks);

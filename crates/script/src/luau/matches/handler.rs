@@ -15,6 +15,7 @@ pub(super) struct Handler {
     pub(super) terminate: Function,
     pub(super) signal: Function,
     pub(super) timer: Option<Function>,
+    pub(super) migrate: Option<Function>,
 }
 
 impl Handler {
@@ -29,6 +30,10 @@ impl Handler {
             LuaValue::Function(function) => Ok(function),
             _ => Err(mlua::Error::runtime(format!("module '{name}' is no match handler: it has no function {called}"))),
         };
+        let optional = |called: &str| match module.raw_get(called)? {
+            LuaValue::Function(function) => Ok::<_, mlua::Error>(Some(function)),
+            _ => Ok(None),
+        };
         Ok(Self {
             init: callback("match_init")?,
             join_attempt: callback("match_join_attempt")?,
@@ -37,10 +42,8 @@ impl Handler {
             run_loop: callback("match_loop")?,
             terminate: callback("match_terminate")?,
             signal: callback("match_signal")?,
-            timer: match module.raw_get("match_timer")? {
-                LuaValue::Function(function) => Some(function),
-                _ => None,
-            },
+            timer: optional("match_timer")?,
+            migrate: optional("match_migrate")?,
         })
     }
 }

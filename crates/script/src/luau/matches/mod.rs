@@ -4,6 +4,7 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod migrate;
 mod timers;
 
 use std::cell::{Cell, RefCell};

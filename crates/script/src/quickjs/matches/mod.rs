@@ -3,6 +3,7 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod migrate;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
