@@ -153,12 +153,14 @@ fn add(values: &mut Multimap, name: String, value: String) {
 
 /// `user-agent` as `User-Agent`: how game code of the original knows headers.
 fn title_case(name: &str) -> String {
-    let mut is_first = true;
-    let title = |letter: char| {
-        let upper = std::mem::replace(&mut is_first, letter == '-');
-        if upper { letter.to_ascii_uppercase() } else { letter }
-    };
-    name.chars().map(title).collect()
+    let mut title = name.to_owned();
+    let starts = std::iter::once(0).chain(name.match_indices('-').map(|(dash, _)| dash + 1));
+    for start in starts {
+        if let Some(letter) = title.get_mut(start..start + 1) {
+            letter.make_ascii_uppercase();
+        }
+    }
+    title
 }
 
 /// What events are about.

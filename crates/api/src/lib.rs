@@ -32,6 +32,7 @@ pub mod routes;
 mod rpc;
 pub mod session;
 pub mod storage;
+pub mod tokens;
 pub mod users;
 
 pub use context::{App, Caller, Context};

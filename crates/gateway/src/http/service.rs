@@ -7,9 +7,10 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, poll};
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
     PRAGMA, SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
@@ -128,7 +129,11 @@ impl Exchange {
         };
         let address = self.client(&parts.headers);
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD);
-        let operation = run_operation(self.shard.clone(), parts, body, address);
+        let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, address));
+        // Much is done at once, and needs no task.
+        if let Poll::Ready(response) = poll!(operation.as_mut()) {
+            return response;
+        }
         if is_safe {
             return operation.await;
         }

@@ -81,6 +81,10 @@ pub(super) struct Game {
     /// When it began, and how many ticks were due since.
     began_at: Millis,
     ticks_due: u64,
+    /// When the tick was due whose loop was called last.
+    tick_due_at: Millis,
+    /// Ticks that never came, the handler having taken too long.
+    skipped: u64,
     /// When it has nobody since, in ticks.
     empty_ticks: u64,
     /// When it ends at the latest.
@@ -96,6 +100,8 @@ pub(super) struct Turned {
     pub(super) end: Option<MatchEnd>,
     /// It is found by something else now.
     pub(super) is_relabelled: bool,
+    /// A loop has returned, so long after its tick was due, and so many ticks were left out before it.
+    pub(super) ticked: Option<(Millis, u64)>,
 }
 
 impl Game {
@@ -121,6 +127,8 @@ impl Game {
             rests: false,
             began_at: 0,
             ticks_due: 0,
+            tick_due_at: 0,
+            skipped: 0,
             empty_ticks: 0,
             ends_at: None,
             timer: None,
@@ -153,7 +161,7 @@ impl Game {
 
     /// When the next tick is due, of a match that has begun.
     fn tick_due(&self) -> Millis {
-        self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.outline.tick_rate.max(1)))
+        self.due_at(self.ticks_due)
     }
 
     /// When the first of those who wait for the answer to a signal has waited long enough.
@@ -398,11 +406,18 @@ impl Game {
         batch
     }
 
+    /// When a tick is due, of a match that has begun.
+    fn due_at(&self, tick: u64) -> Millis {
+        self.began_at + (tick * 1_000).div_ceil(u64::from(self.outline.tick_rate.max(1)))
+    }
+
     /// Whether a tick is due. One that should have come while a call was under way comes now; more of them do not.
     fn is_tick_due(&mut self, now: Millis) -> bool {
         let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.outline.tick_rate) / 1_000;
         let is_due = now >= self.began_at && due_by_now >= self.ticks_due;
         if is_due {
+            self.tick_due_at = self.due_at(self.ticks_due);
+            self.skipped += due_by_now - self.ticks_due;
             self.ticks_due = due_by_now + 1;
         }
         is_due
@@ -419,6 +434,9 @@ impl Game {
         let Return { outcome, acts } = returned;
         let mut turned = Turned::default();
         let is_loop = matches!(under_way, UnderWay::Loop);
+        if is_loop {
+            turned.ticked = Some((now.saturating_sub(self.tick_due_at), std::mem::take(&mut self.skipped)));
+        }
         let tick = self.outline.tick;
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {

@@ -109,7 +109,9 @@ pub struct MatchStats {
     pub resumed: u64,
     /// Durable matches with players that ended since their log had nothing of them, or could not be read.
     pub lost: u64,
-    /// How late ticks came.
+    /// Ticks that never came, since the one before them took too long.
+    pub ticks_skipped: u64,
+    /// How long after they were due ticks were done.
     pub lateness: Lateness,
 }
 
@@ -145,7 +147,7 @@ impl Matches {
     /// Counts and gauges.
     pub fn stats(&self) -> MatchStats {
         let (matches, durable) = (self.games.len(), self.durable.values().map(BTreeSet::len).sum());
-        MatchStats { matches, durable, lateness: self.wheel.lateness().clone(), ..self.stats.clone() }
+        MatchStats { matches, durable, ..self.stats.clone() }
     }
 
     /// Takes in what the owner of a match is asked.
@@ -282,6 +284,10 @@ impl Matches {
         let Some(game) = self.games.get_mut(&id) else { return };
         let had_begun = game.has_begun();
         let turned = game.returned(now, returned, out);
+        if let Some((late_ms, skipped)) = turned.ticked {
+            self.stats.lateness.record(late_ms);
+            self.stats.ticks_skipped += skipped;
+        }
         if let Some(end) = turned.end {
             return self.end(id, end, out);
         }

@@ -5,8 +5,11 @@
 
 mod builtins;
 mod call;
+mod context;
+mod functions;
 mod instance;
 mod interrupt;
+mod json;
 pub mod matches;
 mod memory;
 mod messages;

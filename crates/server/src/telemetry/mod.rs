@@ -258,6 +258,15 @@ impl Telemetry {
         let bounds = LATENESS_BOUNDS_MS.map(|bound| bound as f64);
         let help = "Milliseconds by which timers of the live plane ran late.";
         page.histogram("live_lateness_ms", help, &bounds, &lateness.buckets, lateness.sum_ms as f64);
+        let mut lateness = Lateness::default();
+        planes.values().for_each(|plane| lateness.merge(&plane.matches.lateness));
+        let help = "Milliseconds from when a tick of a match was due until its loop had returned.";
+        page.histogram("match_tick_lateness_ms", help, &bounds, &lateness.buckets, lateness.sum_ms as f64);
+        let total = |pick: fn(&PlaneStats) -> u64| planes.values().map(pick).sum();
+        let skipped = total(|plane| plane.matches.ticks_skipped);
+        page.counter("match_tick_skipped_count", "Ticks left out because the one before took too long.", skipped);
+        let dropped = total(|plane| plane.matches.inputs_dropped);
+        page.counter("match_input_dropped_count", "Messages of players that too many waited before.", dropped);
     }
 
     fn render_accounts(&self, page: &mut Exposition) {

@@ -122,6 +122,22 @@ fn who_goes_before_being_let_in_never_was_there() {
 }
 
 #[test]
+fn ticks_are_counted_by_how_late_they_are_done_and_those_left_out_too() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.pass(103);
+    world.returns(goes());
+    let stats = world.matches.stats();
+    assert_eq!((stats.lateness.sum_ms, stats.lateness.buckets[3], stats.ticks_skipped), (3, 1, 0));
+    // The second takes 250 ms: the third comes late, and the fourth with it.
+    world.pass(347);
+    world.returns(goes());
+    assert_eq!(world.matches.stats().lateness.sum_ms, 3 + 250);
+    world.returns(goes());
+    let stats = world.matches.stats();
+    assert_eq!((stats.lateness.sum_ms, stats.ticks_skipped), (3 + 250 + 150, 1));
+}
+
+#[test]
 fn inputs_come_with_the_next_tick_in_order_and_no_more_than_there_may_be() {
     let config = MatchesConfig { inputs_max: 3, ..MatchesConfig::default() };
     let mut world = World::with_match(config, 10);

@@ -16,7 +16,6 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
 use super::instance::Chunks;
-use super::once::context_of;
 use super::program::Program;
 use super::seat::Seat;
 use super::vm::{Ran, Vm, plain};
@@ -27,7 +26,7 @@ use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{LoadError, MatchMachine};
 use crate::value::Value;
-use arguments::{left_presences, messages, metadata, presence, presences};
+use arguments::{Senders, Shapes, metadata};
 use dispatcher::Dispatcher;
 use handler::Handler;
 
@@ -36,6 +35,7 @@ pub struct MatchVm {
     vm: Vm,
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
+    shapes: Rc<Shapes>,
     games: RefCell<HashMap<MatchId, Rc<Game>>>,
     /// Categories of memory that no match has.
     categories: RefCell<Vec<u8>>,
@@ -47,6 +47,9 @@ struct Game {
     handler: Handler,
     file: Arc<str>,
     context: Table,
+    /// What the context says that it is found by.
+    label: RefCell<Option<Arc<str>>>,
+    senders: Senders,
     state: RefCell<LuaValue>,
     pace: Pace,
     /// Under which what it holds is counted.
@@ -74,8 +77,9 @@ impl MatchMachine for MatchVm {
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
+        let shapes = Rc::new(Shapes::new(&vm.lua).map_err(failed)?);
         let categories = RefCell::new(memory::CATEGORIES.collect());
-        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), categories, limits })
+        Ok(Self { vm, chunks, dispatcher, shapes, games: RefCell::default(), categories, limits })
     }
 
     fn drop_match(&self, id: MatchId) {
@@ -117,17 +121,22 @@ impl MatchMachine for MatchVm {
         seat.budget.at(game.file.clone());
         let (lua, node, table, its) =
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
-        let (callback, label) = (call.callback.clone(), call.label.clone());
+        let (callback, label, shapes) = (call.callback.clone(), call.label.clone(), self.shapes.clone());
         let arguments = move |seat: &Seat| -> mlua::Result<MultiValue> {
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
                     let said = metadata(&lua, said)?;
-                    (&its.handler.join_attempt, presence(&lua, who, &node)?, Some(said))
+                    (&its.handler.join_attempt, shapes.presence(&lua, who, &node)?, Some(said))
                 }
-                Callback::Join(came) => (&its.handler.join, presences(&lua, came, &node)?, None),
-                Callback::Leave(left) => (&its.handler.leave, left_presences(&lua, left, &node)?, None),
-                Callback::Loop(inputs) => (&its.handler.run_loop, messages(&lua, inputs, &node)?, None),
+                Callback::Join(came) => (&its.handler.join, shapes.presences(&lua, came, &node)?, None),
+                Callback::Leave(left) => {
+                    its.senders.forget(left);
+                    (&its.handler.leave, shapes.left_presences(&lua, left, &node)?, None)
+                }
+                Callback::Loop(inputs) => {
+                    (&its.handler.run_loop, shapes.messages(&lua, inputs, &its.senders, &node)?, None)
+                }
                 Callback::Terminate { grace_sec } => {
                     (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
                 }
@@ -139,7 +148,7 @@ impl MatchMachine for MatchVm {
                 }
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };
-            its.context.raw_set("match_label", &*label)?;
+            its.tell_label(label)?;
             seat.context.replace(Some(its.context.clone()));
             let state = its.state.borrow().clone();
             let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(its.context.clone()));
@@ -224,7 +233,7 @@ impl MatchVm {
     async fn begin(&self, call: &Call, params: Value, category: u8) -> Result<(Rc<Game>, Return), Arc<str>> {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
-        let (lua, chunks) = (self.vm.lua.clone(), self.chunks.clone());
+        let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let (host, name) = (self.vm.host.clone(), call.handler.clone());
         let public_id = format!("{}.{}", call.id, host.node);
         let body = move |seat: &Seat| -> mlua::Result<Begun> {
@@ -235,7 +244,7 @@ impl MatchVm {
             };
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let context = context_of(&lua, "match", &host.process.around)?;
+            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
@@ -247,9 +256,22 @@ impl MatchVm {
         let (state, tick_rate, label) = handler::begun(values_of(&self.vm.lua, results)?)?;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
         let looked_at = Cell::new(self.limits.match_bytes);
-        let (state, condemned) = (RefCell::new(state), RefCell::default());
+        let (state, condemned, known_label) = (RefCell::new(state), RefCell::default(), RefCell::default());
         let file = handler.file();
-        let game = Game { handler, file, context, state, pace: Pace::default(), category, looked_at, condemned };
+        let senders = memory::counted(&self.vm.lua, category, || Senders::new(&self.vm.lua));
+        let senders = senders.map_err(|error| Arc::from(plain(&error)))?;
+        let game = Game {
+            handler,
+            file,
+            context,
+            label: known_label,
+            senders,
+            state,
+            pace: Pace::default(),
+            category,
+            looked_at,
+            condemned,
+        };
         self.look_at_memory(&game)?;
         Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
     }
@@ -269,6 +291,16 @@ fn values_of(lua: &Lua, results: MultiValue) -> Returned {
 }
 
 impl Game {
+    /// The context says by what the match is found.
+    fn tell_label(&self, label: Arc<str>) -> mlua::Result<()> {
+        let mut told = self.label.borrow_mut();
+        if !told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &label)) {
+            self.context.raw_set("match_label", &*label)?;
+            *told = Some(label);
+        }
+        Ok(())
+    }
+
     /// What a callback's values mean. The state is kept.
     fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
         let mut values = values.into_iter();
