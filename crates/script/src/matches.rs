@@ -1,5 +1,7 @@
 //! Matches of game code of one shard: in which machine each is, and calling its callbacks when the plane says so.
 
+mod migrate;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -12,6 +14,7 @@ use futures_util::poll;
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
+use self::migrate::Moves;
 use crate::host::{Host, Meter};
 use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
@@ -38,6 +41,7 @@ pub struct GameMatches<M: MatchMachine> {
     returns: Returns,
     machines: RefCell<Vec<Rc<Housed<M>>>>,
     homes: RefCell<HashMap<MatchId, Rc<Housed<M>>>>,
+    moves: Moves,
 }
 
 /// What new matches are of.
@@ -69,7 +73,8 @@ impl<M: MatchMachine> GameMatches<M> {
     ) -> Self {
         let (machines, homes) = Default::default();
         let current = RefCell::new(Current { program, generation: 1 });
-        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes }
+        let moves = Moves::default();
+        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes, moves }
     }
 
     /// From now on matches are made of this program, the so manieth that the process has had. Those that there are go on as
@@ -85,6 +90,11 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Does what the plane says, on the runtime's local tasks.
     pub fn order(self: &Rc<Self>, order: HandlerOrder) {
+        let Some(order) = self.migrate_first(order) else { return };
+        self.carry_out(order);
+    }
+
+    fn carry_out(self: &Rc<Self>, order: HandlerOrder) {
         let machine = match &order {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => match self.house(call) {
                 Ok(machine) => Some(machine),
@@ -103,6 +113,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 }
             }
             HandlerOrder::Drop(id) => {
+                self.moves.forget(*id);
                 let machine = self.homes.borrow_mut().remove(id);
                 if let Some(machine) = &machine {
                     machine.matches.set(machine.matches.get() - 1);
@@ -131,6 +142,15 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// The machine of a new match.
     fn house(&self, call: &Call) -> Result<Rc<Housed<M>>, Arc<str>> {
+        let machine = self.machine_with_room()?;
+        machine.matches.set(machine.matches.get() + 1);
+        self.metrics.matches.fetch_add(1, Ordering::Relaxed);
+        self.homes.borrow_mut().insert(call.id, machine.clone());
+        Ok(machine)
+    }
+
+    /// A machine of the code that there is now.
+    fn machine_with_room(&self) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
         let current = self.current.borrow();
@@ -153,9 +173,6 @@ impl<M: MatchMachine> GameMatches<M> {
                 machines[machines.len() - 1].clone()
             }
         };
-        machine.matches.set(machine.matches.get() + 1);
-        self.metrics.matches.fetch_add(1, Ordering::Relaxed);
-        self.homes.borrow_mut().insert(call.id, machine.clone());
         Ok(machine)
     }
 

@@ -55,6 +55,10 @@ pub struct ScriptMetrics {
     pub ticks_over_time: AtomicU64,
     /// Matches there are now.
     pub matches: AtomicI64,
+    /// Matches that went over to newer code.
+    pub matches_migrated: AtomicU64,
+    /// Those that were to, and failed.
+    pub matches_not_migrated: AtomicU64,
     /// Machines for matches there are now.
     pub match_machines: AtomicI64,
     /// Work that was refused because too much waited for the threads in the background.

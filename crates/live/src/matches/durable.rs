@@ -11,6 +11,7 @@ use muster_domain::ids::SessionId;
 use super::call::{Act, Broadcast, Call, Callback, Left, Outcome, Return};
 use super::game::checked;
 use super::owner::MatchId;
+use super::timers::Timers;
 use crate::stream::Presence;
 
 /// Somebody in a match.
@@ -43,13 +44,15 @@ pub struct Outline {
     pub players: Vec<Seated>,
     /// What is sent behind the next loop.
     pub deferred: Vec<Broadcast>,
+    /// When the handler wants to be called again.
+    pub timers: Timers,
 }
 
 impl Outline {
     /// Of a match whose first callback is about to be called.
     pub fn new(id: MatchId, handler: Arc<str>, created_at: Timestamp) -> Self {
-        let (label, players, deferred) = Default::default();
-        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, deferred }
+        let (label, players, deferred, timers) = Default::default();
+        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, deferred, timers }
     }
 
     /// Of a match whose first callback this is; `None` if it is another callback.
@@ -60,6 +63,7 @@ impl Outline {
 
     /// A callback has returned. Answers whether the match goes on.
     pub fn returned(&mut self, callback: &Callback, returned: &Return) -> bool {
+        let tick = self.tick;
         match (callback, &returned.outcome) {
             (Callback::Init { .. }, Outcome::Begun { tick_rate, label }) => {
                 if checked(*tick_rate, label).is_err() {
@@ -70,6 +74,7 @@ impl Outline {
             (Callback::JoinAttempt { presence, .. }, Outcome::Decided(Ok(()))) => self.seat(presence.clone()),
             (Callback::Join(came), Outcome::Goes) => self.joined(came),
             (Callback::Leave(left), Outcome::Goes) => self.left(left),
+            (Callback::Timer { name, .. }, Outcome::Goes) => self.timers.remove(name),
             (Callback::Loop(_), Outcome::Goes) => self.tick += 1,
             (Callback::JoinAttempt { .. }, Outcome::Decided(Err(_)))
             | (Callback::Terminate { .. }, Outcome::Goes)
@@ -82,6 +87,10 @@ impl Outline {
                 Act::Defer(broadcast) => self.deferred.push(broadcast.clone()),
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session)),
                 Act::Label(label) => self.label = label.clone(),
+                Act::SetTimer { name, after_ms, data } => {
+                    self.timers.set(name.clone(), (tick, self.tick_rate), *after_ms, data.clone());
+                }
+                Act::CancelTimer(name) => self.timers.remove(name),
             }
         }
         if matches!(callback, Callback::Loop(_)) {

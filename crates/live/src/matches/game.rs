@@ -60,6 +60,7 @@ enum UnderWay {
     Signal(Asker),
     Join(Vec<Arc<Presence>>),
     Leave(Vec<Left>),
+    Timer(Arc<str>),
     Loop,
     Terminate,
 }
@@ -137,8 +138,8 @@ impl Game {
 
     fn call(&self, callback: Callback, chain: Chain) -> Effect {
         let Outline { id, ref handler, tick, tick_rate, ref label, .. } = self.outline;
-        let (handler, label) = (handler.clone(), label.clone());
-        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, callback }))
+        let (handler, label, timers) = (handler.clone(), label.clone(), self.outline.timers.clone());
+        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, timers, callback }))
     }
 
     /// Whether the handler has made it a match.
@@ -155,7 +156,7 @@ impl Game {
     /// waited for.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
-        let tick = may_tick.then(|| self.due_at(self.ticks_due));
+        let tick = may_tick.then(|| self.tick_due());
         tick.into_iter().chain(self.ends_at).chain(self.answer_due()).min()
     }
 
@@ -165,6 +166,11 @@ impl Game {
             Some(UnderWay::Attempt(attempt, true)) => Some(attempt.member.session()),
             _ => None,
         }
+    }
+
+    /// When the next tick is due, of a match that has begun.
+    fn tick_due(&self) -> Millis {
+        self.due_at(self.ticks_due)
     }
 
     /// When the first of those who wait for the answer to a signal has waited long enough.
@@ -378,7 +384,16 @@ impl Game {
                 }
             }
         }
-        if self.under_way.is_none() && !self.rests && self.has_begun() && self.is_tick_due(now) {
+        let may_tick = self.under_way.is_none() && !self.rests && self.has_begun();
+        if may_tick
+            && now >= self.tick_due()
+            && let Some(timer) = self.outline.timers.due(self.outline.tick)
+        {
+            // The tick stays due: its loop comes behind its timers.
+            let (name, data) = (timer.name.clone(), timer.data.clone());
+            return self.begin(UnderWay::Timer(name.clone()), Callback::Timer { name, data }, out);
+        }
+        if may_tick && self.is_tick_due(now) {
             self.empty_ticks = if self.players.is_empty() { self.empty_ticks + 1 } else { 0 };
             let inputs = std::mem::take(&mut self.inputs);
             self.begin(UnderWay::Loop, Callback::Loop(inputs), out);
@@ -431,9 +446,10 @@ impl Game {
         if is_loop {
             turned.ticked = Some((now.saturating_sub(self.tick_due_at), std::mem::take(&mut self.skipped)));
         }
+        let tick = self.outline.tick;
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {
-                turned.is_relabelled = self.act(acts, out);
+                turned.is_relabelled = self.act(acts, tick, out);
                 if is_loop {
                     let deferred = std::mem::take(&mut self.outline.deferred);
                     deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
@@ -442,7 +458,7 @@ impl Game {
             }
             Err(MatchEnd::Over) => {
                 // What it says last is said.
-                self.act(acts, out);
+                self.act(acts, tick, out);
                 Some(MatchEnd::Over)
             }
             Err(end) => Some(end),
@@ -498,6 +514,10 @@ impl Game {
                 asker.answer(Err(Error::new(ErrorKind::FailedPrecondition, why.to_string())), out);
                 return Ok(());
             }
+            (UnderWay::Timer(name), Outcome::Goes) => {
+                self.outline.timers.remove(&name);
+                return Ok(());
+            }
             (UnderWay::Loop, Outcome::Goes) => {
                 self.outline.tick += 1;
                 return Ok(());
@@ -534,7 +554,7 @@ impl Game {
             UnderWay::Signal(mut asker) => asker.answer(Err(ended()), out),
             UnderWay::Attempt(attempt, true) => refuse(*attempt, ended(), out),
             UnderWay::Init(None) | UnderWay::Attempt(_, false) | UnderWay::Join(_) | UnderWay::Leave(_) => {}
-            UnderWay::Loop | UnderWay::Terminate => {}
+            UnderWay::Timer(_) | UnderWay::Loop | UnderWay::Terminate => {}
         }
     }
 
@@ -558,8 +578,8 @@ impl Game {
         self.waiting.push_front(Waiting::Join(presence));
     }
 
-    /// Answers whether the label is another.
-    fn act(&mut self, acts: Vec<Act>, out: &mut Vec<Effect>) -> bool {
+    /// Does what a callback of this tick wants. Answers whether the label is another.
+    fn act(&mut self, acts: Vec<Act>, tick: u64, out: &mut Vec<Effect>) -> bool {
         let mut is_relabelled = false;
         for act in acts {
             match act {
@@ -570,6 +590,10 @@ impl Game {
                     is_relabelled |= self.outline.label != label;
                     self.outline.label = label;
                 }
+                Act::SetTimer { name, after_ms, data } => {
+                    self.outline.timers.set(name, (tick, self.outline.tick_rate), after_ms, data);
+                }
+                Act::CancelTimer(name) => self.outline.timers.remove(&name),
             }
         }
         is_relabelled

@@ -6,6 +6,7 @@ pub(crate) mod call;
 pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
+pub mod migrate;
 pub(crate) mod registry;
 pub mod routes;
 
@@ -66,7 +67,7 @@ pub trait Machine: Sized + 'static {
 
 /// One for matches, each of which has variables of its own.
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
-pub trait MatchMachine: Sized + 'static {
+pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// What it is made of.
     type Program: Code;
     /// The language's name in logs.

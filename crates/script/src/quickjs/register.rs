@@ -39,10 +39,24 @@ impl Registered {
     }
 }
 
-/// The functions of a match, by their order in [`CALLBACKS`].
-pub(super) type Callbacks = [Kept; 7];
+/// The functions of a match.
+#[derive(Clone)]
+pub(super) struct Callbacks {
+    /// Those that it must have, by their order in [`CALLBACKS`].
+    pub(super) required: [Kept; 7],
+    /// Called when a timer fires.
+    pub(super) timer: Option<Kept>,
+    /// Called when the match comes from earlier code.
+    pub(super) migrate: Option<Kept>,
+}
 
-/// What a match's functions are called.
+/// What the function that is called when a timer fires is called.
+pub(super) const TIMER: &str = "matchTimer";
+
+/// What the function that takes over a match of earlier code is called.
+pub(super) const MIGRATE: &str = "matchMigrate";
+
+/// What the functions that a match must have are called.
 pub(super) const CALLBACKS: [&str; 7] =
     ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
 
@@ -216,7 +230,12 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
             };
             callbacks.push(Persistent::save(&ctx, function.clone()));
         }
-        let Ok(callbacks) = Callbacks::try_from(callbacks) else { return Ok(()) };
+        let Ok(required) = callbacks.try_into() else { return Ok(()) };
+        let optional = |called: &str| -> Result<Option<Kept>> {
+            let found: JsValue<'js> = handler.get(called)?;
+            Ok(found.as_function().map(|function| Persistent::save(&ctx, function.clone())))
+        };
+        let callbacks = Callbacks { required, timer: optional(TIMER)?, migrate: optional(MIGRATE)? };
         set(&ctx, &to, |registered| {
             if !registered.is_closed {
                 registered.matches.insert(name, callbacks);

@@ -325,6 +325,10 @@ impl Telemetry {
         let parked = gauge(&script.match_calls_parked);
         page.gauge("script_match_parked", "Callbacks of matches that wait or let others through.", parked);
         page.gauge("script_matches", "Matches that game code runs.", gauge(&script.matches));
+        let migrated = read(&script.matches_migrated);
+        page.counter("script_match_migrated_count", "Matches that went over to newer code.", migrated);
+        let failed = read(&script.matches_not_migrated);
+        page.counter("script_match_migration_failed_count", "Matches that failed to, and stayed with theirs.", failed);
         page.gauge("script_match_machines", "Machines that matches run on.", gauge(&script.match_machines));
         page.gauge("script_machines", "Machines that game code runs on.", gauge(&script.machines));
         let refused = read(&script.background_refused);

@@ -3,6 +3,7 @@
 mod durable;
 mod random;
 mod rules;
+mod timers;
 
 use std::sync::Arc;
 

@@ -65,6 +65,7 @@ impl Dispatcher {
             table.raw_set(name.to_string_lossy().as_ref(), function)?;
         }
         lua.set_app_data(kept);
+        super::timers::add(lua, vm, &table)?;
         table.set_readonly(true);
         Ok(Self { table })
     }

@@ -4,6 +4,8 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod migrate;
+mod timers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -112,6 +114,9 @@ impl MatchMachine for MatchVm {
             Err(error) => return (failed(plain(&error).into()), false),
         };
         seat.sink.open(game.pace.deferred());
+        if game.handler.timer.is_some() {
+            seat.sink.let_set(&call.timers, call.callback.timer());
+        }
         seat.category.set(game.category);
         seat.budget.at(game.file.clone());
         let (lua, node, table, its) =
@@ -134,6 +139,12 @@ impl MatchMachine for MatchVm {
                 }
                 Callback::Terminate { grace_sec } => {
                     (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
+                }
+                Callback::Timer { name, data } => {
+                    let timer = its.handler.timer.as_ref();
+                    let timer = timer.ok_or_else(|| mlua::Error::runtime("the match has no function match_timer"))?;
+                    let data = LuaValue::String(lua.create_string(&**data)?);
+                    (timer, LuaValue::String(lua.create_string(&**name)?), Some(data))
                 }
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };

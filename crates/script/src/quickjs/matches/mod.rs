@@ -3,17 +3,19 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod migrate;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+use muster_wire::code::Code;
 use rquickjs::function::Args;
 use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 
 use super::context::context_of;
-use super::errors::raised;
+use super::errors::{raised, throw};
 use super::init::Answers;
 use super::program::{Bundle, Source};
 use super::register::Callbacks;
@@ -105,6 +107,9 @@ impl MatchMachine for MatchVm {
         let (engine, its, called) = (self.engine.clone(), game.clone(), call.clone());
         let dispatcher = self.dispatcher.object.clone();
         self.dispatcher.sink.open(game.pace.deferred());
+        if game.callbacks.timer.is_some() {
+            self.dispatcher.sink.let_set(&call.timers, call.callback.timer());
+        }
         budget.begin(limit);
         let body = move || enter(&engine.context, |ctx| its.call(&ctx, &engine, dispatcher, &called));
         let ended = fiber.run(budget, body).await;
@@ -196,7 +201,7 @@ fn begin(
             params => params,
         };
         arguments.push_arg(values::write(ctx, params)?)?;
-        Ok((shown, callbacks[0].clone().restore(ctx)?, arguments))
+        Ok((shown, callbacks.required[0].clone().restore(ctx)?, arguments))
     };
     let (shown, function, arguments) = prepare().map_err(thrown)?;
     let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
@@ -226,6 +231,10 @@ impl Game {
                 Callback::Leave(left) => (left_presences(ctx, left, node)?, None),
                 Callback::Loop(inputs) => (messages(ctx, inputs, node)?, None),
                 Callback::Terminate { grace_sec } => (JsValue::new_number(ctx.clone(), (*grace_sec).into()), None),
+                Callback::Timer { name, data } => {
+                    let text = |text: &str| values::write(ctx, Value::text(text));
+                    (text(name)?, Some(text(data)?))
+                }
                 Callback::Signal(data) => (values::write(ctx, Value::text(&**data))?, None),
             };
             let shown = self.shown.clone().restore(ctx)?;
@@ -241,7 +250,11 @@ impl Game {
             if let Some(second) = second {
                 arguments.push_arg(second)?;
             }
-            Ok((self.callbacks[index].clone().restore(ctx)?, arguments))
+            let called = index.map(|index| &self.callbacks.required[index]).or(self.callbacks.timer.as_ref());
+            let Some(called) = called else {
+                return Err(throw(ctx, Code::Internal, "the match has no function matchTimer"));
+            };
+            Ok((called.clone().restore(ctx)?, arguments))
         };
         let (function, arguments) = prepare().map_err(thrown)?;
         let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;

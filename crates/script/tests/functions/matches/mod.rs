@@ -4,6 +4,7 @@ mod containment;
 mod generations;
 mod isolation;
 mod life;
+mod timers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
