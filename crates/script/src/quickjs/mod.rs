@@ -6,6 +6,7 @@
 
 mod binary;
 mod call;
+mod compile;
 mod context;
 mod errors;
 mod format;
@@ -14,8 +15,11 @@ mod host;
 mod init;
 mod logger;
 pub mod matches;
+mod modules;
+mod places;
 pub mod program;
 mod register;
+mod sources;
 mod surface;
 mod values;
 pub mod vm;
