@@ -28,6 +28,7 @@ pub mod pipeline;
 pub mod reach;
 pub mod realtime;
 pub mod rooms;
+pub mod routes;
 mod rpc;
 pub mod session;
 pub mod storage;

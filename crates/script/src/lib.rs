@@ -14,6 +14,7 @@ pub mod metrics;
 mod pool;
 pub mod process;
 mod quickjs;
+pub mod routes;
 mod schedules;
 pub mod value;
 pub mod watch;

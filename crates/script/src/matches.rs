@@ -110,6 +110,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 }
                 machine
             }
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => None,
         };
         let Some(machine) = machine else { return };
         machine.orders.borrow_mut().push_back(order);
@@ -197,6 +198,7 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
         let Some(order) = next else { break };
         match order {
             HandlerOrder::Drop(id) => machine.vm.drop_match(id),
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => {}
             HandlerOrder::Call(call) => {
                 let mut called = Box::pin(run(matches.clone(), machine.clone(), call));
                 if poll!(&mut called).is_pending() {

@@ -16,10 +16,11 @@ use super::form::{
 pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
     use match_ask::What;
     let what = match ask {
-        MatchAsk::Create(Creation { handler, params, created_at, .. }) => What::Create(node::MatchCreation {
+        MatchAsk::Create(Creation { handler, params, created_at, is_durable, .. }) => What::Create(node::MatchCreation {
             handler: handler.as_ref().to_owned(),
             params: params.clone(),
             created_at: created_at.0,
+            is_durable: *is_durable,
         }),
         MatchAsk::Join { member, metadata } => What::Join(node::MatchEntry {
             member: Some(member.to_wire()),
@@ -46,9 +47,10 @@ pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk
     use match_ask::What;
     let chain = || ids_from_wire(&wire.chain, "match.chain").map(Arc::from);
     let ask = match required(wire.what, "match.what")? {
-        What::Create(node::MatchCreation { handler, params, created_at }) => {
+        What::Create(node::MatchCreation { handler, params, created_at, is_durable }) => {
             let handler = handler.into();
-            MatchAsk::Create(Creation { handler, params, created_at: Timestamp(created_at), chain: chain()? })
+            let created_at = Timestamp(created_at);
+            MatchAsk::Create(Creation { handler, params, created_at, chain: chain()?, is_durable })
         }
         What::Join(entry) => MatchAsk::Join {
             member: Box::new(part(entry.member, "match_entry.member")?),

@@ -30,7 +30,13 @@ every!(Answer, random,
     Answer::Listed(_) => Answer::Listed(any(random)),
 );
 fields!(MatchId, random => MatchId(any(random)));
-fields!(Creation, random => Creation { handler: any(random), params: any(random), created_at: any(random), chain: chain(random) });
+fields!(Creation, random => Creation {
+    handler: any(random),
+    params: any(random),
+    created_at: any(random),
+    chain: chain(random),
+    is_durable: any(random),
+});
 fields!(Entered, random => Entered {
     id: any(random),
     label: any(random),

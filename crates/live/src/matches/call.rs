@@ -29,6 +29,13 @@ pub struct Call {
     pub callback: Callback,
 }
 
+impl Call {
+    /// Whether its match outlives the place that runs it: the callback's effects leave when its inputs are kept.
+    pub fn is_durable(&self) -> bool {
+        self.id.is_durable()
+    }
+}
+
 /// The callbacks of a handler.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Callback {
@@ -36,6 +43,8 @@ pub enum Callback {
     Init {
         /// What it was created with.
         params: Bytes,
+        /// When it was asked for.
+        created_at: Timestamp,
     },
     /// Somebody wants to come in. Answered by [`Outcome::Decided`].
     JoinAttempt {

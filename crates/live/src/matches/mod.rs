@@ -6,18 +6,22 @@
 //! returned, all of it or, if it failed, nothing.
 
 mod call;
+mod durable;
 mod effect;
 mod game;
 mod listing;
+mod log;
 mod message;
 mod owner;
 #[cfg(test)]
 mod tests;
 
 pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
+pub use durable::{Outline, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub(crate) use game::ended;
 pub use listing::{ListQuery, Listed};
+pub use log::{LogError, LogFuture, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
 

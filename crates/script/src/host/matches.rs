@@ -92,7 +92,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                     return Err(Error::invalid("match_create expects the name of a module"));
                 }
                 let params = arguments.any().encode().into();
-                let creation = Creation { handler: handler.into(), params, created_at: host.clock.now(), chain };
+                let (handler, created_at) = (handler.into(), host.clock.now());
+                let creation = Creation { handler, params, created_at, chain, is_durable: false };
                 Ok(Value::text(host.matches.create(host.entropy.uuid(), creation).await?))
             })
         }),

@@ -27,6 +27,13 @@ fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
         Given::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
         Given::Number(number) => number.into_lua_multi(lua),
         Given::Value(value) => values::write(lua, &value)?.into_lua_multi(lua),
+        Given::Request(request, body) => {
+            let request = values::write(lua, &request)?;
+            if let LuaValue::Table(request) = &request {
+                request.raw_set("body", lua.create_string(body)?)?;
+            }
+            request.into_lua_multi(lua)
+        }
         Given::Messages(messages) => {
             let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
             messages.into_iter().map(read).collect()
@@ -40,6 +47,10 @@ fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Op
     match (wanted, value) {
         (Wanted::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
         (Wanted::Text, LuaValue::String(text)) => Ok(Some(text.as_bytes().to_vec())),
+        (Wanted::Value, value) => {
+            let value = values::read(lua, value).map_err(|error| unfit(plain(&error)))?;
+            Ok(Some(value.encode()))
+        }
         (Wanted::Text, other) => {
             Err(unfit(format!("The function returned a {}; it may return a string or nothing.", kind(&other))))
         }

@@ -7,6 +7,7 @@ pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
 pub(crate) mod registry;
+pub mod routes;
 
 use std::rc::Rc;
 

@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use muster_api::game::Occasion;
 use muster_api::hooks::Subject;
 use muster_wire::code::Code;
-use rquickjs::function::Opt;
+use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
 
 use super::errors::throw;
@@ -71,6 +71,7 @@ pub(super) fn initializer<'js>(
         initializer.set(method.clone(), register_listener(ctx, to.clone(), method, occasion)?)?;
     }
     initializer.set("registerSchedule", register_schedule(ctx, to.clone())?)?;
+    initializer.set("registerHttp", register_http(ctx, to.clone())?)?;
     for sole in Sole::ALL {
         let method = camel_case(&format!("register_{}", sole.name()));
         initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
@@ -151,6 +152,23 @@ fn register_schedule<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
         let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
         set(&ctx, &to, |registered| registered.functions.add_schedule(METHOD, &expression, function))
     })
+}
+
+fn register_http<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+    const METHOD: &str = "registerHttp";
+    let run = move |ctx: Ctx<'js>,
+                    Opt(first): Opt<JsValue<'js>>,
+                    Opt(second): Opt<JsValue<'js>>,
+                    Rest(more): Rest<JsValue<'js>>| {
+        let (path, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
+        let method = |given: JsValue<'js>| match given.as_string() {
+            Some(method) => text(method),
+            None => Err(refused(&ctx, &format!("{METHOD} expects methods to be strings, got {}", kind(&given)))),
+        };
+        let methods = more.into_iter().map(method).collect::<Result<Vec<_>>>()?;
+        set(&ctx, &to, |registered| registered.functions.add_route(METHOD, &path, &methods, function))
+    };
+    Function::new(ctx.clone(), run)
 }
 
 fn register_sole<'js>(ctx: &Ctx<'js>, to: To, method: String, sole: Sole) -> Result<Function<'js>> {

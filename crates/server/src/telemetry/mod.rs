@@ -20,6 +20,7 @@ use muster_live::plane::PlaneStats;
 use muster_live::wheel::{LATENESS_BOUNDS_MS, Lateness};
 use muster_script::ScriptMetrics;
 use muster_script::process::CustomMetrics;
+use muster_script::routes::RouteTotal;
 use muster_store::StoreMetrics;
 use muster_wire::operations::OPERATIONS;
 use muster_wire::realtime_variants::VARIANTS;
@@ -78,6 +79,7 @@ impl Telemetry {
         self.render_planes(&mut page);
         self.render_accounts(&mut page);
         self.render_script(&mut page);
+        self.render_routes(&mut page);
         if let Some(cluster) = &self.cluster {
             cluster.render(&mut page);
         }
@@ -321,6 +323,22 @@ impl Telemetry {
         page.gauge("script_custom_series", "Metrics that game code made.", self.custom.series() as f64);
         let dropped = read(&self.custom.dropped);
         page.counter("script_custom_dropped_count", "Values of metrics too many.", dropped);
+    }
+
+    fn render_routes(&self, page: &mut Exposition) {
+        let totals = self.script.routes.all();
+        let mut family = |name: &str, help: &str, pick: fn(&RouteTotal) -> u64| {
+            page.counters(name, help, "route", totals.iter().map(|(pattern, total)| (pattern.as_str(), pick(total))));
+        };
+        family("script_route_count", "Requests to routes of game code.", |total| total.requests);
+        family("script_route_error_count", "Those answered 400 or above.", |total| total.errors);
+        family("script_route_recv_bytes", "Bytes of their bodies.", |total| total.received_bytes);
+        family("script_route_sent_bytes", "Bytes of the answers' bodies.", |total| total.sent_bytes);
+        family("script_route_latency_us", "Time until the answers, in microseconds, added up.", |total| {
+            total.latency_us
+        });
+        let failed = read(&self.script.routes_failed);
+        page.counter("script_route_failed_count", "Requests to routes that failed in game code.", failed);
     }
 
     fn sum(&self, pick: fn(&ApiMetrics) -> &AtomicU64) -> u64 {

@@ -1962,6 +1962,8 @@ pub struct MatchCreation {
     /// Microseconds since 1970.
     #[prost(sfixed64, tag = "3")]
     pub created_at: i64,
+    #[prost(bool, tag = "4")]
+    pub is_durable: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchEntry {

@@ -146,7 +146,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
             ..RoomsConfig::default()
         }),
         matchmaker: MatchmakerConfig { interval_ms: PASS_INTERVAL_MS, ..MatchmakerConfig::default() },
-        recover: Recover { parties: rng.u8(0..4) > 0, rooms: true, tickets: true },
+        recover: Recover { parties: rng.u8(0..4) > 0, rooms: true, tickets: true, matches: false },
         ..PlaneConfig::default()
     }
 }

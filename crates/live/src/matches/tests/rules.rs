@@ -27,7 +27,7 @@ fn a_match_begins_as_its_handler_says_or_not_at_all() {
     ] {
         let mut world = World::new(MatchesConfig::default());
         world.create(ID, 1);
-        assert!(matches!(world.called(), Some(Callback::Init { params }) if params == "{}"));
+        assert!(matches!(world.called(), Some(Callback::Init { params, .. }) if params == "{}"));
         world.attempt(5);
         assert!(matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound), "not yet");
         world.effects.clear();

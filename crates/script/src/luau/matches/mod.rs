@@ -84,7 +84,7 @@ impl MatchMachine for MatchVm {
 
     async fn call(&self, call: &Call) -> (Return, bool) {
         let Call { id, tick, .. } = *call;
-        let game = if let Callback::Init { params } = &call.callback {
+        let game = if let Callback::Init { params, .. } = &call.callback {
             match self.init(call, params).await {
                 Ok((game, begun)) => {
                     self.games.borrow_mut().insert(id, game);

@@ -91,7 +91,7 @@ impl MatchMachine for MatchVm {
     }
 
     async fn call(&self, call: &Call) -> (Return, bool) {
-        if let Callback::Init { params } = &call.callback {
+        if let Callback::Init { params, .. } = &call.callback {
             self.is_used.set(true);
             let begun = self.begin(call, params).await.unwrap_or_else(failed);
             return (begun, false);
