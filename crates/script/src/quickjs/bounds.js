@@ -192,6 +192,23 @@
     }
   }
 
+  // Of an iterator that may be of C as well: nothing is asked between its values.
+  if (Iterator.prototype.join) {
+    const descriptor = getOwnPropertyDescriptor(Iterator.prototype, "join");
+    descriptor.value = {
+      join(separator = ",") {
+        let text = "";
+        let before = "";
+        for (const value of { [Symbol.iterator]: () => this }) {
+          text += before + (value === undefined || value === null ? "" : `${value}`);
+          before = separator;
+        }
+        return text;
+      },
+    }.join;
+    defineProperty(Iterator.prototype, "join", descriptor);
+  }
+
   // What it works on is known when it has.
   replace(JSON, "stringify", () => {});
   replace(String, "raw", (_, [strings], label) => places(strings && strings.raw, label));

@@ -70,7 +70,7 @@ function selves([, holder]) {
   if (typeof holder === "function" || holder === globalThis || !("constructor" in holder) || holder === Object.prototype) {
     return typeof holder === "function" ? ["nothing"] : ["list", "proxy"];
   }
-  if (holder === Array.prototype) return ["list", "long", "sparse", "liar", "proxy"];
+  if (holder === Array.prototype) return ["list", "sparse", "liar", "proxy"];
   if (holder === String.prototype) return ["text", "pieces", "wide"];
   if (holder === RegExp.prototype) return ["pattern", "plain", "none"];
   const all = Object.keys(values).filter((name) => chains[name].includes(holder));

@@ -16,10 +16,10 @@ use super::matches::{hall, script as with_match};
 use crate::matches::run;
 use crate::world::{block_on, call};
 
-/// What a call may take in all, of which its budget is a fifth: the machine may be slow, and code is not optimised in tests.
+/// What a call may take in all, of which its budget is a small part: the machine may be slow, and code is not optimised in tests.
 const TAKES_MAX: Duration = Duration::from_millis(250);
 
-const BUDGET: Duration = Duration::from_millis(20);
+const BUDGET: Duration = Duration::from_millis(8);
 
 /// The builtins by name, what they are called on, and arguments of every kind that are as large as they may be.
 const SCRIPT: &str = include_str!("builtins.js");
@@ -46,30 +46,20 @@ fn no_builtin_goes_on_beyond_its_budget() {
         }
         let arguments = call(&functions, "arguments", "").await.unwrap().parse::<usize>().unwrap();
         assert!(walked.len() > 300, "{}", walked.len());
-        eprintln!("{}", walked.len());
         let mut slow = Vec::new();
         for (name, selves) in &walked {
-            if !name.contains(&std::env::var("ONLY").unwrap_or_default()) {
-                continue;
-            }
-            let n0 = used_by_thread();
             for of in selves {
                 for given in 0..arguments {
-                    if std::env::var("ONLY").is_ok() {
-                        eprintln!("{name} {of} {given}");
-                    }
                     let asked = json!({ "name": name, "of": of, "given": given }).to_string();
                     let before = used_by_thread();
                     let _ = call(&functions, "run", &asked).await;
                     let took = used_by_thread() - before;
                     if took > TAKES_MAX {
-                        eprintln!("SLOW {asked}: {took:?}");
                         slow.push(format!("{asked}: {took:?}"));
                     }
                 }
             }
             assert_eq!(call(&functions, "fine", "").await, Ok::<_, (Code, String)>("fine".to_owned()), "{name}");
-            eprintln!("{name} {selves:?} {:?}", used_by_thread() - n0);
         }
         assert!(slow.is_empty(), "{slow:#?}");
     });
@@ -127,8 +117,6 @@ fn whatever_code_does_harms_itself_alone() {
         ..Limits::default()
     };
     for bomb in BOMBS {
-        let t0 = std::time::Instant::now();
-        let c0 = used_by_thread();
         let text = with_match(&bombed(bomb));
         let functions = load(&[("index.js", &text)], limits).unwrap();
         block_on(async {
@@ -144,8 +132,6 @@ fn whatever_code_does_harms_itself_alone() {
             assert!(hall.list().is_empty(), "{bomb}");
         });
         let at_load = format!("function InitModule() {{}}\n{bomb}");
-        eprintln!("A {:?}", t0.elapsed());
         assert!(load(&[("index.js", &at_load)], limits).is_err(), "{bomb}");
-        eprintln!("{bomb} {:?} {:?}", t0.elapsed(), used_by_thread() - c0);
     }
 }
