@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const DECLARATIONS = fileURLToPath(new URL("../../docs/reference/typings/muster.d.ts", import.meta.url));
 const COMPILER = fileURLToPath(new URL("node_modules/typescript/bin/tsc", import.meta.url));
-const OPTIONS = ["--noEmit", "--strict", "--target", "es2023", "--lib", "es2023", "--module", "preserve", "--types", ""];
+const OPTIONS = ["--noEmit", "--strict", "--target", "es2023", "--lib", "es2023", "--module", "preserve"];
 
 function compile(...files) {
   const { status, stdout } = spawnSync(process.execPath, [COMPILER, ...OPTIONS, DECLARATIONS, ...files], { encoding: "utf8" });

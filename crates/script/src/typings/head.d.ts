@@ -58,6 +58,25 @@ declare namespace nkruntime {
   type MatchmakerMatchedFunction = (ctx: Context, logger: Logger, nk: Nakama, matches: MatchmakerResult[]) => string | void;
   type ShutdownFunction = (ctx: Context, logger: Logger, nk: Nakama, graceSeconds: number) => void;
 
+  /** A request to a route, see `registerHttp`. */
+  interface RouteRequest {
+    method: string;
+    path: string;
+    pathParams: { [key: string]: string };
+    query: { [key: string]: string[] };
+    headers: { [key: string]: string[] };
+    body: ArrayBuffer;
+    clientIp: string;
+  }
+
+  interface RouteResponse {
+    status?: number;
+    headers?: { [key: string]: string | string[] };
+    body?: string | ArrayBuffer | Uint8Array;
+  }
+
+  type RouteFunction = (ctx: Context, logger: Logger, nk: Nakama, request: RouteRequest) => RouteResponse | string | void | null;
+
   interface Event {
     name: string;
     properties: { [key: string]: string };
@@ -73,8 +92,6 @@ declare namespace nkruntime {
 
   interface MatchMessage {
     sender: Presence;
-    persistence: boolean;
-    status: string;
     opCode: number;
     data: ArrayBuffer;
     reliable: boolean;
@@ -124,6 +141,7 @@ declare namespace nkruntime {
     registerEventSessionStart(fn: EventFunction): void;
     registerEventSessionEnd(fn: EventFunction): void;
     registerSchedule(expression: string, fn: ScheduleFunction): void;
+    registerHttp(path: string, fn: RouteFunction, ...methods: string[]): void;
     registerShutdown(fn: ShutdownFunction): void;
     getConfig(): { [key: string]: any };
   }

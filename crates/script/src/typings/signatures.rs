@@ -190,6 +190,7 @@ pub(super) static RECORDS: &[(&str, &[&str])] = &[
             "hidden?: boolean",
             "persistence?: boolean",
             "status?: string",
+            "reason?: number",
         ],
     ),
     ("WalletUpdate", &["user_id: string", "changeset: {number}", "metadata?: object"]),
