@@ -29,6 +29,16 @@ pub(crate) enum Kind {
     Trim,
     /// Begins what was written at once; the number is where in the file this stands. All before it had been synced.
     Mark,
+    /// Begins a message by which a log is taken over: who does. The number is the epoch.
+    Claim,
+    /// Begins a message with records: who wrote it. The number is the epoch.
+    Batch,
+    /// A record in pieces, over several messages: its beginning, what comes between, its end.
+    Head,
+    Middle,
+    Tail,
+    /// Ends a recording; the number is how many records it has.
+    End,
 }
 
 impl Kind {
@@ -37,6 +47,12 @@ impl Kind {
             Self::Record => 1,
             Self::Trim => 2,
             Self::Mark => 3,
+            Self::Claim => 4,
+            Self::Batch => 8,
+            Self::End => 9,
+            Self::Head => 5,
+            Self::Middle => 6,
+            Self::Tail => 7,
         }
     }
 
@@ -45,6 +61,12 @@ impl Kind {
             1 => Some(Self::Record),
             2 => Some(Self::Trim),
             3 => Some(Self::Mark),
+            4 => Some(Self::Claim),
+            8 => Some(Self::Batch),
+            9 => Some(Self::End),
+            5 => Some(Self::Head),
+            6 => Some(Self::Middle),
+            7 => Some(Self::Tail),
             _ => None,
         }
     }
@@ -113,9 +135,16 @@ pub(crate) enum Next {
     Bad,
 }
 
+impl<F: ReadAt + ?Sized> ReadAt for &F {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(bytes, offset)
+    }
+}
+
 /// A file's frames, one after the other.
-pub(crate) struct Frames<'a, F: ?Sized> {
-    file: &'a F,
+#[derive(Debug)]
+pub(crate) struct Frames<F> {
+    file: F,
     /// Where the next frame is.
     offset: u64,
     /// What was read ahead, of which `at` bytes are used up.
@@ -123,9 +152,9 @@ pub(crate) struct Frames<'a, F: ?Sized> {
     at: usize,
 }
 
-impl<'a, F: ReadAt + ?Sized> Frames<'a, F> {
+impl<F: ReadAt> Frames<F> {
     /// From this offset on.
-    pub(crate) fn new(file: &'a F, offset: u64) -> Self {
+    pub(crate) fn new(file: F, offset: u64) -> Self {
         Self { file, offset, window: Vec::new(), at: 0 }
     }
 
@@ -200,6 +229,11 @@ fn length(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?);
     let length = usize::try_from(length).ok()?;
     (bytes.len() >= HEAD_BYTES && length <= RECORD_BYTES_MAX).then_some(length)
+}
+
+/// The frame with which `bytes` begin, if it is whole.
+pub(crate) fn first(bytes: &[u8]) -> Option<Frame> {
+    bytes.get(..HEAD_BYTES + length(bytes)?).and_then(parse)
 }
 
 /// The frame that is exactly these bytes, if it is whole.

@@ -1,8 +1,10 @@
-//! Logs of durable matches, behind the port [`muster_live::matches::MatchLog`]: in files for a server on its own, in JetStream for
-//! several. What a record says is for the engines alone.
+//! Logs of durable matches, behind the port [`muster_live::matches::MatchLog`]: in files for a server on its own, in messages
+//! for several. What a record says is for the engines alone.
 
 pub mod files;
 mod frame;
+pub mod recording;
+pub mod subjects;
 
 use muster_live::matches::{LogError, RECORD_BYTES_MAX};
 use muster_live::place::{PARTITIONS, Partition};

@@ -168,6 +168,7 @@ impl Segments {
                             true
                         }
                         Kind::Mark => frame.number == until,
+                        _ => false,
                     };
                     if !is_sound {
                         return Err(damaged(&*self.layer, until));
