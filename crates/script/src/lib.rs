@@ -16,6 +16,7 @@ pub mod process;
 mod quickjs;
 pub mod routes;
 mod schedules;
+pub mod typings;
 pub mod value;
 pub mod watch;
 

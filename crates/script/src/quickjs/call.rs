@@ -34,7 +34,7 @@ impl Machine for Vm {
     const FORM: WriteOptions = FORM;
 
     async fn start(program: &Bundle, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        let loaded = Self::load(&program.source, Some(program.answers.clone()), host, limits).await;
+        let loaded = Self::load(&program.sources, Some(program.answers.clone()), host, limits).await;
         loaded.map(|(vm, _)| vm)
     }
 

@@ -8,7 +8,7 @@ use muster_api::game::Failure;
 use muster_wire::code::Code;
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
-use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value as JsValue, qjs};
+use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Result, Runtime, Value as JsValue, qjs};
 
 use super::context::context_of;
 use super::errors::{place, raised, thrown};
@@ -16,8 +16,10 @@ use super::globals;
 use super::host::{Means, nk};
 use super::init::{Answers, Init};
 use super::logger::logger;
-use super::program::Source;
+use super::modules::Imports;
+use super::places::name_written_places;
 use super::register::{Registered, initializer};
+use super::sources::Sources;
 use crate::host::Host;
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
@@ -39,6 +41,7 @@ pub(super) struct Engine {
     pub(super) nk: Persistent<Object<'static>>,
     pub(super) logger: Persistent<Object<'static>>,
     initializer: Persistent<Object<'static>>,
+    imports: Imports,
     pub(super) registered: Rc<RefCell<Registered>>,
     pub(super) context: Context,
     pub(super) means: Means,
@@ -82,6 +85,8 @@ impl Engine {
         let runtime = Runtime::new().map_err(|error| unstarted(&error))?;
         runtime.set_memory_limit(limits.machine_bytes);
         runtime.set_max_stack_size(STACK_BYTES);
+        let imports = Imports::default();
+        runtime.set_loader(imports.clone(), imports.clone());
         let budget = Budget::watched(host.process.clock.lane(), Arc::new(Unneeded));
         let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
@@ -94,16 +99,19 @@ impl Engine {
             its.is_abandoned()
         })));
         budget.begin(limits.load_time);
+        // What the thread did before does not count.
+        budget.resume(false);
         let means = Means { host: host.clone(), fiber, budget, init: Rc::new(Init::default()) };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
         let made = enter(&context, |ctx| -> Result<_> {
-            globals::add(&ctx)?;
+            globals::add(&ctx, &means)?;
             let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
             let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
             let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
             Ok((nk, logger, initializer))
         });
+        means.budget.pause();
         let (nk, logger, initializer) = made.map_err(|error| unstarted(&error))?;
         let globals_are_read_only = limits.js_read_only_globals;
         let (bytes_max, is_spent) = (limits.machine_bytes, Cell::new(false));
@@ -111,6 +119,7 @@ impl Engine {
             nk,
             logger,
             initializer,
+            imports,
             registered,
             context,
             means,
@@ -127,25 +136,60 @@ impl Engine {
     pub(super) fn load(
         &self,
         ctx: &Ctx<'_>,
-        source: &Source,
+        sources: &Arc<Sources>,
         answers: Option<&Answers>,
     ) -> std::result::Result<Answers, LoadError> {
-        let mut options = EvalOptions::default();
-        options.filename = Some(source.file.to_string());
-        self.means.budget.at(source.file.clone());
-        ctx.eval_with_options::<JsValue<'_>, _>(&*source.text, options).map_err(|error| unloaded(ctx, &error))?;
+        self.means.budget.at(sources.entry.clone());
+        self.imports.set(sources);
+        if sources.are_translated() {
+            name_written_places(ctx, sources).map_err(|error| unloaded(ctx, &error))?;
+        }
+        let exported = self.run(ctx, sources)?;
         if self.globals_are_read_only {
             globals::freeze(ctx).map_err(|error| unloaded(ctx, &error))?;
         }
-        let function: JsValue<'_> = ctx.eval(INIT_MODULE).map_err(|error| unloaded(ctx, &error))?;
-        let Some(function) = function.into_function() else {
-            let file = &source.file;
+        let function = match exported {
+            Some(function) => Some(function),
+            None => ctx.eval::<JsValue<'_>, _>(INIT_MODULE).map_err(|error| unloaded(ctx, &error))?.into_function(),
+        };
+        let Some(function) = function else {
+            let file = &sources.entry;
             return Err(LoadError(format!("{file}: there is no function InitModule at the top level")));
         };
         self.means.init.begin(answers);
         let ran = self.init_module(ctx, function);
         let answers = self.means.init.end();
         ran.map(|()| answers)
+    }
+
+    /// Runs the program's files. Answers the function that a module exports to register all others.
+    fn run<'js>(&self, ctx: &Ctx<'js>, sources: &Sources) -> std::result::Result<Option<Function<'js>>, LoadError> {
+        let failed = |error: rquickjs::Error| unloaded(ctx, &error);
+        let file = &sources.entry;
+        let text = sources.get(file).map(|file| file.text.clone()).unwrap_or_default();
+        if !sources.is_module {
+            let mut options = EvalOptions::default();
+            options.filename = Some(file.to_string());
+            return ctx.eval_with_options::<JsValue<'js>, _>(&*text, options).map(|_| None).map_err(failed);
+        }
+        let (module, ended) = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval).map_err(failed)?;
+        self.run_jobs(ctx).map_err(|failure| LoadError(failure.message))?;
+        match ended.result::<JsValue<'js>>() {
+            Some(result) => drop(result.map_err(failed)?),
+            None => {
+                let told =
+                    "it waits at its top level for a promise that nothing fulfils: there is nothing here to wait for";
+                return Err(LoadError(format!("{file}: {told}")));
+            }
+        }
+        let names = module.namespace().map_err(failed)?;
+        for name in ["InitModule", "default"] {
+            let exported: JsValue<'js> = names.get(name).map_err(failed)?;
+            if exported.is_function() {
+                return Ok(exported.into_function());
+            }
+        }
+        Ok(None)
     }
 
     fn init_module<'js>(&self, ctx: &Ctx<'js>, function: Function<'js>) -> std::result::Result<(), LoadError> {
@@ -236,14 +280,14 @@ impl Vm {
     /// # Errors
     /// What they failed with, with file and line.
     pub(super) async fn load(
-        source: &Source,
+        sources: &Arc<Sources>,
         answers: Option<Answers>,
         host: &Rc<Host>,
         limits: &Limits,
     ) -> std::result::Result<(Self, Answers), LoadError> {
         let engine = Engine::new(host, limits)?;
-        let (its, source) = (engine.clone(), source.clone());
-        let run = move || enter(&its.context, |ctx| its.load(&ctx, &source, answers.as_ref()));
+        let (its, sources) = (engine.clone(), sources.clone());
+        let run = move || enter(&its.context, |ctx| its.load(&ctx, &sources, answers.as_ref()));
         let Means { fiber, budget, .. } = &engine.means;
         budget.begin(limits.load_time);
         let ran = fiber.run(budget, run).await;

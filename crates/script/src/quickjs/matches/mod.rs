@@ -17,8 +17,9 @@ use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 use super::context::context_of;
 use super::errors::{raised, throw};
 use super::init::Answers;
-use super::program::{Bundle, Source};
+use super::program::Bundle;
 use super::register::Callbacks;
+use super::sources::Sources;
 use super::values;
 use super::vm::{Engine, enter};
 use crate::host::Host;
@@ -38,7 +39,7 @@ pub struct MatchVm {
     is_used: Cell<bool>,
     dispatcher: Dispatcher,
     engine: Rc<Engine>,
-    source: Source,
+    sources: Arc<Sources>,
     answers: Answers,
     limits: Limits,
     /// What the machine held before the script ran in it.
@@ -70,14 +71,14 @@ impl MatchMachine for MatchVm {
         let engine = Engine::new(host, &limits)?;
         let dispatcher = enter(&engine.context, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
-        let (source, answers) = (program.source.clone(), program.answers.clone());
+        let (sources, answers) = (program.sources.clone(), program.answers.clone());
         Ok(Self {
             game: RefCell::default(),
             is_used: Cell::new(false),
             dispatcher,
             bytes_before: engine.bytes(),
             engine,
-            source,
+            sources,
             answers,
             limits,
         })
@@ -151,11 +152,11 @@ impl MatchVm {
     async fn begin(&self, call: &Call, params: &[u8]) -> Ended<Return> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
-        let (engine, source, answers) = (self.engine.clone(), self.source.clone(), self.answers.clone());
+        let (engine, sources, answers) = (self.engine.clone(), self.sources.clone(), self.answers.clone());
         let (id, name) = (call.id, call.handler.clone());
         budget.begin(self.limits.load_time);
         let body = move || -> Ended<(Game, u32, Arc<str>)> {
-            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, (&source, &answers), (id, &name), params));
+            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, (&sources, &answers), (id, &name), params));
             // Only what the match needs of it stays.
             *engine.registered.borrow_mut() = Default::default();
             let (callbacks, shown, begun) = made?;
@@ -178,12 +179,12 @@ impl MatchVm {
 fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
-    (source, answers): (&Source, &Answers),
+    (sources, answers): (&Arc<Sources>, &Answers),
     (id, name): (MatchId, &str),
     params: Value,
 ) -> Ended<(Callbacks, Persistent<Object<'static>>, Begun)> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
-    engine.load(ctx, source, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
+    engine.load(ctx, sources, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
     let callbacks = engine.registered.borrow_mut().matches.remove(name);
     let callbacks =
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;

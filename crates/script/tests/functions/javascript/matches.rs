@@ -8,7 +8,7 @@ use muster_script::value::Value;
 use crate::matches::{Hall, run};
 
 /// A script with a match `game` of these functions; those that are left out are plain.
-fn script(functions: &str) -> String {
+pub fn script(functions: &str) -> String {
     format!(
         "function matchInit(ctx, logger, nk, params) {{ return {{ state: {{ params }}, tickRate: 10, label: '' }}; }}
         function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state, presence, metadata) {{ return {{ state, accept: true }}; }}
@@ -24,7 +24,7 @@ fn script(functions: &str) -> String {
     )
 }
 
-fn hall(functions: &str, limits: Limits) -> Hall {
+pub fn hall(functions: &str, limits: Limits) -> Hall {
     Hall::of(&[("index.js", &script(functions))], limits)
 }
 
