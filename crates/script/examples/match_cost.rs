@@ -19,7 +19,7 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::Uuid;
 use muster_live::Place;
-use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome};
+use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Timers};
 use muster_live::plane::HandlerOrder;
 use muster_script::value::Value;
 use muster_script::{JsMatches, Limits, LuaMatches};
@@ -83,6 +83,7 @@ fn init(id: u128) -> HandlerOrder {
         tick_rate: 0,
         label: Arc::default(),
         chain: Chain::default(),
+        timers: Timers::default(),
         callback: Callback::Init { params: Bytes::from(Value::Nil.encode()), created_at: Timestamp::EPOCH },
     }))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_domain::Timestamp;
 use muster_live::matches::{
-    Broadcast, CarriedMatch, CarriedWaiting, Input, LeaveReason, Left, Outline, Seated, Sender,
+    Broadcast, CarriedMatch, CarriedWaiting, Input, LeaveReason, Left, Outline, Seated, Sender, Timer, Timers,
 };
 use muster_live::plane::RequestRef;
 use muster_live::{Place, Presence};
@@ -57,6 +57,7 @@ impl Form for Outline {
             label: self.label.as_ref().to_owned(),
             players: list_to_wire(&self.players),
             deferred: list_to_wire(&self.deferred),
+            timers: list_to_wire(self.timers.all()),
         }
     }
 
@@ -70,7 +71,21 @@ impl Form for Outline {
             label: wire.label.into(),
             players: list_from_wire(wire.players)?,
             deferred: list_from_wire(wire.deferred)?,
+            timers: Timers::of(list_from_wire::<Timer>(wire.timers)?),
         })
+    }
+}
+
+impl Form for Timer {
+    type Wire = node::MatchTimer;
+
+    fn to_wire(&self) -> node::MatchTimer {
+        let (name, data) = (self.name.as_ref().to_owned(), self.data.as_ref().to_owned());
+        node::MatchTimer { name, due_tick: self.due_tick, data }
+    }
+
+    fn from_wire(wire: node::MatchTimer) -> Result<Self> {
+        Ok(Self { name: wire.name.into(), due_tick: wire.due_tick, data: wire.data.into() })
     }
 }
 

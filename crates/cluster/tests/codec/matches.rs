@@ -6,7 +6,7 @@ use muster_domain::query::Query;
 use muster_live::Presence;
 use muster_live::matches::{
     Answer, Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, LeaveReason, Left, ListQuery,
-    Listed, MatchAsk, MatchId, Outline, Seated, Sender,
+    Listed, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
 };
 
 use crate::every::{every, fields};
@@ -111,7 +111,9 @@ fields!(Outline, random => Outline {
     label: any(random),
     players: any(random),
     deferred: any(random),
+    timers: Timers::of(any::<Vec<Timer>>(random)),
 });
+fields!(Timer, random => Timer { name: any(random), due_tick: number(random), data: any(random) });
 fields!(CarriedMatch, random => CarriedMatch {
     outline: any(random),
     listeners: any(random),

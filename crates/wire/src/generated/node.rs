@@ -1962,6 +1962,17 @@ pub struct MatchOutline {
     pub players: ::prost::alloc::vec::Vec<MatchSeat>,
     #[prost(message, repeated, tag = "8")]
     pub deferred: ::prost::alloc::vec::Vec<MatchBroadcast>,
+    #[prost(message, repeated, tag = "9")]
+    pub timers: ::prost::alloc::vec::Vec<MatchTimer>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchTimer {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub due_tick: u64,
+    #[prost(string, tag = "3")]
+    pub data: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchSeat {

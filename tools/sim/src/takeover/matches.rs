@@ -203,7 +203,9 @@ impl Model {
                 acts.push(Act::Broadcast(self.state(call)));
                 (Outcome::Goes, acts)
             }
-            Callback::Signal(_) | Callback::Terminate { .. } => (Outcome::Failed("unasked".into()), Vec::new()),
+            Callback::Signal(_) | Callback::Timer { .. } | Callback::Terminate { .. } => {
+                (Outcome::Failed("unasked".into()), Vec::new())
+            }
         };
         let returned = Return { outcome, acts };
         let goes_on = self.outline.returned(&call.callback, &returned);

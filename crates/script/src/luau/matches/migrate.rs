@@ -1,6 +1,5 @@
 //! Matches that go over to newer code.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,10 +7,8 @@ use mlua::{MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, MatchId};
 
 use super::{Game, Handler, MatchVm, finish, memory, values, values_of};
-use crate::luau::once::context_of;
 use crate::luau::seat::Seat;
 use crate::luau::vm::plain;
-use crate::machine::matches::Pace;
 use crate::machine::migrate::Migrating;
 use crate::value::Value;
 
@@ -46,7 +43,7 @@ impl MatchVm {
     async fn adopt_under(&self, category: u8, call: &Call, state: Value, from: u64) -> Result<Option<Game>, Arc<str>> {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
-        let (lua, chunks) = (self.vm.lua.clone(), self.chunks.clone());
+        let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let (host, name, called) = (self.vm.host.clone(), call.handler.clone(), call.clone());
         let body = move |seat: &Seat| -> mlua::Result<Adopted> {
             let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
@@ -57,7 +54,7 @@ impl MatchVm {
             let handler = Handler::of(module, &name)?;
             let Some(migrate) = handler.migrate.clone() else { return Ok(Ok(None)) };
             seat.budget.at(handler.file());
-            let context = context_of(&lua, "match", &host.process.around)?;
+            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", format!("{}.{}", called.id, host.node))?;
             context.raw_set("match_node", &*host.node)?;
             context.raw_set("match_label", &*called.label)?;
@@ -73,11 +70,6 @@ impl MatchVm {
         if state.is_nil() {
             return Err("match_migrate returned no state".into());
         }
-        let looked_at = Cell::new(self.limits.match_bytes);
-        let (state, condemned) = (RefCell::new(state), RefCell::default());
-        let file = handler.file();
-        let game = Game { handler, file, context, state, pace: Pace::default(), category, looked_at, condemned };
-        self.look_at_memory(&game)?;
-        Ok(Some(game))
+        Ok(Some(self.game(handler, context, state, category)?))
     }
 }

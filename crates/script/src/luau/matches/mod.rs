@@ -255,25 +255,27 @@ impl MatchVm {
         let (handler, context, results) = finish(self.vm.run(seat, self.limits.load_time, body).await)??;
         let (state, tick_rate, label) = handler::begun(values_of(&self.vm.lua, results)?)?;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
-        let looked_at = Cell::new(self.limits.match_bytes);
-        let (state, condemned, known_label) = (RefCell::new(state), RefCell::default(), RefCell::default());
-        let file = handler.file();
+        let game = self.game(handler, context, state, category)?;
+        Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
+    }
+
+    /// What is kept of a match that begins here, unless it holds too much already.
+    fn game(&self, handler: Handler, context: Table, state: LuaValue, category: u8) -> Result<Game, Arc<str>> {
         let senders = memory::counted(&self.vm.lua, category, || Senders::new(&self.vm.lua));
-        let senders = senders.map_err(|error| Arc::from(plain(&error)))?;
         let game = Game {
+            file: handler.file(),
             handler,
-            file,
             context,
-            label: known_label,
-            senders,
-            state,
+            label: RefCell::default(),
+            senders: senders.map_err(|error| Arc::from(plain(&error)))?,
+            state: RefCell::new(state),
             pace: Pace::default(),
             category,
-            looked_at,
-            condemned,
+            looked_at: Cell::new(self.limits.match_bytes),
+            condemned: RefCell::default(),
         };
         self.look_at_memory(&game)?;
-        Ok((Rc::new(game), Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
+        Ok(game)
     }
 }
 

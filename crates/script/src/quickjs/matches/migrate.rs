@@ -15,8 +15,8 @@ use crate::machine::migrate::Migrating;
 use crate::quickjs::context::context_of;
 use crate::quickjs::errors::raised;
 use crate::quickjs::init::Answers;
-use crate::quickjs::program::Source;
 use crate::quickjs::register::MIGRATE;
+use crate::quickjs::sources::Sources;
 use crate::quickjs::values::{self, Unreadable};
 use crate::quickjs::vm::{Engine, enter};
 use crate::value::Value;
@@ -38,12 +38,12 @@ impl Migrating for MatchVm {
     async fn adopt(&self, call: &Call, state: Value, from_generation: u64) -> Ended<bool> {
         self.is_used.set(true);
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
-        let (engine, source, answers) = (self.engine.clone(), self.source.clone(), self.answers.clone());
+        let (engine, sources, answers) = (self.engine.clone(), self.sources.clone(), self.answers.clone());
         let call = call.clone();
         budget.begin(self.limits.load_time);
         let body = move || -> Ended<Option<Game>> {
             let made = enter(&engine.context, |ctx| {
-                adopt(&ctx, &engine, (&source, &answers), &call, (state, from_generation))
+                adopt(&ctx, &engine, (&sources, &answers), &call, (state, from_generation))
             });
             // Only what the match needs of it stays.
             *engine.registered.borrow_mut() = Default::default();
@@ -64,12 +64,12 @@ impl Migrating for MatchVm {
 fn adopt(
     ctx: &Ctx<'_>,
     engine: &Engine,
-    (source, answers): (&Source, &Answers),
+    (sources, answers): (&Arc<Sources>, &Answers),
     call: &Call,
     (state, from): (Value, u64),
 ) -> Ended<Option<Game>> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
-    engine.load(ctx, source, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
+    engine.load(ctx, sources, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
     let callbacks = engine.registered.borrow_mut().matches.remove(&*call.handler);
     let Some(callbacks) = callbacks else {
         return Err(format!("InitModule did not register the match '{}' again", call.handler).into());
