@@ -1,6 +1,6 @@
 // Starts the server with this game's code, and the page beside it.
 //
-//     npm start [lua | javascript]
+//     npm start [lua | javascript | typescript]
 
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";

@@ -13,9 +13,9 @@ import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
 const OP_SAID = 2;
 
 /** A server whose modules a test may change. What modules keep for the whole process is theirs alone on one shard. */
-async function startWith(t, modules, { shards = 1, flags = {}, kind = { database: "sqlite" } } = {}) {
+async function startWith(t, modules, { shards = 1, flags = {}, kind = { database: "sqlite" }, file = "game.lua" } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "muster-modules-"));
-  const write = (text) => writeFile(join(folder, "game.lua"), text);
+  const write = (text) => writeFile(join(folder, file), text);
   await write(modules);
   const server = await startServer({ shards, ...kind }, { "runtime.path": folder, ...flags });
   t.after(async () => {
@@ -77,6 +77,89 @@ for (const formats of FORMAT_ORDERS) {
     assert.equal(await said(), "new and longer");
     await ann.socket.sendMatchState(running, 1, "here");
     assert.equal(await heard(ann), "old here");
+  });
+}
+
+/** A match that counts what is said; `takes` is what it has of a function for matches of earlier code. */
+const COUNTING = {
+  "game.lua": (name, takes) => `
+    local nk = require("nakama")
+    nk.register_rpc(function() return nk.json_encode({ id = nk.match_create("game", {}) }) end, "create")
+    local M = {}
+    function M.match_init() return { said = 0 }, 20, "counting" end
+    function M.match_join_attempt(context, dispatcher, tick, state) return state, true end
+    function M.match_join(context, dispatcher, tick, state) return state end
+    function M.match_leave(context, dispatcher, tick, state) return state end
+    function M.match_loop(context, dispatcher, tick, state, messages)
+      for _, message in ipairs(messages) do
+        state.said = state.said + 1
+        dispatcher.broadcast_message(${OP_SAID}, "${name} " .. state.said .. " " .. context.match_label)
+      end
+      return state
+    end
+    function M.match_terminate() return nil end
+    function M.match_signal(context, dispatcher, tick, state) return state end
+    ${takes ? `function M.match_migrate(context, state, from) ${takes} end` : ""}
+    return M
+  `,
+  "index.js": (name, takes) => `
+    const matchInit = () => ({ state: { said: 0 }, tickRate: 20, label: "counting" });
+    const matchJoinAttempt = (ctx, logger, nk, dispatcher, tick, state) => ({ state, accept: true });
+    const goes = (ctx, logger, nk, dispatcher, tick, state) => ({ state });
+    function matchLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
+      for (const message of messages) {
+        state.said += 1;
+        dispatcher.broadcastMessage(${OP_SAID}, "${name} " + state.said + " " + ctx.matchLabel);
+      }
+      return { state };
+    }
+    ${takes ? `function matchMigrate(ctx, logger, nk, state, from) { ${takes} }` : "const matchMigrate = undefined;"}
+    function InitModule(ctx, logger, nk, initializer) {
+      initializer.registerRpc("create", (ctx, logger, nk) => JSON.stringify({ id: nk.matchCreate("game", {}) }));
+      initializer.registerMatch("game", { matchInit, matchJoinAttempt, matchJoin: goes, matchLeave: goes, matchLoop,
+        matchTerminate: () => null, matchSignal: goes, matchMigrate });
+    }
+  `,
+};
+const TAKES = {
+  "game.lua": { fails: 'error("not now")', well: "return { said = state.said + 100 * from }" },
+  "index.js": { fails: 'throw new Error("not now")', well: "return { state: { said: state.said + 100 * from } }" },
+};
+
+for (const file of Object.keys(COUNTING)) {
+  test(`a running match goes over to newer code that takes it: ${file}`, async (t) => {
+    const write = (name, takes) => COUNTING[file](name, takes);
+    const { server, write: save } = await startWith(t, write("old"), { shards: 2, file });
+    const [ann, bob] = await connectPlayers(server, ["json", "protobuf"], 2);
+    const { id } = await payloadOf(ann, "create");
+    const says = async () => {
+      await ann.socket.sendMatchState(id, 1, "more");
+      const heard = await Promise.all([ann, bob].map((player) => player.next("matchData")));
+      const [text, other] = heard.map(({ data }) => Buffer.from(data).toString());
+      assert.equal(text, other);
+      return text;
+    };
+    for (const player of [ann, bob]) {
+      await player.socket.joinMatch(id);
+    }
+    assert.equal(await says(), "old 1 counting");
+    let changes = 0;
+    const change = async (name, takes) => {
+      await save(write(name, takes));
+      changes += 1;
+      await until("the new code runs", () => server.log.split("the new game code runs").length > changes);
+    };
+    await change("without", undefined);
+    assert.equal(await says(), "old 2 counting");
+    await change("failing", TAKES[file].fails);
+    assert.equal(await says(), "old 3 counting");
+    await server.logged("did not go over to newer code");
+    assert.match(server.log, /not now/);
+    await change("taking", TAKES[file].well);
+    assert.equal(await says(), "taking 104 counting");
+    await server.logged("a match went over to newer code");
+    const { matches } = await ann.client.listMatches(ann.session, 10, true, "counting");
+    assert.deepEqual(matches.map(({ match_id, size }) => [match_id, size]), [[id, 2]]);
   });
 }
 

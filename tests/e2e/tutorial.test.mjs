@@ -21,7 +21,7 @@ async function enter(player) {
   return (await player.socket.joinMatch(payload.match_id)).match_id;
 }
 
-for (const language of ["lua", "javascript"]) {
+for (const language of ["lua", "javascript", "typescript"]) {
   const game = fileURLToPath(new URL(`../../examples/tic-tac-toe/${language}`, import.meta.url));
   onEveryServer(
     `tic-tac-toe in ${language}`,

@@ -33,7 +33,7 @@ pub fn authorise(
 ///
 /// Errors: `Unauthenticated` when it is malformed, expired or void.
 pub fn session_token(app: &App, token: &str, now: Timestamp) -> Result<Claims> {
-    let claims = app.keys.read_session(token, now).map_err(|_| refused(TOKEN_INVALID))?;
+    let claims = app.tokens.read(&app.keys, token, now).map_err(|_| refused(TOKEN_INVALID))?;
     if app.revocations.is_revoked(&claims) { Err(refused(TOKEN_INVALID)) } else { Ok(claims) }
 }
 

@@ -21,6 +21,7 @@ use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::tokens::CheckedTokens;
 
 /// The app as one shard sees it. What is behind `Rc` is the shard's own, what is behind `Arc` all shards share.
 pub struct App {
@@ -40,6 +41,8 @@ pub struct App {
     pub game: Rc<dyn GameFunctions>,
     /// Keys and token signers.
     pub keys: Arc<Keys>,
+    /// Session tokens that were checked before.
+    pub tokens: CheckedTokens,
     /// How sessions live.
     pub sessions: SessionRules,
     /// Which tokens are void.

@@ -15,6 +15,8 @@ use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
+use crate::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
+
 /// The parameter with the key of servers of the studio.
 const HTTP_KEY: &str = "http_key";
 
@@ -36,6 +38,8 @@ pub enum Mode {
     Event,
     /// A moment has come for which it has a function.
     Schedule,
+    /// A request to a route of its own.
+    Http,
     /// The server stops.
     Shutdown,
 }
@@ -51,6 +55,7 @@ impl Mode {
             Self::Matchmaker => "matchmaker",
             Self::Event => "event",
             Self::Schedule => "schedule",
+            Self::Http => "http",
             Self::Shutdown => "shutdown",
         }
     }
@@ -148,12 +153,14 @@ fn add(values: &mut Multimap, name: String, value: String) {
 
 /// `user-agent` as `User-Agent`: how game code of the original knows headers.
 fn title_case(name: &str) -> String {
-    let mut is_first = true;
-    let title = |letter: char| {
-        let upper = std::mem::replace(&mut is_first, letter == '-');
-        if upper { letter.to_ascii_uppercase() } else { letter }
-    };
-    name.chars().map(title).collect()
+    let mut title = name.to_owned();
+    let starts = std::iter::once(0).chain(name.match_indices('-').map(|(dash, _)| dash + 1));
+    for start in starts {
+        if let Some(letter) = title.get_mut(start..start + 1) {
+            letter.make_ascii_uppercase();
+        }
+    }
+    title
 }
 
 /// What events are about.
@@ -215,6 +222,16 @@ pub trait GameFunctions {
 
     /// Calls one.
     fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a>;
+
+    /// The route that takes a request of this method, in upper case, and path.
+    fn find_route(&self, _method: &str, _path: &str) -> Routed {
+        Routed::Nowhere
+    }
+
+    /// Has the function of a route answer, which was found just now.
+    fn serve(&self, _found: FoundRoute, _request: RouteRequest, _invocation: Invocation) -> RouteFuture<'_> {
+        Box::pin(std::future::ready(Err(Failure::new(Code::NotFound, "The game has no such route."))))
+    }
 
     /// Whether game code says where the players of a match of the matchmaker go.
     fn is_asked_of_matches(&self) -> bool {

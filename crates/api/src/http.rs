@@ -63,7 +63,8 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
     } else {
         let (authorization, origin) = (request.authorization, request.origin());
         let call = Call { operation, authorization, origin, now, codec: HttpCodec(request) };
-        match dispatch(app, &call).await {
+        // On its own: it is as large as the largest operation, which calls of functions need not carry about.
+        match Box::pin(dispatch(app, &call)).await {
             Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
             Err(Refusal::BuiltIn(error)) => {
                 report(operation, &error);

@@ -28,9 +28,11 @@ pub mod pipeline;
 pub mod reach;
 pub mod realtime;
 pub mod rooms;
+pub mod routes;
 mod rpc;
 pub mod session;
 pub mod storage;
+pub mod tokens;
 pub mod users;
 
 pub use context::{App, Caller, Context};

@@ -203,7 +203,15 @@ impl Live {
     fn run(&self, order: HandlerOrder) {
         match (self.on_handler.get(), order) {
             (Some(run), order) => run(order),
-            (None, HandlerOrder::Drop(_)) => {}
+            (None, HandlerOrder::Drop(_) | HandlerOrder::Forget(_)) => {}
+            (None, HandlerOrder::TakeOver(partitions)) => self.step(|plane, now, out| {
+                for (partition, epoch) in partitions {
+                    plane.matches_taken_over(now, partition, epoch, Vec::new(), out);
+                }
+            }),
+            (None, HandlerOrder::Release(partition)) => {
+                self.step(|plane, now, out| plane.matches_released(now, partition, out));
+            }
             (None, HandlerOrder::Call(call)) => {
                 let outcome = Outcome::Failed("this server runs no game code".into());
                 self.step(|plane, now, out| {

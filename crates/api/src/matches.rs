@@ -6,10 +6,10 @@ use muster_domain::ids::Uuid;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk, MatchId};
+use muster_live::StreamKey;
+use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk};
 use muster_live::plane::{Reply, Up};
 use muster_live::stream::mode;
-use muster_live::{Partition, StreamKey};
 use muster_wire::api;
 
 use crate::live::{Live, stopping};
@@ -76,15 +76,13 @@ async fn find(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     Ok(found)
 }
 
-/// Makes a match, at one of the places that things are shared out over: they take as many as they can carry. Answers its
-/// public id once its handler has begun.
+/// Makes a match, where [`muster_live::plane::Plane::match_id`] says. Answers its public id once its handler has begun.
 ///
 /// # Errors
 /// What its handler failed with; `Unavailable` on a node that has lost its cluster.
 pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<String> {
     live.claim()?;
-    let place = live.look(|plane| plane.routes().owner(Partition::of_name(&random.to_string())));
-    let stream = MatchId::at(place, random).stream(&node(live));
+    let stream = live.look(|plane| plane.match_id(random, creation.is_durable).stream(plane.node()));
     match ask(live, stream.clone(), MatchAsk::Create(creation)).await? {
         Answer::Created => Ok(match_id(&stream)),
         _ => Err(stopping()),

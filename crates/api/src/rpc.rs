@@ -3,7 +3,7 @@
 use muster_domain::{Error, ErrorKind, Timestamp};
 use muster_wire::api::Rpc;
 use muster_wire::code::{Code, RpcFailure, rpc_error_body};
-use muster_wire::operations::{Audience, decode_http};
+use muster_wire::operations::{Audience, DecodeError, decode_body, decode_http};
 use serde::Serialize;
 
 use crate::authorise::authorise;
@@ -44,10 +44,9 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
 
 /// Authorised first, then the function is found by its lower-case id.
 async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<String, Refusal> {
-    let decode =
-        |body| decode_http(&request.matched, request.query, body).map_err(|error| Error::invalid(error.to_string()));
+    let unfit = |error: DecodeError| Error::invalid(error.to_string());
     // The body, which may be no JSON, is looked at only once there is a function to give it to.
-    let rpc: Rpc = decode(&[])?;
+    let mut rpc: Rpc = decode_http(&request.matched, request.query, &[]).map_err(unfit)?;
     let http_key = Some(rpc.http_key.as_str()).filter(|key| !key.is_empty());
     let caller = authorise(app, Audience::HttpKeyOrSession, request.authorization, http_key, now)?;
     if rpc.id.is_empty() {
@@ -63,7 +62,7 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
         let text = std::str::from_utf8(request.body).map_err(|_| Error::invalid("The body is not UTF-8."))?;
         text.to_owned()
     } else {
-        let rpc: Rpc = decode(request.body)?;
+        decode_body(&request.matched, request.body, &mut rpc).map_err(unfit)?;
         rpc.payload
     };
     let result = if is_built_in {

@@ -5,6 +5,7 @@ pub mod bus;
 pub mod codec;
 pub mod hub;
 pub mod link;
+pub mod match_log;
 pub mod membership;
 pub mod nats;
 pub mod node;

@@ -16,13 +16,16 @@ pub type NodeNumber = u32;
 /// Shards that a node may have.
 pub const NODE_SHARDS_MAX: ShardIndex = 1 << SHARD_BITS;
 
-/// Nodes that a cluster may have seen.
-pub const NODES_MAX: NodeNumber = 1 << (u32::BITS - SHARD_BITS);
+/// Nodes that a cluster may have seen. The numbers of places beyond are partitions in ids of matches.
+pub const NODES_MAX: NodeNumber = SHARED >> SHARD_BITS;
 
 /// Partitions of a cluster: the grain in which it shares out what has an owner.
 pub const PARTITIONS: u16 = 1_024;
 
 const SHARD_BITS: u32 = 10;
+
+/// Added to the number of a partition that is shared out, where ids of matches have the number of a place.
+const SHARED: u32 = 0xffff_0000;
 
 /// A shard of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,6 +90,19 @@ impl Partition {
     /// What stays at a place as long as that is there, and has no owner after it.
     pub fn anchored(place: Place) -> Self {
         Self(ANCHORED | u64::from(place.number()))
+    }
+
+    /// The partition that the last four bytes of a match's id name.
+    pub(crate) fn of_id(number: u32) -> Self {
+        let shared = number.checked_sub(SHARED).and_then(|number| u16::try_from(number).ok());
+        shared.and_then(Self::new).unwrap_or(Self::anchored(Place::from_number(number)))
+    }
+
+    /// The last four bytes of the ids of its matches.
+    pub(crate) fn id_number(self) -> u32 {
+        // The lower half of what is anchored is its place.
+        let number = self.0 as u32;
+        if self.anchor().is_some() { number } else { SHARED | number }
     }
 
     /// Where it stays, if it is not shared out.
@@ -294,6 +310,16 @@ mod tests {
             assert_eq!(Place::from_number(place.number()), place);
         }
         assert_eq!(Place::from(3), Place::new(0, 3));
+    }
+
+    #[test]
+    fn no_place_has_the_number_of_a_partition() {
+        assert!(Place::new(NODES_MAX - 1, NODE_SHARDS_MAX - 1).number() < SHARED);
+        let anchored = [Place::new(0, 0), Place::new(NODES_MAX - 1, NODE_SHARDS_MAX - 1), Place::NONE];
+        for partition in Partition::all().chain(anchored.map(Partition::anchored)) {
+            assert_eq!(Partition::of_id(partition.id_number()), partition);
+        }
+        assert_eq!(Partition::of_id(SHARED + u32::from(PARTITIONS)).anchor().map(Place::number), Some(0xffff_0400));
     }
 
     #[test]

@@ -79,11 +79,11 @@ impl StreamKey {
     }
 
     /// Its partition. Streams about the same subject have the same, whatever their mode: a party and its stream, a
-    /// user's notifications and status. All views of the lobby lie where the directory is. Matches of game code stay
-    /// where they were made.
+    /// user's notifications and status. All views of the lobby lie where the directory is. Ids of matches of game code
+    /// say what theirs is.
     pub fn partition(&self) -> Partition {
         if let Some(id) = MatchId::of_stream(self) {
-            return Partition::anchored(id.place());
+            return id.partition();
         }
         let mut hash = Hash::default();
         if self.mode != mode::LOBBY {

@@ -10,6 +10,7 @@ use muster_api::game::{
     Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode, Occasion,
 };
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
 use crate::events::{Events, Told};
@@ -133,6 +134,14 @@ impl<M: Machine> GameFunctions for Functions<M> {
             let text = self.run(Callee::Function(id), (invocation, given), Wanted::Text).await?;
             Ok(text.map(lossy))
         })
+    }
+
+    fn find_route(&self, method: &str, path: &str) -> Routed {
+        self.inner.pool().names().route(method, path)
+    }
+
+    fn serve(&self, found: FoundRoute, request: RouteRequest, invocation: Invocation) -> RouteFuture<'_> {
+        Box::pin(self.inner.serve(self.inner.pool(), found, request, invocation))
     }
 
     fn is_asked_of_matches(&self) -> bool {

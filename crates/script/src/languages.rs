@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_live::matches::Callback;
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
@@ -86,6 +87,25 @@ impl GameFunctions for Languages {
         match self.find(|names| names.functions.contains(id)) {
             Some(language) => language.call(id, invocation),
             None => gone(Failure::new(Code::NotFound, "The game has no function of this id.")),
+        }
+    }
+
+    fn find_route(&self, method: &str, path: &str) -> Routed {
+        let mut found = Routed::Nowhere;
+        for (number, language) in self.all().into_iter().enumerate() {
+            match language.find_route(method, path) {
+                Routed::Nowhere => {}
+                Routed::WrongMethod => found = Routed::WrongMethod,
+                Routed::To(route) => return Routed::To(FoundRoute { language: number, ..route }),
+            }
+        }
+        found
+    }
+
+    fn serve(&self, found: FoundRoute, request: RouteRequest, invocation: Invocation) -> RouteFuture<'_> {
+        match self.all().get(found.language) {
+            Some(language) => language.serve(found, request, invocation),
+            None => gone(Failure::new(Code::NotFound, "The game has no such route.")),
         }
     }
 

@@ -3,8 +3,8 @@
 //! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
 //! touches a socket or the database.
 
-mod events;
 pub mod durable;
+mod events;
 pub mod functions;
 pub mod host;
 pub mod languages;
@@ -15,7 +15,9 @@ pub mod metrics;
 mod pool;
 pub mod process;
 mod quickjs;
+pub mod routes;
 mod schedules;
+pub mod typings;
 pub mod value;
 pub mod watch;
 

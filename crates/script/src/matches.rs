@@ -1,5 +1,6 @@
 //! Matches of game code of one shard: in which machine each is, and calling its callbacks when the plane says so.
 
+mod migrate;
 mod recorded;
 
 use std::cell::{Cell, RefCell};
@@ -16,6 +17,7 @@ use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
+use self::migrate::Moves;
 use crate::durable::life::Life;
 use crate::durable::logs::Logs;
 use crate::host::{Host, Meter};
@@ -45,6 +47,7 @@ pub struct GameMatches<M: MatchMachine> {
     machines: RefCell<Vec<Rc<Housed<M>>>>,
     homes: RefCell<HashMap<MatchId, Home<M>>>,
     logs: Option<Rc<Logs>>,
+    moves: Moves,
 }
 
 /// Where a match is.
@@ -85,7 +88,8 @@ impl<M: MatchMachine> GameMatches<M> {
     ) -> Self {
         let (machines, homes) = Default::default();
         let current = RefCell::new(Current { program, generation: 1 });
-        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes, logs: None }
+        let (logs, moves) = (None, Moves::default());
+        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes, logs, moves }
     }
 
     /// The same with logs for durable matches, which cannot be made without.
@@ -108,6 +112,11 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Does what the plane says, on the runtime's local tasks.
     pub fn order(self: &Rc<Self>, order: HandlerOrder) {
+        let Some(order) = self.migrate_first(order) else { return };
+        self.carry_out(order);
+    }
+
+    fn carry_out(self: &Rc<Self>, order: HandlerOrder) {
         let machine = match &order {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
                 match self.house(call.id, call.is_durable()) {
@@ -128,6 +137,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 }
             }
             HandlerOrder::Drop(id) => {
+                self.moves.forget(*id);
                 let home = self.leave(*id);
                 if let Some(Home { life: Some(life), .. }) = &home {
                     self.end(life, "it is over");
@@ -178,6 +188,15 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// The machine of a new match.
     fn house(&self, id: MatchId, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
+        let machine = self.machine_with_room(is_recorded)?;
+        machine.matches.set(machine.matches.get() + 1);
+        self.metrics.matches.fetch_add(1, Ordering::Relaxed);
+        self.homes.borrow_mut().insert(id, Home { machine: machine.clone(), life: None });
+        Ok(machine)
+    }
+
+    /// A machine of the code that there is now.
+    fn machine_with_room(&self, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // Machines are filled, and emptied ones go.
         let current = self.current.borrow();
@@ -200,9 +219,6 @@ impl<M: MatchMachine> GameMatches<M> {
                 machines[machines.len() - 1].clone()
             }
         };
-        machine.matches.set(machine.matches.get() + 1);
-        self.metrics.matches.fetch_add(1, Ordering::Relaxed);
-        self.homes.borrow_mut().insert(id, Home { machine: machine.clone(), life: None });
         Ok(machine)
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
+use crate::routes::RouteTotals;
+
 /// Totals of game code.
 #[derive(Debug, Default)]
 pub struct ScriptMetrics {
@@ -37,6 +39,10 @@ pub struct ScriptMetrics {
     pub generation: AtomicU64,
     /// Changes of game code that were not taken because they do not load.
     pub reloads_failed: AtomicU64,
+    /// What came of the requests to routes of game code.
+    pub routes: RouteTotals,
+    /// Requests to routes that ended in an error of game code.
+    pub routes_failed: AtomicU64,
     /// Calls that wait for a machine now.
     pub waiting: AtomicI64,
     /// Machines there are now.
@@ -49,6 +55,10 @@ pub struct ScriptMetrics {
     pub ticks_over_time: AtomicU64,
     /// Matches there are now.
     pub matches: AtomicI64,
+    /// Matches that went over to newer code.
+    pub matches_migrated: AtomicU64,
+    /// Those that were to, and failed.
+    pub matches_not_migrated: AtomicU64,
     /// Machines for matches there are now.
     pub match_machines: AtomicI64,
     /// Work that was refused because too much waited for the threads in the background.

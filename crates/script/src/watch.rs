@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Endings of the files that are looked at.
-const EXTENSIONS: [&str; 2] = ["lua", "js"];
+const EXTENSIONS: [&str; 6] = ["lua", "js", "mjs", "ts", "mts", "json"];
+
+/// Folders that are not looked into: what package managers put there is only for compilers and bundlers.
+const LEFT_OUT: &str = "node_modules";
 
 /// Deeper folders are not looked at: links may make rings.
 const DEPTH_MAX: usize = 32;
@@ -59,7 +62,7 @@ fn collect(folder: &Path, depth: usize, found: &mut Snapshot) {
         // One that has just gone is not there.
         let Ok(about) = std::fs::metadata(&path) else { continue };
         if about.is_dir() {
-            if depth < DEPTH_MAX {
+            if depth < DEPTH_MAX && !path.ends_with(LEFT_OUT) {
                 collect(&path, depth + 1, found);
             }
         } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
@@ -97,13 +100,16 @@ mod tests {
     fn files_of_game_code_are_found_in_all_folders() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("x/y")).unwrap();
-        for (name, text) in [("x/y/a.lua", "1234"), ("b.js", ""), ("c.txt", "")] {
+        std::fs::create_dir(folder.path().join("node_modules")).unwrap();
+        for (name, text) in
+            [("x/y/a.lua", "1234"), ("b.js", ""), ("c.txt", ""), ("x/d.ts", "1"), ("node_modules/e.js", "")]
+        {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let found = snapshot(folder.path());
         let names: Vec<_> = found.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
-        assert_eq!(names, [Path::new("b.js"), Path::new("x/y/a.lua")]);
-        assert_eq!(found.values().map(|(_, size)| *size).collect::<Vec<_>>(), [0, 4]);
+        assert_eq!(names, [Path::new("b.js"), Path::new("x/d.ts"), Path::new("x/y/a.lua")]);
+        assert_eq!(found.values().map(|(_, size)| *size).collect::<Vec<_>>(), [0, 1, 4]);
         assert_eq!(snapshot(&folder.path().join("nowhere")), Snapshot::new());
     }
 }

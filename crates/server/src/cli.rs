@@ -38,6 +38,8 @@ pub enum Command {
     Bench { arguments: Vec<std::ffi::OsString> },
     /// Do something to one player's account.
     Account { action: AccountAction, user_id: Uuid, flags: Vec<Setting> },
+    /// Write declarations of what game code may call into a folder.
+    Types { folder: PathBuf },
     /// Print this text and succeed: help, version, list of keys.
     Print(String),
 }

@@ -310,19 +310,30 @@ fn told(config: &Config) -> Value {
     let (session, socket) = (&config.session, &config.socket);
     let env = config.runtime.env.iter().map(|(name, value)| format!("{name}={}", value.expose()));
     let address = socket.address.map(|address| address.to_string()).unwrap_or_default();
-    Value::from_json(serde_json::json!({
-        "name": config.general.name,
-        "shutdown_grace_sec": config.general.shutdown_grace_sec,
-        "logger": { "level": config.logger.level.word() },
-        "session": {
-            "token_expiry_sec": session.token_expiry_sec,
-            "refresh_token_expiry_sec": session.refresh_token_expiry_sec,
-            "single_socket": session.single_socket,
-            "single_match": session.single_match,
-            "single_party": session.single_party,
-            "single_session": session.single_session,
-        },
-        "socket": { "port": socket.port, "address": address, "protocol": socket.protocol.word() },
-        "runtime": { "env": env.collect::<Vec<_>>() },
-    }))
+    let number = |number: u64| Value::Number(number as f64);
+    Value::Record(vec![
+        ("name", Value::text(config.general.name.clone())),
+        ("shutdown_grace_sec", number(config.general.shutdown_grace_sec.into())),
+        ("logger", Value::Record(vec![("level", Value::text(config.logger.level.word()))])),
+        (
+            "session",
+            Value::Record(vec![
+                ("token_expiry_sec", number(session.token_expiry_sec)),
+                ("refresh_token_expiry_sec", number(session.refresh_token_expiry_sec)),
+                ("single_socket", Value::Flag(session.single_socket)),
+                ("single_match", Value::Flag(session.single_match)),
+                ("single_party", Value::Flag(session.single_party)),
+                ("single_session", Value::Flag(session.single_session)),
+            ]),
+        ),
+        (
+            "socket",
+            Value::Record(vec![
+                ("port", number(socket.port.into())),
+                ("address", Value::text(address)),
+                ("protocol", Value::text(socket.protocol.word())),
+            ]),
+        ),
+        ("runtime", Value::Record(vec![("env", Value::List(env.map(Value::text).collect()))])),
+    ])
 }

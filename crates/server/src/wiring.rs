@@ -14,6 +14,7 @@ use muster_api::App;
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::tokens::CheckedTokens;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
@@ -390,6 +391,7 @@ fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFacto
                 entropy: Rc::new(RandomPool::default()),
                 user_ids: shared.user_ids,
                 keys: shared.keys,
+                tokens: CheckedTokens::default(),
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,
                 guessing: shared.guessing,

@@ -12,3 +12,18 @@ nk.register_rpc(function(_, payload)
     local id = if found[1] then found[1].match_id else nk.match_create("bench_match", asked)
     return nk.json_encode({ match_id = id })
 end, "bench_find_match")
+
+-- What `muster-bench ticks` calls: makes so many matches.
+nk.register_rpc(function(_, payload)
+    local asked = nk.json_decode(payload)
+    for _ = 1, asked.count do
+        nk.match_create("bench_ticks", asked)
+    end
+    return payload
+end, "bench_make_ticks")
+
+-- What `muster-bench rpc-lua --waits-for URL` calls.
+nk.register_rpc(function(_, payload)
+    nk.http_request(nk.json_decode(payload).url, "get")
+    return payload
+end, "bench_wait")

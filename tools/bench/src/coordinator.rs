@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use crate::options::Target;
-use crate::plan::{Event, Go, Plan, WorkerReport, machine_clock};
+use crate::plan::{Event, Go, Plan, Scenario, WorkerReport, machine_clock};
 use crate::progress::ProgressLine;
 use crate::report::{Outcome, Report};
 use crate::sampler::Sampler;
@@ -27,7 +27,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// One whole run. An error is the machine's or our own; what the server does wrong stands in the report.
 pub fn run(target: &Target<'_>) -> anyhow::Result<Report> {
     let before = machine::sample_server(&target.pids)?;
-    let gauges = gauges::read(&target.metrics)?;
+    let is_watched = target.options.scenario == Scenario::Churn;
+    let watched = if is_watched { &*target.metrics } else { &[] };
+    let gauges = gauges::read(watched)?;
     let plans = target.plans();
     let mut crew = Crew::start(&plans)?;
     let mut outcome = match crew.set_up(&plans)? {
@@ -37,7 +39,7 @@ pub fn run(target: &Target<'_>) -> anyhow::Result<Report> {
     let after = machine::sample_server(&target.pids)?;
     crew.dismiss()?;
     let patience = plans.first().map(|plan| plan.patience).unwrap_or_default();
-    for (name, above) in gauges::left_behind(&target.metrics, &gauges, patience)? {
+    for (name, above) in gauges::left_behind(watched, &gauges, patience)? {
         outcome.fail(format!("gauge {name} is {above} above where it began"));
     }
     let with_all = outcome.rss_kb.unwrap_or(after.rss_kb);

@@ -29,6 +29,19 @@ pub fn read(addresses: &[SocketAddr]) -> anyhow::Result<Gauges> {
     Ok(gauges)
 }
 
+/// Everything on the pages of all servers, by name and labels, summed.
+pub fn samples(addresses: &[SocketAddr]) -> anyhow::Result<Gauges> {
+    let mut samples = Gauges::new();
+    for address in addresses {
+        let page = fetch(*address).with_context(|| format!("cannot read metrics of {address}"))?;
+        let lines = page.lines().filter(|line| !line.starts_with('#'));
+        for (name, value) in lines.filter_map(|line| line.rsplit_once(' ')) {
+            *samples.entry(name.to_owned()).or_default() += value.parse::<f64>().unwrap_or_default();
+        }
+    }
+    Ok(samples)
+}
+
 /// Waits until all gauges are back where they began, with patience; returns those that are above it, and by how much.
 pub fn left_behind(addresses: &[SocketAddr], before: &Gauges, patience: Duration) -> anyhow::Result<Gauges> {
     let deadline = Instant::now() + patience;

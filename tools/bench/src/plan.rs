@@ -9,7 +9,7 @@ use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Format;
-use crate::options::{ChurnOptions, ClusterOptions, MatchmakeOptions, RpcOptions, TalkOptions};
+use crate::options::{ChurnOptions, ClusterOptions, MatchmakeOptions, RpcOptions, TalkOptions, TicksOptions};
 use crate::pacing::Spread;
 use crate::tally::Tally;
 use crate::timeline::Second;
@@ -58,6 +58,9 @@ pub enum Scenario {
     #[value(name = "rpc-js")]
     #[serde(rename = "rpc-js")]
     RpcJs,
+    /// Matches of game code without players, `--matches` of them at `--tick-rate`: how late are their ticks? Needs
+    /// `--metrics`, and `tools/bench/modules`.
+    Ticks,
 }
 
 impl Scenario {
@@ -80,6 +83,7 @@ impl Scenario {
             Self::Converge => "converge",
             Self::RpcLua => "rpc-lua",
             Self::RpcJs => "rpc-js",
+            Self::Ticks => "ticks",
         }
     }
 
@@ -112,6 +116,7 @@ impl Scenario {
     pub fn default_connections(self) -> usize {
         match self {
             Self::Register | Self::Authenticate | Self::RpcLua | Self::RpcJs => 64,
+            Self::Ticks => 8,
             Self::Takeover => 60,
             Self::Heartbeat => 100,
             Self::Converge => 200,
@@ -150,6 +155,9 @@ pub struct Plan {
     /// `passwords`: players that register at once.
     pub registrations: usize,
     pub rpc: RpcOptions,
+    pub ticks: TicksOptions,
+    /// `ticks`: where the servers show their metrics.
+    pub metrics: Vec<SocketAddr>,
     pub talk: TalkOptions,
     /// `rooms`, `churn`: players who leave per second in the end.
     pub leave_rate: f64,

@@ -31,7 +31,7 @@ impl<const FIGURES: u8> Latencies<FIGURES> {
         self.record_many(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), 1);
     }
 
-    fn record_many(&mut self, latency_us: u64, count: u64) {
+    pub fn record_many(&mut self, latency_us: u64, count: u64) {
         self.0.saturating_record_n(latency_us.clamp(1, LATENCY_US_MAX), count);
     }
 

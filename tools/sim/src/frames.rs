@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
+use muster_domain::ids::Uuid;
 use muster_live::matches;
 use muster_live::party;
 use muster_live::rooms;
@@ -82,6 +83,36 @@ pub enum Said {
     Party(StreamId, PartyWord),
     /// Something of a room or the lobby, by its number in [`Tales`].
     Tale(u32),
+    /// What a player of a durable match is told, by the match's number.
+    Match(u32, GameWord),
+}
+
+/// What a player of a durable match is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GameWord {
+    /// What came of a tick.
+    State { tick: u32, digest: u32 },
+    /// It is out.
+    Left,
+}
+
+#[derive(Debug)]
+struct GameFrame(u32, GameWord);
+
+impl Payload for GameFrame {
+    fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
+        out.extend([encoding as u8, b'g', 0, 0]);
+        out.extend(self.0.to_le_bytes());
+        if let GameWord::State { tick, digest } = self.1 {
+            out.extend([tick, digest].into_iter().flat_map(u32::to_le_bytes));
+        }
+    }
+}
+
+/// The number of a durable match, which its id says.
+pub fn game_of(id: Uuid) -> u32 {
+    // The lower half of the upper half.
+    (id.as_u128() >> 64) as u32
 }
 
 /// What is told about a party.
@@ -187,13 +218,14 @@ impl Encode for Encoder {
         self.marked(out)
     }
 
-    fn match_data(&self, _: &StreamKey, _: matches::Broadcast) -> SharedPayload {
-        // No world has matches of game code.
-        Arc::new(PartyFrame(StreamId::MAX, PartyWord::Other))
+    fn match_data(&self, stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
+        let numbers: Vec<u32> = data.data.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let [tick, digest] = numbers.try_into().unwrap_or_default();
+        Arc::new(GameFrame(game_of(stream.subject), GameWord::State { tick, digest }))
     }
 
-    fn match_left(&self, _: &StreamKey, _: Presence) -> SharedPayload {
-        Arc::new(PartyFrame(StreamId::MAX, PartyWord::Other))
+    fn match_left(&self, stream: &StreamKey, _: Presence) -> SharedPayload {
+        Arc::new(GameFrame(game_of(stream.subject), GameWord::Left))
     }
 
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
@@ -222,6 +254,10 @@ impl Encode for Encoder {
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
+        if event.stream.mode == mode::MATCH_AUTHORITATIVE {
+            // Who is in a match is what its owner and places say.
+            return None;
+        }
         if self.is_wasteful.get() {
             self.event(event, encoding);
         }
@@ -249,6 +285,11 @@ pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
         b'm' => Said::Message(stream, number),
         b'p' => Said::Push(number),
         b'r' => Said::Tale(number),
+        b'g' => {
+            let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+            let state = <[u32; 2]>::try_from(numbers).ok();
+            Said::Match(number, state.map_or(GameWord::Left, |[tick, digest]| GameWord::State { tick, digest }))
+        }
         b'y' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
             let word = match number {

@@ -51,11 +51,13 @@ pub enum Check {
     Single,
     /// What an owner had kept goes on when it has died, as it was.
     Recovery,
+    /// A durable match goes on as its players saw it, with all of them, and hears what they send once and in order.
+    Matches,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Presences,
         Self::Conclusions,
         Self::Order,
@@ -79,6 +81,7 @@ impl Check {
         Self::Tickets,
         Self::Single,
         Self::Recovery,
+        Self::Matches,
     ];
 }
 

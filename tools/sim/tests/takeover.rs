@@ -37,6 +37,9 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::LoseTicket => &[Check::Tickets],
         Fault::KeepTicket => &[Check::Tickets, Check::Twice],
         Fault::OtherLeader | Fault::LoseKept | Fault::OldVariables => &[Check::Recovery],
+        Fault::LoseEntry | Fault::TakeLate | Fault::LoseSeat | Fault::LoseInputs => {
+            &[Check::Matches, Check::Presences, Check::Stray]
+        }
     }
 }
 

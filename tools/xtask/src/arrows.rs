@@ -53,6 +53,8 @@ const NAMED_BY: &[(&str, &[&str])] = &[
     ("async-nats", &["cluster"]),
     ("corosensei", &["script"]),
     ("mlua", &["script"]),
+    ("oxc_parser", &["script"]),
+    ("oxc_transformer", &["script"]),
     ("rquickjs", &["script"]),
     ("tokio", &["store", "cluster", "api", "script", "gateway", "server", "client", "bench", "e2e"]),
     (

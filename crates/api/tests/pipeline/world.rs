@@ -212,6 +212,7 @@ impl World {
             user_ids: muster_domain::ids::UserIdForm::TimeOrdered,
             hooks: setup.hooks,
             keys: Arc::new(Keys::new(texts).unwrap()),
+            tokens: Default::default(),
             sessions: setup.sessions,
             revocations: Arc::new(Revocations::new(Box::new(move |row| told.lock().unwrap().push(*row)))),
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),

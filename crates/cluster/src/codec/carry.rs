@@ -32,6 +32,7 @@ impl Form for Carried {
             Self::Rooms(rooms::Carried::View(view)) => What::View(Box::new(view.to_wire())),
             Self::Ticket(ticket) => What::Ticket(Box::new(ticket.to_wire())),
             Self::Pool(pool) => What::Pool(pool.to_wire()),
+            Self::Match(carried) => What::Match(carried.to_wire()),
         };
         node::Carried { what: Some(what) }
     }
@@ -49,6 +50,7 @@ impl Form for Carried {
             What::View(view) => Self::Rooms(View(Form::from_wire(*view)?)),
             What::Ticket(ticket) => Self::Ticket(Box::new(Form::from_wire(*ticket)?)),
             What::Pool(pool) => Self::Pool(Form::from_wire(pool)?),
+            What::Match(carried) => Self::Match(Box::new(Form::from_wire(carried)?)),
         })
     }
 }

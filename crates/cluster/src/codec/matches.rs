@@ -16,15 +16,17 @@ use super::form::{
 pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
     use match_ask::What;
     let what = match ask {
-        MatchAsk::Create(Creation { handler, params, created_at, .. }) => What::Create(node::MatchCreation {
-            handler: handler.as_ref().to_owned(),
-            params: params.clone(),
-            created_at: created_at.0,
-        }),
-        MatchAsk::Join { member, metadata } => What::Join(node::MatchEntry {
-            member: Some(member.to_wire()),
-            metadata: metadata.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect(),
-        }),
+        MatchAsk::Create(Creation { handler, params, created_at, is_durable, .. }) => {
+            What::Create(node::MatchCreation {
+                handler: handler.as_ref().to_owned(),
+                params: params.clone(),
+                created_at: created_at.0,
+                is_durable: *is_durable,
+            })
+        }
+        MatchAsk::Join { member, metadata } => {
+            What::Join(node::MatchEntry { member: Some(member.to_wire()), metadata: pairs_to_wire(metadata) })
+        }
         MatchAsk::Input { session, op_code, data, reliable, received_at } => What::Input(node::MatchInput {
             session: Some(session.to_wire()),
             op_code: *op_code,
@@ -46,13 +48,14 @@ pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk
     use match_ask::What;
     let chain = || ids_from_wire(&wire.chain, "match.chain").map(Arc::from);
     let ask = match required(wire.what, "match.what")? {
-        What::Create(node::MatchCreation { handler, params, created_at }) => {
+        What::Create(node::MatchCreation { handler, params, created_at, is_durable }) => {
             let handler = handler.into();
-            MatchAsk::Create(Creation { handler, params, created_at: Timestamp(created_at), chain: chain()? })
+            let created_at = Timestamp(created_at);
+            MatchAsk::Create(Creation { handler, params, created_at, chain: chain()?, is_durable })
         }
         What::Join(entry) => MatchAsk::Join {
             member: Box::new(part(entry.member, "match_entry.member")?),
-            metadata: pairs(entry.metadata)?,
+            metadata: pairs_from_wire(entry.metadata)?,
         },
         What::Input(node::MatchInput { session, op_code, data, reliable, received_at }) => MatchAsk::Input {
             session: part(session, "match_input.session")?,
@@ -67,7 +70,12 @@ pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk
     Ok((part(wire.stream, "match.stream")?, ask))
 }
 
-fn pairs(texts: Vec<String>) -> Result<Arc<[(String, String)]>> {
+/// Names and values, each behind its name.
+pub(super) fn pairs_to_wire(pairs: &[(String, String)]) -> Vec<String> {
+    pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect()
+}
+
+pub(super) fn pairs_from_wire(texts: Vec<String>) -> Result<Arc<[(String, String)]>> {
     let mut texts = texts.into_iter();
     let mut pairs = Vec::new();
     while let Some(name) = texts.next() {

@@ -9,6 +9,7 @@
 mod asks;
 mod blobs;
 mod carry;
+mod carry_matches;
 mod carry_rooms;
 mod down;
 mod form;

@@ -5,6 +5,7 @@
 //! comes from one seed.
 
 mod bus;
+mod match_log;
 mod recovery;
 mod registry;
 
@@ -19,6 +20,8 @@ use crate::bus::{Address, Connection};
 use crate::recovery::Queue;
 pub use bus::HubInbox;
 use bus::Listener;
+use match_log::Messages;
+pub use match_log::{HubLogs, HubSubjects};
 use recovery::HubSink;
 use registry::Values;
 
@@ -66,6 +69,7 @@ struct State {
     frames_lost: u64,
     values: Values,
     recovery: BTreeMap<String, Bytes>,
+    messages: Messages,
 }
 
 impl Hub {
@@ -81,6 +85,7 @@ impl Hub {
             frames_lost: 0,
             values: Values::default(),
             recovery: BTreeMap::new(),
+            messages: Messages::default(),
         };
         Self(Arc::new(Shared { state: Mutex::new(state), changes: watch::Sender::new(()) }))
     }
@@ -110,9 +115,11 @@ impl Hub {
         self.0.state().blocked.remove(&(from.id, to.id));
     }
 
-    /// The next writes to the registry happen, and their answers are lost.
+    /// The next writes to the registry, or to logs of matches, happen, and their answers are lost.
     pub fn lose_answers(&self, count: u32) {
-        self.0.state().values.answers_to_lose = count;
+        let mut state = self.0.state();
+        state.values.answers_to_lose = count;
+        state.messages.answers_to_lose = count;
     }
 
     /// The time of a value runs out now.

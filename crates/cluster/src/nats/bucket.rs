@@ -81,18 +81,8 @@ impl Bucket {
     ) -> Result<Self, NatsError> {
         let stream_name = format!("KV_{name}");
         let prefix = format!("$KV.{name}.");
-        let failed = |reason: String| NatsError::Bucket { bucket: name.to_owned(), reason };
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let config = config(&stream_name, &prefix, value_bytes_max, options);
-            let Err(error) = context.create_or_update_stream(config).await else { break };
-            if attempts == OPEN_ATTEMPTS || !may_pass(&error.kind()) {
-                return Err(failed(advise(&error.kind(), options.replicas)));
-            }
-            tokio::time::sleep(OPEN_PAUSE).await;
-        }
-        let stream = context.get_stream_no_info(&stream_name).await.map_err(|error| failed(error.to_string()))?;
+        let config = config(&stream_name, &prefix, value_bytes_max, options);
+        let stream = open_stream(context, name, config).await?;
         let (line, context) = (line.clone(), context.clone());
         Ok(Self { line, stream, context, prefix, wait: options.request_wait })
     }
@@ -140,6 +130,25 @@ impl Bucket {
             Err(error) => Err(RegistryError::Unavailable(error.to_string())),
         }
     }
+}
+
+/// The stream of this configuration, made if it is not there, and changed if its settings are others.
+pub(super) async fn open_stream(
+    context: &jetstream::Context,
+    name: &str,
+    config: Config,
+) -> Result<Stream<()>, NatsError> {
+    let failed = |reason: String| NatsError::Bucket { bucket: name.to_owned(), reason };
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let Err(error) = context.create_or_update_stream(config.clone()).await else { break };
+        if attempts == OPEN_ATTEMPTS || !may_pass(&error.kind()) {
+            return Err(failed(advise(&error.kind(), config.num_replicas)));
+        }
+        tokio::time::sleep(OPEN_PAUSE).await;
+    }
+    context.get_stream_no_info(&config.name).await.map_err(|error| failed(error.to_string()))
 }
 
 /// What a key has last.
@@ -194,7 +203,7 @@ fn whole_seconds(time_to_live: Duration) -> Duration {
 }
 
 /// What a failed write means for what was to be written.
-fn what_became(error: &PublishError) -> RegistryError {
+pub(super) fn what_became(error: &PublishError) -> RegistryError {
     match error.kind() {
         PublishErrorKind::WrongLastSequence => RegistryError::Conflict,
         PublishErrorKind::MaxPayloadExceeded => RegistryError::Refused(error.to_string()),

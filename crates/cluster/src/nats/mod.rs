@@ -1,9 +1,10 @@
 //! The outside of a cluster on NATS: core subjects carry frames, a JetStream bucket holds the registry, another what
-//! owners keep for their successors.
+//! owners keep for their successors; a stream the logs of durable matches.
 
 mod bucket;
 mod bus;
 mod connection;
+mod match_log;
 mod options;
 mod reading;
 mod recovery;
@@ -19,6 +20,7 @@ use bucket::Bucket;
 pub use bus::NatsInbox;
 use connection::Line;
 pub use connection::{FRAMES_WAITING_MAX, NatsMetrics, WRITES_WAITING_MAX};
+pub use match_log::{JetLogs, MatchSubjects};
 pub use options::{NatsError, NatsLogin, NatsOptions, REPLICAS};
 use recovery::BucketSink;
 

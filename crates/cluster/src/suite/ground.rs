@@ -11,6 +11,7 @@ use muster_testenv::{Nats as Server, NatsSettings, Proxy};
 
 use crate::bus::{Address, Bus};
 use crate::hub::{Hub, Member};
+use crate::match_log::files::{FileLogs, FileOptions};
 use crate::nats::{Nats, NatsOptions};
 use crate::recovery::Recovery;
 use crate::registry::{Entry, Event, Registry, Watch};
@@ -88,6 +89,16 @@ impl Line for HubLine {
     }
 }
 
+/// Logs of matches in files; there is no bus.
+pub(crate) struct FilesGround(pub(crate) FileLogs);
+
+/// Runs a test in files.
+pub(crate) fn in_files(test: impl AsyncFnOnce(FilesGround)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let logs = FileLogs::open(folder.path(), FileOptions::default()).expect("opened");
+    block_on(test(FilesGround(logs)));
+}
+
 /// Runs a test where nodes meet at a NATS server: that of this process, and in a cluster of the test's own.
 pub(crate) fn over_nats(test: impl AsyncFnOnce(NatsGround)) {
     static TESTS: AtomicU32 = AtomicU32::new(0);
@@ -126,14 +137,22 @@ impl NatsGround {
     }
 }
 
-impl Ground for NatsGround {
-    type Node = Nats;
-
-    async fn join(&self) -> Joined<Nats> {
+impl NatsGround {
+    /// A line, and what a node on it is configured with.
+    pub(crate) fn line(&self) -> (Rc<Proxy>, NatsOptions) {
         let line = Rc::new(Proxy::start(&self.url).expect("a line to the server"));
         self.lines.borrow_mut().push(line.clone());
         let (cluster, replicas) = (self.cluster.clone(), self.replicas);
         let options = NatsOptions { urls: vec![line.url()], cluster, replicas, ..NatsOptions::default() };
+        (line, options)
+    }
+}
+
+impl Ground for NatsGround {
+    type Node = Nats;
+
+    async fn join(&self) -> Joined<Nats> {
+        let (line, options) = self.line();
         let node = Arc::new(Nats::connect(&options).await.expect("a connection"));
         Joined { node, line: Box::new(line) }
     }

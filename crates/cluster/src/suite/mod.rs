@@ -4,6 +4,7 @@
 mod bus;
 pub(crate) mod ground;
 mod leaders;
+mod match_log;
 mod node;
 mod player;
 mod recovery;
@@ -28,6 +29,20 @@ macro_rules! suite {
         run! { nats by over_nats: $($ports)* $($nodes)* }
         run! { three_nats by over_three_nats: $($ports)* }
     };
+}
+
+run! {
+    files by in_files:
+    match_log {
+        whoever_takes_over_finds_the_records
+        a_former_owner_is_shut_out
+        only_a_later_epoch_takes_a_log_over
+        what_is_not_needed_goes
+        records_have_a_largest_size
+        many_wait_at_once
+        thousands_of_records_are_read
+        what_is_released_is_anothers
+    }
 }
 
 suite! {
@@ -56,6 +71,19 @@ suite! {
             a_watch_tells_the_state_again_after_a_loss
             a_lost_answer_leaves_it_unknown_and_the_write_can_be_repeated
             what_is_no_key_or_too_large_is_refused
+        }
+        match_log {
+            whoever_takes_over_finds_the_records
+            a_former_owner_is_shut_out
+            only_a_later_epoch_takes_a_log_over
+            what_is_not_needed_goes
+            records_have_a_largest_size
+            many_wait_at_once
+            thousands_of_records_are_read
+            what_is_released_is_anothers
+            a_lost_answer_doubles_nothing
+            what_waits_is_kept_when_the_connection_is_back
+            an_owner_cut_off_finds_its_log_lost
         }
     }
     nodes {

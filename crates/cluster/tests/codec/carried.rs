@@ -23,6 +23,7 @@ every!(Carried, random,
     Carried::Rooms(_) => Carried::Rooms(any(random)),
     Carried::Ticket(_) => Carried::Ticket(Box::new(any(random))),
     Carried::Pool(_) => Carried::Pool(any(random)),
+    Carried::Match(_) => Carried::Match(Box::new(any(random))),
 );
 every!(rooms::Carried, random,
     rooms::Carried::Room(_) => rooms::Carried::Room(Box::new(any(random))),

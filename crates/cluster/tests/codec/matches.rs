@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use muster_domain::query::Query;
 use muster_live::Presence;
-use muster_live::matches::{Answer, Chain, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
+use muster_live::matches::{
+    Answer, Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, LeaveReason, Left, ListQuery,
+    Listed, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
+};
 
 use crate::every::{every, fields};
-use crate::messages::{any, size};
+use crate::messages::{any, number, size};
 use crate::random::Random;
 
 every!(MatchAsk, random,
@@ -30,7 +33,13 @@ every!(Answer, random,
     Answer::Listed(_) => Answer::Listed(any(random)),
 );
 fields!(MatchId, random => MatchId(any(random)));
-fields!(Creation, random => Creation { handler: any(random), params: any(random), created_at: any(random), chain: chain(random) });
+fields!(Creation, random => Creation {
+    handler: any(random),
+    params: any(random),
+    created_at: any(random),
+    chain: chain(random),
+    is_durable: any(random),
+});
 fields!(Entered, random => Entered {
     id: any(random),
     label: any(random),
@@ -54,6 +63,69 @@ fields!(ListQuery, random => ListQuery {
     sizes: (size(random), size(random)),
     limit: size(random),
 });
+
+every!(LeaveReason, random,
+    LeaveReason::Left => LeaveReason::Left,
+    LeaveReason::Disconnected => LeaveReason::Disconnected,
+    LeaveReason::Kicked => LeaveReason::Kicked,
+);
+every!(CarriedWaiting, random,
+    CarriedWaiting::Attempt { .. } => CarriedWaiting::Attempt {
+        member: Box::new(any(random)),
+        metadata: pairs(random),
+        reply_to: any(random),
+        left_ms: number(random),
+    },
+    CarriedWaiting::Join(_) => CarriedWaiting::Join(presence(random)),
+    CarriedWaiting::Leave(_) => CarriedWaiting::Leave(any(random)),
+    CarriedWaiting::Signal { .. } => CarriedWaiting::Signal {
+        data: any(random),
+        chain: chain(random),
+        reply_to: any(random),
+        left_ms: number(random),
+    },
+);
+fields!(Left, random => Left { presence: presence(random), reason: any(random) });
+fields!(Input, random => Input {
+    sender: presence(random),
+    op_code: any(random),
+    data: any(random),
+    reliable: any(random),
+    received_at: any(random),
+});
+fields!(Sender, random => Sender { session_id: any(random), user_id: any(random), username: any(random) });
+fields!(Broadcast, random => Broadcast {
+    op_code: any(random),
+    data: any(random),
+    to: any(random),
+    sender: any(random),
+    reliable: any(random),
+});
+fields!(Seated, random => Seated { presence: presence(random), has_joined: any(random), is_kicked: any(random) });
+fields!(Outline, random => Outline {
+    id: any(random),
+    handler: any(random),
+    created_at: any(random),
+    tick_rate: random.pick(&[0, 1, 60, u32::MAX]),
+    tick: number(random),
+    label: any(random),
+    players: any(random),
+    deferred: any(random),
+    timers: Timers::of(any::<Vec<Timer>>(random)),
+});
+fields!(Timer, random => Timer { name: any(random), due_tick: number(random), data: any(random) });
+fields!(CarriedMatch, random => CarriedMatch {
+    outline: any(random),
+    listeners: any(random),
+    waiting: any(random),
+    inputs: any(random),
+    due_ms: number(random),
+    empty_ticks: number(random),
+});
+
+fn presence(random: &mut Random) -> Arc<Presence> {
+    Arc::new(any(random))
+}
 
 fn chain(random: &mut Random) -> Chain {
     (0..random.below(3)).map(|_| any(random)).collect()

@@ -2,7 +2,16 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::HeaderMap;
+use http::header::{FORWARDED, HeaderMap, HeaderName, VIA};
+
+/// What proxies add to the requests that they pass on.
+static FORWARDING: [HeaderName; 5] = [
+    FORWARDED,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-real-ip"),
+    VIA,
+];
 
 /// The address to which a request is attributed.
 ///
@@ -28,9 +37,7 @@ pub fn client_address(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize)
 
 /// Whether a request shows that a proxy passed it on.
 pub fn is_forwarded(headers: &HeaderMap) -> bool {
-    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"]
-        .iter()
-        .any(|name| headers.contains_key(*name))
+    FORWARDING.iter().any(|name| headers.contains_key(name))
 }
 
 fn parse_entry(entry: &str) -> Option<IpAddr> {

@@ -7,22 +7,24 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, poll};
 use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, PRAGMA,
-    SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    PRAGMA, SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
 };
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use muster_api::game::Headers;
+use muster_api::game::{Headers, Origin};
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
+use muster_api::routes::{self, RouteRequest};
 use muster_wire::code::{self, Code};
-use muster_wire::operations;
+use muster_wire::operations::{self, RouteError};
 
 use super::activity::{Activity, Phase};
 use super::body::{self, BodyError};
@@ -127,7 +129,11 @@ impl Exchange {
         };
         let address = self.client(&parts.headers);
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD);
-        let operation = run_operation(self.shard.clone(), parts, body, address);
+        let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, address));
+        // Much is done at once, and needs no task.
+        if let Poll::Ready(response) = poll!(operation.as_mut()) {
+            return response;
+        }
         if is_safe {
             return operation.await;
         }
@@ -206,8 +212,11 @@ impl Exchange {
         }
         let headers = response.headers_mut();
         cors::allow_origin(headers);
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
-        headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+        // A route of game code may say how long its answer is to be kept.
+        if !headers.contains_key(CACHE_CONTROL) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
+            headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+        }
         for (name, value) in &self.shard.config.response_headers {
             headers.insert(name, value.clone());
         }
@@ -223,6 +232,7 @@ async fn run_operation(
 ) -> Response<Body> {
     let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
         Ok(matched) => matched,
+        Err(RouteError::NotFound) => return ask_game(&shard, &parts, &body, (address, port)).await,
         Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
     };
     let request = HttpRequest {
@@ -235,6 +245,30 @@ async fn run_operation(
         headers: &RequestHeaders(&parts.headers),
     };
     respond(api::call(&shard.app, request).await)
+}
+
+/// What no operation takes may be a route of game code.
+async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (IpAddr, Option<u16>)) -> Response<Body> {
+    let (method, path) = (parts.method.as_str().to_owned(), parts.uri.path().to_owned());
+    let query = parts.uri.query().unwrap_or_default();
+    let headers = &RequestHeaders(&parts.headers);
+    let request = RouteRequest { method, path, body: body.to_vec() };
+    let origin = Origin { address: Some(address), port, query, headers };
+    match routes::answer(&shard.app, request, origin).await {
+        None => respond(HttpResponse::not_routed(RouteError::NotFound)),
+        Some(Err(refusal)) => respond(refusal),
+        Some(Ok(answer)) => {
+            let mut response = Response::new(Body::from(answer.body));
+            *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            for (name, value) in answer.headers {
+                // Game code is told before if they are none.
+                if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(&value)) {
+                    response.headers_mut().append(name, value);
+                }
+            }
+            response
+        }
+    }
 }
 
 /// Headers as game code sees them. Values that are no text are left out.

@@ -8,6 +8,7 @@ use muster_domain::{Timestamp, UserId};
 
 use super::message::Chain;
 use super::owner::MatchId;
+use super::timers::Timers;
 use crate::stream::Presence;
 
 /// A handler is to be called.
@@ -25,8 +26,17 @@ pub struct Call {
     pub label: Arc<str>,
     /// Which matches' callbacks wait for it.
     pub chain: Chain,
+    /// The timers of the match.
+    pub timers: Timers,
     /// Which of its callbacks.
     pub callback: Callback,
+}
+
+impl Call {
+    /// Whether its match outlives the place that runs it: the callback's effects leave when its inputs are kept.
+    pub fn is_durable(&self) -> bool {
+        self.id.is_durable()
+    }
 }
 
 /// The callbacks of a handler.
@@ -36,6 +46,8 @@ pub enum Callback {
     Init {
         /// What it was created with.
         params: Bytes,
+        /// When it was asked for.
+        created_at: Timestamp,
     },
     /// Somebody wants to come in. Answered by [`Outcome::Decided`].
     JoinAttempt {
@@ -48,6 +60,13 @@ pub enum Callback {
     Join(Vec<Arc<Presence>>),
     /// These are in the match no more.
     Leave(Vec<Left>),
+    /// A timer fires, before the loop of this tick. It is over then, and may be set again.
+    Timer {
+        /// Its name.
+        name: Arc<str>,
+        /// What it was set with.
+        data: Arc<str>,
+    },
     /// A tick, with what came since the last, in order.
     Loop(Vec<Input>),
     /// The server stops, so many seconds from now.
@@ -57,6 +76,16 @@ pub enum Callback {
     },
     /// Other game code says something. Answered by [`Outcome::Signalled`].
     Signal(Arc<str>),
+}
+
+impl Callback {
+    /// The name of the timer that fires by it.
+    pub fn timer(&self) -> Option<&str> {
+        match self {
+            Self::Timer { name, .. } => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// Who went from a match.
@@ -138,6 +167,17 @@ pub enum Act {
     Kick(Vec<SessionId>),
     /// The match is found by this from now on.
     Label(Arc<str>),
+    /// The handler is to be called at the first tick after so many milliseconds, in place of another timer of this name.
+    SetTimer {
+        /// By this name.
+        name: Arc<str>,
+        /// After so many milliseconds.
+        after_ms: u64,
+        /// With this.
+        data: Arc<str>,
+    },
+    /// The timer of this name is to fire no more.
+    CancelTimer(Arc<str>),
 }
 
 /// Something for players.

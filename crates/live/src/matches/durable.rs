@@ -6,9 +6,12 @@
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
+use muster_domain::ids::SessionId;
 
-use super::call::Broadcast;
+use super::call::{Act, Broadcast, Call, Callback, Left, Outcome, Return};
+use super::game::checked;
 use super::owner::MatchId;
+use super::timers::Timers;
 use crate::stream::Presence;
 
 /// Somebody in a match.
@@ -18,6 +21,8 @@ pub struct Seated {
     pub presence: Arc<Presence>,
     /// Whether the handler was told that they came.
     pub has_joined: bool,
+    /// Whether the handler has put them out, and was not told yet that they went.
+    pub is_kicked: bool,
 }
 
 /// What there is to a match besides its handler's state.
@@ -35,8 +40,95 @@ pub struct Outline {
     pub tick: u64,
     /// By what it is found.
     pub label: Arc<str>,
-    /// Who is in it, in the order in which they came.
+    /// Who is in it for the handler, in the order in which they were let in: until it is told that they went.
     pub players: Vec<Seated>,
     /// What is sent behind the next loop.
     pub deferred: Vec<Broadcast>,
+    /// When the handler wants to be called again.
+    pub timers: Timers,
+}
+
+impl Outline {
+    /// Of a match whose first callback is about to be called.
+    pub fn new(id: MatchId, handler: Arc<str>, created_at: Timestamp) -> Self {
+        let (label, players, deferred, timers) = Default::default();
+        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, deferred, timers }
+    }
+
+    /// Of a match whose first callback this is; `None` if it is another callback.
+    pub fn of_first(call: &Call) -> Option<Self> {
+        let Callback::Init { created_at, .. } = &call.callback else { return None };
+        Some(Self::new(call.id, call.handler.clone(), *created_at))
+    }
+
+    /// A callback has returned. Answers whether the match goes on.
+    pub fn returned(&mut self, callback: &Callback, returned: &Return) -> bool {
+        let tick = self.tick;
+        match (callback, &returned.outcome) {
+            (Callback::Init { .. }, Outcome::Begun { tick_rate, label }) => {
+                if checked(*tick_rate, label).is_err() {
+                    return false;
+                }
+                self.begun(*tick_rate, label.clone());
+            }
+            (Callback::JoinAttempt { presence, .. }, Outcome::Decided(Ok(()))) => self.seat(presence.clone()),
+            (Callback::Join(came), Outcome::Goes) => self.joined(came),
+            (Callback::Leave(left), Outcome::Goes) => self.left(left),
+            (Callback::Timer { name, .. }, Outcome::Goes) => self.timers.remove(name),
+            (Callback::Loop(_), Outcome::Goes) => self.tick += 1,
+            (Callback::JoinAttempt { .. }, Outcome::Decided(Err(_)))
+            | (Callback::Terminate { .. }, Outcome::Goes)
+            | (Callback::Signal(_), Outcome::Signalled(_) | Outcome::Refused(_)) => {}
+            _ => return false,
+        }
+        for act in &returned.acts {
+            match act {
+                Act::Broadcast(_) => {}
+                Act::Defer(broadcast) => self.deferred.push(broadcast.clone()),
+                Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session)),
+                Act::Label(label) => self.label = label.clone(),
+                Act::SetTimer { name, after_ms, data } => {
+                    self.timers.set(name.clone(), (tick, self.tick_rate), *after_ms, data.clone());
+                }
+                Act::CancelTimer(name) => self.timers.remove(name),
+            }
+        }
+        if matches!(callback, Callback::Loop(_)) {
+            self.deferred.clear();
+        }
+        true
+    }
+
+    pub(super) fn begun(&mut self, tick_rate: u32, label: Arc<str>) {
+        (self.tick_rate, self.label) = (tick_rate, label);
+    }
+
+    pub(super) fn seat(&mut self, presence: Arc<Presence>) {
+        self.players.push(Seated { presence, has_joined: false, is_kicked: false });
+    }
+
+    pub(super) fn joined(&mut self, came: &[Arc<Presence>]) {
+        for came in came {
+            if let Some(seated) = self.seated_mut(came.session_id) {
+                seated.has_joined = true;
+            }
+        }
+    }
+
+    pub(super) fn left(&mut self, left: &[Left]) {
+        for Left { presence: left, .. } in left {
+            let position = self.players.iter().position(|seated| seated.presence.session_id == left.session_id);
+            position.map(|position| self.players.remove(position));
+        }
+    }
+
+    pub(super) fn kick(&mut self, session: SessionId) {
+        if let Some(seated) = self.seated_mut(session) {
+            seated.is_kicked = true;
+        }
+    }
+
+    pub(super) fn seated_mut(&mut self, session: SessionId) -> Option<&mut Seated> {
+        self.players.iter_mut().find(|seated| seated.presence.session_id == session)
+    }
 }

@@ -84,6 +84,8 @@ pub enum MatchEnd {
     Empty,
     /// The server stops.
     Terminated,
+    /// Its log had nothing of it where it was to go on.
+    Lost,
     /// The handler failed, for this reason.
     Failed(Arc<str>),
 }

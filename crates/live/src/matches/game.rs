@@ -1,5 +1,8 @@
 //! One match: what waits for its handler, and what its answers change.
 
+mod carry;
+mod resume;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -9,6 +12,7 @@ use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return};
+use super::durable::Outline;
 use super::effect::{Answer, Effect, Entered, Event, MatchEnd};
 use super::message::{Attempt, Chain};
 use super::owner::{Creation, MatchId, MatchesConfig};
@@ -54,30 +58,34 @@ enum UnderWay {
     /// With whether the session is still there.
     Attempt(Box<Attempt>, bool),
     Signal(Asker),
+    Join(Vec<Arc<Presence>>),
+    Leave(Vec<Left>),
+    Timer(Arc<str>),
     Loop,
-    Other,
+    Terminate,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Game {
-    pub(super) id: MatchId,
-    pub(super) handler: Arc<str>,
-    pub(super) label: Arc<str>,
-    /// Loops a second; 0 until the match has begun.
-    pub(super) tick_rate: u32,
-    pub(super) tick: u64,
-    pub(super) created_at: Timestamp,
+    /// As it follows from what its handler was called with and answered.
+    pub(super) outline: Outline,
+    /// Those who are seated and have not gone.
     players: IndexMap<SessionRef, Player, foldhash::fast::RandomState>,
     waiting: VecDeque<Waiting>,
     attempts: usize,
     signals: usize,
     inputs: Vec<Input>,
-    deferred: Vec<Broadcast>,
     under_way: Option<UnderWay>,
+    /// No further call begins here.
+    rests: bool,
     /// When it began, and how many ticks were due since.
     began_at: Millis,
     ticks_due: u64,
+    /// When the tick was due whose loop was called last.
+    tick_due_at: Millis,
+    /// Ticks that never came, the handler having taken too long.
+    skipped: u64,
     /// When it has nobody since, in ticks.
     empty_ticks: u64,
     /// When it ends at the latest.
@@ -93,45 +101,50 @@ pub(super) struct Turned {
     pub(super) end: Option<MatchEnd>,
     /// It is found by something else now.
     pub(super) is_relabelled: bool,
+    /// A loop has returned, so long after its tick was due, and so many ticks were left out before it.
+    pub(super) ticked: Option<(Millis, u64)>,
 }
 
 impl Game {
     /// A match whose handler is about to be called for the first time.
     pub(super) fn new(id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) -> Self {
-        let Creation { handler, params, created_at, chain } = creation;
-        let game = Self {
-            id,
-            handler,
-            label: Arc::default(),
-            tick_rate: 0,
-            tick: 0,
-            created_at,
+        let Creation { handler, params, created_at, chain, .. } = creation;
+        let mut game = Self::of(Outline::new(id, handler, created_at));
+        game.under_way = Some(UnderWay::Init(reply_to));
+        out.push(game.call(Callback::Init { params, created_at }, chain));
+        game
+    }
+
+    /// A match for which nothing waits.
+    fn of(outline: Outline) -> Self {
+        Self {
+            outline,
             players: IndexMap::default(),
             waiting: VecDeque::new(),
             attempts: 0,
             signals: 0,
             inputs: Vec::new(),
-            deferred: Vec::new(),
-            under_way: Some(UnderWay::Init(reply_to)),
+            under_way: None,
+            rests: false,
             began_at: 0,
             ticks_due: 0,
+            tick_due_at: 0,
+            skipped: 0,
             empty_ticks: 0,
             ends_at: None,
             timer: None,
-        };
-        out.push(game.call(Callback::Init { params }, chain));
-        game
+        }
     }
 
     fn call(&self, callback: Callback, chain: Chain) -> Effect {
-        let (id, handler, label) = (self.id, self.handler.clone(), self.label.clone());
-        let (tick, tick_rate) = (self.tick, self.tick_rate);
-        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, callback }))
+        let Outline { id, ref handler, tick, tick_rate, ref label, .. } = self.outline;
+        let (handler, label, timers) = (handler.clone(), label.clone(), self.outline.timers.clone());
+        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, timers, callback }))
     }
 
     /// Whether the handler has made it a match.
     pub(super) fn has_begun(&self) -> bool {
-        self.tick_rate > 0
+        self.outline.tick_rate > 0
     }
 
     /// How many are in it.
@@ -142,9 +155,22 @@ impl Game {
     /// When a tick, its end, or the answer to a signal is due. While a call is under way no tick is: its return is what is
     /// waited for.
     pub(super) fn next_due(&self) -> Option<Millis> {
-        let may_tick = self.has_begun() && self.under_way.is_none();
-        let tick = may_tick.then(|| self.began_at + (self.ticks_due * 1_000).div_ceil(u64::from(self.tick_rate)));
+        let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
+        let tick = may_tick.then(|| self.tick_due());
         tick.into_iter().chain(self.ends_at).chain(self.answer_due()).min()
+    }
+
+    /// Whose attempt the handler decides on.
+    fn attempt_under_way(&self) -> Option<SessionRef> {
+        match &self.under_way {
+            Some(UnderWay::Attempt(attempt, true)) => Some(attempt.member.session()),
+            _ => None,
+        }
+    }
+
+    /// When the next tick is due, of a match that has begun.
+    fn tick_due(&self) -> Millis {
+        self.due_at(self.ticks_due)
     }
 
     /// When the first of those who wait for the answer to a signal has waited long enough.
@@ -204,7 +230,7 @@ impl Game {
     fn entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<Effect>) {
         let Some(to) = attempt.reply_to else { return };
         let session = attempt.member.presence.session;
-        let (id, label) = (self.id, self.label.clone());
+        let (id, label) = (self.outline.id, self.outline.label.clone());
         let entered = Entered { id, label, is_new, presences: Arc::default(), total: 0, session };
         out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
     }
@@ -230,6 +256,9 @@ impl Game {
         if let Some((index, _, mut player)) = self.players.shift_remove_full(&from) {
             player.presence = Arc::new(Presence { session: to, ..Presence::clone(&player.presence) });
             player.listener.session = to;
+            if let Some(seated) = self.outline.seated_mut(player.presence.session_id) {
+                seated.presence = player.presence.clone();
+            }
             self.players.shift_insert(index, to, player);
             is_known = true;
         }
@@ -293,9 +322,9 @@ impl Game {
         self.advance(now, out);
     }
 
-    /// The server stops.
+    /// The server stops. A durable match goes on when it starts again, or elsewhere.
     pub(super) fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
-        if self.ends_at.is_none() {
+        if self.ends_at.is_none() && !self.outline.id.is_durable() {
             self.ends_at = Some(now + Millis::from(grace_sec) * 1_000);
             self.waiting.push_back(Waiting::Terminate { grace_sec });
             self.advance(now, out);
@@ -307,7 +336,7 @@ impl Game {
         if self.ends_at.is_some_and(|at| now >= at) {
             return Some(MatchEnd::Terminated);
         }
-        let empty_most = u64::from(config.empty_sec_max) * u64::from(self.tick_rate);
+        let empty_most = u64::from(config.empty_sec_max) * u64::from(self.outline.tick_rate);
         if empty_most > 0 && self.empty_ticks >= empty_most && self.under_way.is_none() && self.waiting.is_empty() {
             return Some(MatchEnd::Empty);
         }
@@ -318,7 +347,7 @@ impl Game {
 
     /// Calls the handler with what comes next, if no call is under way.
     fn advance(&mut self, now: Millis, out: &mut Vec<Effect>) {
-        while self.under_way.is_none() {
+        while self.under_way.is_none() && !self.rests {
             let Some(waiting) = self.waiting.pop_front() else { break };
             match waiting {
                 Waiting::Attempt(attempt, until) => {
@@ -343,19 +372,28 @@ impl Game {
                 Waiting::Join(first) => {
                     let joins =
                         self.batch(first, |next| if let Waiting::Join(next) = next { Ok(next) } else { Err(next) });
-                    self.begin(UnderWay::Other, Callback::Join(joins), out);
+                    self.begin(UnderWay::Join(joins.clone()), Callback::Join(joins), out);
                 }
                 Waiting::Leave(first) => {
                     let leaves =
                         self.batch(first, |next| if let Waiting::Leave(next) = next { Ok(next) } else { Err(next) });
-                    self.begin(UnderWay::Other, Callback::Leave(leaves), out);
+                    self.begin(UnderWay::Leave(leaves.clone()), Callback::Leave(leaves), out);
                 }
                 Waiting::Terminate { grace_sec } => {
-                    self.begin(UnderWay::Other, Callback::Terminate { grace_sec }, out);
+                    self.begin(UnderWay::Terminate, Callback::Terminate { grace_sec }, out);
                 }
             }
         }
-        if self.under_way.is_none() && self.has_begun() && self.is_tick_due(now) {
+        let may_tick = self.under_way.is_none() && !self.rests && self.has_begun();
+        if may_tick
+            && now >= self.tick_due()
+            && let Some(timer) = self.outline.timers.due(self.outline.tick)
+        {
+            // The tick stays due: its loop comes behind its timers.
+            let (name, data) = (timer.name.clone(), timer.data.clone());
+            return self.begin(UnderWay::Timer(name.clone()), Callback::Timer { name, data }, out);
+        }
+        if may_tick && self.is_tick_due(now) {
             self.empty_ticks = if self.players.is_empty() { self.empty_ticks + 1 } else { 0 };
             let inputs = std::mem::take(&mut self.inputs);
             self.begin(UnderWay::Loop, Callback::Loop(inputs), out);
@@ -377,11 +415,18 @@ impl Game {
         batch
     }
 
+    /// When a tick is due, of a match that has begun.
+    fn due_at(&self, tick: u64) -> Millis {
+        self.began_at + (tick * 1_000).div_ceil(u64::from(self.outline.tick_rate.max(1)))
+    }
+
     /// Whether a tick is due. One that should have come while a call was under way comes now; more of them do not.
     fn is_tick_due(&mut self, now: Millis) -> bool {
-        let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.tick_rate) / 1_000;
+        let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.outline.tick_rate) / 1_000;
         let is_due = now >= self.began_at && due_by_now >= self.ticks_due;
         if is_due {
+            self.tick_due_at = self.due_at(self.ticks_due);
+            self.skipped += due_by_now - self.ticks_due;
             self.ticks_due = due_by_now + 1;
         }
         is_due
@@ -398,18 +443,22 @@ impl Game {
         let Return { outcome, acts } = returned;
         let mut turned = Turned::default();
         let is_loop = matches!(under_way, UnderWay::Loop);
+        if is_loop {
+            turned.ticked = Some((now.saturating_sub(self.tick_due_at), std::mem::take(&mut self.skipped)));
+        }
+        let tick = self.outline.tick;
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {
-                turned.is_relabelled = self.act(acts, out);
+                turned.is_relabelled = self.act(acts, tick, out);
                 if is_loop {
-                    let deferred = std::mem::take(&mut self.deferred);
+                    let deferred = std::mem::take(&mut self.outline.deferred);
                     deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
                 }
                 None
             }
             Err(MatchEnd::Over) => {
                 // What it says last is said.
-                self.act(acts, out);
+                self.act(acts, tick, out);
                 Some(MatchEnd::Over)
             }
             Err(end) => Some(end),
@@ -433,7 +482,8 @@ impl Game {
             (UnderWay::Init(reply_to), Outcome::Begun { tick_rate, label }) => {
                 return match checked(tick_rate, &label) {
                     Ok(()) => {
-                        (self.tick_rate, self.label, self.began_at, self.ticks_due) = (tick_rate, label, now, 1);
+                        self.outline.begun(tick_rate, label);
+                        (self.began_at, self.ticks_due) = (now, 1);
                         out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Created))));
                         Ok(())
                     }
@@ -447,8 +497,12 @@ impl Game {
             (UnderWay::Attempt(attempt, is_there), Outcome::Decided(decision)) => {
                 match decision {
                     Ok(()) if is_there => self.let_in(*attempt, out),
+                    Ok(()) if self.outline.id.is_durable() => self.let_go(&attempt),
                     Ok(()) => {}
-                    Err(reason) => refuse(*attempt, Error::new(ErrorKind::PermissionDenied, reason.to_string()), out),
+                    Err(reason) => {
+                        let told = if reason.is_empty() { "The match does not let you in." } else { &reason };
+                        refuse(*attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
+                    }
                 }
                 return Ok(());
             }
@@ -460,11 +514,23 @@ impl Game {
                 asker.answer(Err(Error::new(ErrorKind::FailedPrecondition, why.to_string())), out);
                 return Ok(());
             }
-            (UnderWay::Loop, Outcome::Goes) => {
-                self.tick += 1;
+            (UnderWay::Timer(name), Outcome::Goes) => {
+                self.outline.timers.remove(&name);
                 return Ok(());
             }
-            (UnderWay::Other, Outcome::Goes) => return Ok(()),
+            (UnderWay::Loop, Outcome::Goes) => {
+                self.outline.tick += 1;
+                return Ok(());
+            }
+            (UnderWay::Join(came), Outcome::Goes) => {
+                self.outline.joined(&came);
+                return Ok(());
+            }
+            (UnderWay::Leave(left), Outcome::Goes) => {
+                self.outline.left(&left);
+                return Ok(());
+            }
+            (UnderWay::Terminate, Outcome::Goes) => return Ok(()),
             (under_way, Outcome::Over) => (under_way, MatchEnd::Over),
             (under_way, Outcome::Failed(why)) => (under_way, MatchEnd::Failed(why)),
             (under_way, _) => (under_way, MatchEnd::Failed("a callback answered what was not asked".into())),
@@ -487,7 +553,8 @@ impl Game {
             }
             UnderWay::Signal(mut asker) => asker.answer(Err(ended()), out),
             UnderWay::Attempt(attempt, true) => refuse(*attempt, ended(), out),
-            UnderWay::Init(None) | UnderWay::Attempt(_, false) | UnderWay::Loop | UnderWay::Other => {}
+            UnderWay::Init(None) | UnderWay::Attempt(_, false) | UnderWay::Join(_) | UnderWay::Leave(_) => {}
+            UnderWay::Timer(_) | UnderWay::Loop | UnderWay::Terminate => {}
         }
     }
 
@@ -495,23 +562,38 @@ impl Game {
         let presence = Arc::new(attempt.member.presence.clone());
         let player = Player { presence: presence.clone(), listener: attempt.member.listener };
         self.players.insert(presence.session, player);
-        out.push(Effect::Enter(self.id, attempt.member.clone()));
+        self.outline.seat(presence.clone());
+        out.push(Effect::Enter(self.outline.id, attempt.member.clone()));
         self.entered(&attempt, true, out);
         self.waiting.push_back(Waiting::Join(presence));
     }
 
-    /// Answers whether the label is another.
-    fn act(&mut self, acts: Vec<Act>, out: &mut Vec<Effect>) -> bool {
+    /// Whoever replays the calls of a durable match does not know that somebody had gone by the time of the answer. So the
+    /// handler hears that they came, and went, before they can ask again.
+    fn let_go(&mut self, attempt: &Attempt) {
+        let presence = Arc::new(attempt.member.presence.clone());
+        self.outline.seat(presence.clone());
+        let left = Left { presence: presence.clone(), reason: LeaveReason::Disconnected };
+        self.waiting.push_front(Waiting::Leave(left));
+        self.waiting.push_front(Waiting::Join(presence));
+    }
+
+    /// Does what a callback of this tick wants. Answers whether the label is another.
+    fn act(&mut self, acts: Vec<Act>, tick: u64, out: &mut Vec<Effect>) -> bool {
         let mut is_relabelled = false;
         for act in acts {
             match act {
                 Act::Broadcast(broadcast) => self.broadcast(broadcast, out),
-                Act::Defer(broadcast) => self.deferred.push(broadcast),
+                Act::Defer(broadcast) => self.outline.deferred.push(broadcast),
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session, out)),
                 Act::Label(label) => {
-                    is_relabelled |= self.label != label;
-                    self.label = label;
+                    is_relabelled |= self.outline.label != label;
+                    self.outline.label = label;
                 }
+                Act::SetTimer { name, after_ms, data } => {
+                    self.outline.timers.set(name, (tick, self.outline.tick_rate), after_ms, data);
+                }
+                Act::CancelTimer(name) => self.outline.timers.remove(&name),
             }
         }
         is_relabelled
@@ -521,14 +603,15 @@ impl Game {
         let is_in = |session: &SessionId| self.players.values().any(|player| player.presence.session_id == *session);
         let to = broadcast.to.as_ref().map(|sessions| sessions.iter().copied().filter(is_in).collect::<Vec<_>>());
         if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
-            out.push(Effect::Tell { id: self.id, to, event: Event::Data(broadcast) });
+            out.push(Effect::Tell { id: self.outline.id, to, event: Event::Data(broadcast) });
         }
     }
 
     fn kick(&mut self, session: SessionId, out: &mut Vec<Effect>) {
+        self.outline.kick(session);
         let found = self.players.iter().find(|(_, player)| player.presence.session_id == session);
         if let Some(player) = found.map(|(session, _)| *session).and_then(|it| self.remove(it, LeaveReason::Kicked)) {
-            out.push(Effect::Expel(self.id, player.listener));
+            out.push(Effect::Expel(self.outline.id, player.listener));
         }
     }
 
@@ -544,9 +627,8 @@ impl Game {
                 Waiting::Join(_) | Waiting::Leave(_) | Waiting::Terminate { .. } => {}
             }
         }
-        let (id, players) = (self.id, self.players.into_values());
+        let (id, players) = (self.outline.id, self.players.into_values());
         out.extend(players.map(|player| Effect::Expel(id, player.listener)));
-        out.push(Effect::Drop(id));
     }
 }
 
@@ -556,7 +638,7 @@ fn refuse(attempt: Attempt, why: Error, out: &mut Vec<Effect>) {
 }
 
 /// Whether a match may begin like this.
-fn checked(tick_rate: u32, label: &str) -> Result<()> {
+pub(super) fn checked(tick_rate: u32, label: &str) -> Result<()> {
     if !TICK_RATES.contains(&tick_rate) {
         let (least, most) = (TICK_RATES.start(), TICK_RATES.end());
         return Err(Error::invalid(format!("A tick rate is {least} to {most} a second, not {tick_rate}.")));

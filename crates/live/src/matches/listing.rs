@@ -6,6 +6,7 @@ use std::sync::Arc;
 use muster_domain::Timestamp;
 use muster_domain::query::{Document, Index, Query};
 
+use super::durable::Outline;
 use super::game::Game;
 use super::owner::MatchId;
 use crate::plane::Map;
@@ -49,12 +50,12 @@ pub struct Listed {
 impl Listed {
     pub(super) fn of(game: &Game, score: f64) -> Self {
         Self {
-            id: game.id,
+            id: game.outline.id,
             score,
-            created_at: game.created_at,
-            label: game.label.clone(),
-            tick_rate: game.tick_rate,
-            handler: game.handler.clone(),
+            created_at: game.outline.created_at,
+            label: game.outline.label.clone(),
+            tick_rate: game.outline.tick_rate,
+            handler: game.outline.handler.clone(),
             size: game.size(),
         }
     }
@@ -77,7 +78,7 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Takes in a match, or what it is found by now.
-    pub(super) fn put(&mut self, game: &Game) {
+    pub(super) fn put(&mut self, game: &Outline) {
         let slot = match self.slots.get(&game.id) {
             Some(slot) => *slot,
             None => self.place(game.id),

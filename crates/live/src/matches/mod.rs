@@ -6,6 +6,7 @@
 //! returned, all of it or, if it failed, nothing.
 
 mod call;
+mod carried;
 mod durable;
 mod effect;
 mod game;
@@ -15,8 +16,10 @@ mod message;
 mod owner;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
+pub use carried::{CarriedMatch, CarriedWaiting};
 pub use durable::{Outline, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub(crate) use game::ended;
@@ -24,6 +27,7 @@ pub use listing::{ListQuery, Listed};
 pub use log::{LogError, LogFuture, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
+pub use timers::{TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timer, Timers};
 
 /// Ticks a second at least and at most.
 pub const TICK_RATES: std::ops::RangeInclusive<u32> = 1..=128;

@@ -1,5 +1,8 @@
 //! All matches of game code that a shard owns.
 
+mod durable;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,27 +15,38 @@ use super::effect::{Answer, Effect, MatchEnd};
 use super::game::{Game, ended};
 use super::listing::{Directory, ListQuery, Listed};
 use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
-use crate::place::Place;
+use crate::place::{Partition, Place};
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
-/// A match's id. It says where the match is, which is where it was made: code that runs cannot be moved.
+/// A match's id. It says of which partition the match is: one that stays at the place where it was made, as code that runs
+/// cannot be moved, or, of a durable match, one that has another owner when its owner goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
 
 impl MatchId {
     /// An id for a match at a place, from a random one.
     pub fn at(place: Place, random: Uuid) -> Self {
-        let (low, place) = (u128::from(u32::MAX), u128::from(place.number()));
-        Self(Uuid::from_u128(random.as_u128() & !low | place))
+        Self::of_partition(Partition::anchored(place), random)
     }
 
-    /// Where it is, or was.
-    pub fn place(self) -> Place {
+    /// An id for a match of a partition, from a random one: of a durable match, if the partition is shared out.
+    pub fn of_partition(partition: Partition, random: Uuid) -> Self {
+        let (low, number) = (u128::from(u32::MAX), u128::from(partition.id_number()));
+        Self(Uuid::from_u128(random.as_u128() & !low | number))
+    }
+
+    /// Of which partition it is.
+    pub fn partition(self) -> Partition {
         // The low half of what the low half is.
-        Place::from_number(self.0.as_u128() as u32)
+        Partition::of_id(self.0.as_u128() as u32)
+    }
+
+    /// Whether it outlives the place that runs it.
+    pub fn is_durable(self) -> bool {
+        self.partition().anchor().is_none()
     }
 }
 
@@ -74,6 +88,8 @@ pub struct Creation {
     pub created_at: Timestamp,
     /// On whose behalf.
     pub chain: Chain,
+    /// Whether it is to outlive the place that runs it: its id says so then, see [`crate::plane::Plane::match_id`].
+    pub is_durable: bool,
 }
 
 /// What matches did and how many there are.
@@ -87,7 +103,15 @@ pub struct MatchStats {
     pub failed: u64,
     /// Messages of players that were dropped, since too many waited for a tick.
     pub inputs_dropped: u64,
-    /// How late ticks came.
+    /// Durable ones among those that there are now.
+    pub durable: usize,
+    /// Durable matches that went on here after their place had died, or the process.
+    pub resumed: u64,
+    /// Durable matches with players that ended since their log had nothing of them, or could not be read.
+    pub lost: u64,
+    /// Ticks that never came, since the one before them took too long.
+    pub ticks_skipped: u64,
+    /// How long after they were due ticks were done.
     pub lateness: Lateness,
 }
 
@@ -95,10 +119,14 @@ pub struct MatchStats {
 pub struct Matches {
     config: MatchesConfig,
     games: Map<MatchId, Game>,
+    /// The durable ones among them, in an order that another run has too.
+    durable: BTreeMap<Partition, BTreeSet<MatchId>>,
     directory: Directory,
     wheel: Wheel<MatchId>,
     due: Vec<MatchId>,
     stats: MatchStats,
+    /// Durable matches are not made any more.
+    is_stopping: bool,
 }
 
 impl Matches {
@@ -107,16 +135,19 @@ impl Matches {
         Self {
             config,
             games: Map::default(),
+            durable: BTreeMap::new(),
             directory: Directory::default(),
             wheel: Wheel::default(),
             due: Vec::new(),
             stats: MatchStats::default(),
+            is_stopping: false,
         }
     }
 
     /// Counts and gauges.
     pub fn stats(&self) -> MatchStats {
-        MatchStats { matches: self.games.len(), lateness: self.wheel.lateness().clone(), ..self.stats.clone() }
+        let (matches, durable) = (self.games.len(), self.durable.values().map(BTreeSet::len).sum());
+        MatchStats { matches, durable, ..self.stats.clone() }
     }
 
     /// Takes in what the owner of a match is asked.
@@ -154,12 +185,24 @@ impl Matches {
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
             return;
         }
+        if self.is_stopping && id.is_durable() {
+            let why = Error::new(ErrorKind::Unavailable, "The server stops: it makes no more matches.");
+            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            return;
+        }
         if let Some(why) = too_long(&creation.chain) {
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
             return;
         }
         let game = Game::new(id, creation, reply_to, out);
+        self.insert(id, game);
+    }
+
+    fn insert(&mut self, id: MatchId, game: Game) {
         self.games.insert(id, game);
+        if id.is_durable() {
+            self.durable.entry(id.partition()).or_default().insert(id);
+        }
     }
 
     /// Somebody wants to come in.
@@ -224,7 +267,7 @@ impl Matches {
         self.set_timer(id);
     }
 
-    /// The server stops.
+    /// The server stops. Durable matches rest instead.
     pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
         let mut ids: Vec<MatchId> = self.games.keys().copied().collect();
         ids.sort_unstable();
@@ -241,12 +284,16 @@ impl Matches {
         let Some(game) = self.games.get_mut(&id) else { return };
         let had_begun = game.has_begun();
         let turned = game.returned(now, returned, out);
+        if let Some((late_ms, skipped)) = turned.ticked {
+            self.stats.lateness.record(late_ms);
+            self.stats.ticks_skipped += skipped;
+        }
         if let Some(end) = turned.end {
             return self.end(id, end, out);
         }
         let begins = game.has_begun() && !had_begun;
         if begins || turned.is_relabelled {
-            self.directory.put(game);
+            self.directory.put(&game.outline);
         }
         if begins {
             self.stats.begun += 1;
@@ -257,6 +304,12 @@ impl Matches {
     fn remove(&mut self, id: MatchId) -> Option<Game> {
         let game = self.games.remove(&id)?;
         self.directory.remove(id);
+        if let Some(durable) = self.durable.get_mut(&id.partition()) {
+            durable.remove(&id);
+            if durable.is_empty() {
+                self.durable.remove(&id.partition());
+            }
+        }
         Some(game)
     }
 
@@ -310,9 +363,14 @@ impl Matches {
     fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
         if let Some(game) = self.remove(id) {
             game.close(out);
+            if end != MatchEnd::Lost {
+                out.push(Effect::Drop(id));
+            }
         }
-        if let MatchEnd::Failed(_) = end {
-            self.stats.failed += 1;
+        match end {
+            MatchEnd::Failed(_) => self.stats.failed += 1,
+            MatchEnd::Lost => self.stats.lost += 1,
+            MatchEnd::Over | MatchEnd::Empty | MatchEnd::Terminated => {}
         }
     }
 }

@@ -12,6 +12,7 @@ use super::pool::POOL;
 use super::presences::Here;
 use super::recovery::Thing;
 use super::{Plane, Timer};
+use crate::matches::CarriedMatch;
 use crate::matchmaker::{CarriedPasses, CarriedTicket};
 use crate::party::CarriedParty;
 use crate::place::{Partition, Place};
@@ -37,6 +38,8 @@ pub enum Carried {
     Ticket(Box<CarriedTicket<Presence>>),
     /// The matchmaker's pool itself, behind its tickets.
     Pool(CarriedPool),
+    /// A durable match, without its handler's state.
+    Match(Box<CarriedMatch>),
 }
 
 impl Carried {
@@ -47,6 +50,7 @@ impl Carried {
             Self::Party(party) => party.party.stream().partition(),
             Self::Rooms(rooms) => rooms.owner().partition(),
             Self::Ticket(_) | Self::Pool(_) => POOL.partition(),
+            Self::Match(carried) => carried.outline.id.partition(),
         }
     }
 }
@@ -114,6 +118,8 @@ impl Plane {
         parts.extend(parties.into_iter().map(|party| Carried::Party(Box::new(party))));
         let rooms = self.rooms.carry_out(now, |owner| is_one(owner.partition()));
         parts.extend(rooms.into_iter().map(Carried::Rooms));
+        let matches = self.matches.carry_out(now, is_one);
+        parts.extend(matches.into_iter().map(|carried| Carried::Match(Box::new(carried))));
         if is_one(POOL.partition()) {
             self.carry_out_pool(now, &mut parts);
         }
@@ -145,6 +151,7 @@ impl Plane {
                 Carried::Rooms(rooms) => self.rooms.carry_in(now, rooms),
                 Carried::Ticket(ticket) => self.pool.matchmaker.carry_in(now, *ticket),
                 Carried::Pool(pool) => self.carry_in_pool(now, pool),
+                Carried::Match(carried) => self.matches.carry_in(now, *carried),
             }
         }
         self.set_rooms_timer();

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{Down, Message, Up};
-use super::output::Output;
+use super::output::{HandlerOrder, Output};
 use super::pool::POOL;
 use super::rebuild::Rebuilding;
 use super::recovery::Kept;
@@ -144,19 +144,15 @@ impl Plane {
         if self.handovers.leaving.is_empty() {
             return;
         }
-        let is_complete = |partition: &Partition, leaving: &Leaving| {
+        let is_passed = |(partition, leaving): &(&Partition, &Leaving)| {
             leaving.awaited.is_empty()
                 && !self.rebuilding.contains_key(partition)
-                && (*partition != POOL.partition() || self.pool.asked.is_empty())
-                && !self.held.iter().any(|(_, up)| up.concerns(|about| about == *partition))
+                && (**partition != POOL.partition() || self.pool.asked.is_empty())
+                && !self.held.iter().any(|(_, up)| up.concerns(|about| about == **partition))
         };
-        let complete: BTreeSet<Partition> = self
-            .handovers
-            .leaving
-            .iter()
-            .filter(|(partition, leaving)| is_complete(partition, leaving))
-            .map(|(partition, _)| *partition)
-            .collect();
+        let passed = self.handovers.leaving.iter().filter(is_passed);
+        let mut complete: BTreeSet<Partition> = passed.map(|(partition, _)| *partition).collect();
+        complete.retain(|partition| self.rest(*partition, out));
         if complete.is_empty() {
             return;
         }
@@ -168,6 +164,7 @@ impl Plane {
             let Some(Leaving { next, next_epoch: epoch, .. }) = self.handovers.leaving.remove(&partition) else {
                 continue;
             };
+            self.forget_rest(partition);
             let parts = carried.remove(&partition).unwrap_or_default();
             self.handovers.packed.insert(partition, Packed { next, epoch, parts, awaited: places.clone() });
             over.push((partition, epoch));
@@ -228,19 +225,29 @@ impl Plane {
         if ends {
             rebuilding.awaited.clear();
         }
+        rebuilding.has_matches |= parts.iter().any(|part| matches!(part, Carried::Match(_)));
+        let has_matches = rebuilding.has_matches;
         rebuilding.streams.extend(parts.iter().filter_map(|part| match part {
             Carried::Stream(carried) => Some(carried.stream.clone()),
             _ => None,
         }));
         self.carry_in(now, partition, parts);
+        if ends && has_matches {
+            // The former owner has given their log up.
+            self.ask_for_matches(now, vec![(partition, epoch)], out);
+        } else if ends && self.config.recover.matches {
+            // For matches that are yet to be made.
+            out.handlers.push(HandlerOrder::TakeOver(vec![(partition, epoch)]));
+        }
         self.complete_moves(now, out);
     }
 
     /// Goes on with partitions that have arrived here.
-    fn complete_moves(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn complete_moves(&mut self, now: Millis, out: &mut Output) {
         let arrived = self.rebuilding.iter().filter_map(|(partition, rebuilding)| {
             let former = rebuilding.former?;
-            rebuilding.awaited.is_empty().then_some((former, *partition, rebuilding.epoch))
+            let is_here = rebuilding.awaited.is_empty() && rebuilding.outlines.is_here();
+            is_here.then_some((former, *partition, rebuilding.epoch))
         });
         let arrived: Vec<(Place, Partition, Epoch)> = arrived.collect();
         let mut taken: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();

@@ -47,7 +47,7 @@ impl Plane {
             out.replies.push((request.id, Reply::Match(Err(ended()))));
             return;
         }
-        if let Some(member) = self.set_out(key, &stream, request, out) {
+        if let Some(member) = self.set_out(key, &stream, true, request, out) {
             let ask = MatchAsk::Join { member: Box::new(member), metadata };
             self.ask_match(now, stream, ask, Some(request), out);
         }
@@ -81,9 +81,11 @@ impl Plane {
         owning.matches.returned(now, id, returned, &mut effects);
         owning.carry_out_matches(effects);
         self.after_owning(now, out);
+        self.go_on_to_rest(out);
+        self.hand_over(now, out);
     }
 
-    /// The server stops: handlers are told so.
+    /// The server stops: handlers of matches that end with it are told so.
     pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Output) {
         let mut owning = self.owning(now, out);
         let mut effects = Vec::new();

@@ -7,6 +7,7 @@ mod asked;
 mod asked_matches;
 mod broadcast;
 mod carry;
+mod durable;
 mod handover;
 mod lanes;
 mod local;
@@ -36,6 +37,8 @@ use std::sync::Arc;
 pub use asked_matches::AskedMatch;
 pub use broadcast::SLICE_DELIVERIES;
 pub use carry::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
+use durable::Rests;
+pub use durable::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
 use handover::Handovers;
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 use local::{Coming, Forgotten, Local, Session};
@@ -91,6 +94,7 @@ pub struct Plane {
     /// Those among them that just became complete.
     rebuilt: Vec<Partition>,
     handovers: Handovers,
+    rests: Rests,
     changes: Changes,
     /// Messages that were for another owner.
     misdirected: u64,
@@ -122,6 +126,7 @@ impl Plane {
             rebuilding: BTreeMap::new(),
             rebuilt: Vec::new(),
             handovers: Handovers::default(),
+            rests: Rests::default(),
             changes: Changes::default(),
             misdirected: 0,
             next_request: 0,
@@ -233,15 +238,16 @@ impl Plane {
         self.send_up(now, self.local.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
     }
 
-    /// A session sets out for a stream whose owner decides whether to let it in. One that cannot come anywhere is told so.
+    /// A session sets out for a stream whose owner decides whether to let it in, and where it shows this persistence. One that cannot come anywhere is told so.
     fn set_out(
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
+        persistence: bool,
         request: RequestRef,
         out: &mut Output,
     ) -> Option<Member> {
-        let coming = Coming { listens: true, ..Coming::default() };
+        let coming = Coming { listens: true, persistence, ..Coming::default() };
         let before = self.local.before(key, stream);
         let noted = self.local.note_join(key, stream, coming, self.config.session_streams_max).map(|(_, new)| new);
         let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
@@ -250,7 +256,7 @@ impl Plane {
             return None;
         };
         self.local.begins(key, Some((listener.serial, None)), before);
-        Some(Member { presence, listener })
+        Some(Member { presence: Presence { persistence, ..presence }, listener })
     }
 
     /// Takes a session from a stream. Answers whether it was there.

@@ -15,13 +15,23 @@ use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
 
-/// What is to be done with the handler of a match.
+/// What is to be done with handlers of matches.
 #[derive(Debug)]
 pub enum HandlerOrder {
     /// It is to be called. What comes of it is for [`super::Plane::match_returned`].
     Call(Box<Call>),
-    /// What it keeps for this match is to be put away.
+    /// The match has ended: what is kept for it is to be put away.
     Drop(MatchId),
+    /// These partitions are this place's from an epoch on: the logs of their matches are to be taken over, and what they have
+    /// of each partition is for [`super::Plane::matches_taken_over`]. Calls of matches that are found there come after that;
+    /// the first call of one that is new may come before, and is to wait.
+    TakeOver(Vec<(Partition, Epoch)>),
+    /// No call of the partition's durable matches is under way, and none comes. Their log is to be given up, when all that is
+    /// in it and what lets the next owner go on soon is kept; then [`super::Plane::matches_released`] is to be told.
+    Release(Partition),
+    /// The partition was given to another place, or anew to this one: its matches are to be put away as they are. Nothing more
+    /// is to be written to their log, and what comes of their calls is for nobody.
+    Forget(Partition),
 }
 
 /// The effects of a step, to be carried out in this order: which questions were answered, what sessions are sent, which

@@ -12,7 +12,7 @@ use crate::outbox::Delivery;
 use crate::party::{Effect, Event, ListQuery, Member, PartyId, Request};
 use crate::registry::SessionKey;
 use crate::session::Millis;
-use crate::stream::{Presence, SessionRef, StreamKey, mode};
+use crate::stream::{SessionRef, StreamKey, mode};
 
 impl PartyId {
     /// The stream of a party, whose owner is the party's.
@@ -33,9 +33,8 @@ impl Plane {
         request: RequestRef,
         out: &mut Output,
     ) {
-        if let Some(member) = self.set_out(key, &stream, request, out) {
-            let presence = Presence { persistence: false, ..member.presence };
-            self.ask_party(now, stream, ask(Member { presence, ..member }), Some(request), out);
+        if let Some(member) = self.set_out(key, &stream, false, request, out) {
+            self.ask_party(now, stream, ask(member), Some(request), out);
         }
     }
 

@@ -12,7 +12,8 @@ use super::owner::{Owning, Stream, Streams};
 use super::pool::{POOL, PoolAsk};
 use super::recovery::Kept;
 use super::tickets::TicketStanding;
-use super::{LaneKind, Message, Plane, lanes};
+use super::{Carried, LaneKind, Message, Plane, lanes};
+use crate::matches::Outline;
 use crate::place::{Epoch, Partition, Place};
 use crate::rooms::{Across, Owner, ToOwner, ViewKey};
 use crate::session::Millis;
@@ -54,11 +55,15 @@ pub(super) struct Rebuilding {
     /// Which tickets sessions are on.
     pub tickets: Vec<TicketStanding>,
     /// What its former owner had kept of it.
-    pub kept: Kept,
+    pub kept: Kept<Carried>,
+    /// Whether there are durable matches among what its living owner hands over.
+    pub has_matches: bool,
+    /// The durable matches that go on.
+    pub outlines: Kept<Outline>,
 }
 
 impl Rebuilding {
-    pub(super) fn new(epoch: Epoch, awaited: Vec<Place>, kept: Kept) -> Self {
+    pub(super) fn new(epoch: Epoch, awaited: Vec<Place>, kept: Kept<Carried>) -> Self {
         Self {
             epoch,
             former: None,
@@ -69,12 +74,14 @@ impl Rebuilding {
             gathered: BTreeMap::new(),
             tickets: Vec::new(),
             kept,
+            has_matches: false,
+            outlines: Kept::Here(Vec::new()),
         }
     }
 
     /// Of a partition whose owner died: whether nothing is awaited any more.
     fn is_complete(&self) -> bool {
-        self.former.is_none() && self.awaited.is_empty() && matches!(self.kept, Kept::Here(_))
+        self.former.is_none() && self.awaited.is_empty() && self.kept.is_here() && self.outlines.is_here()
     }
 }
 
@@ -92,7 +99,9 @@ impl Plane {
         }
         let is_lost = |partition: Partition| changed.contains(&partition);
         let held = std::mem::take(&mut self.held).into_iter();
+        self.forget_matches(changed, out);
         let mut lost: VecDeque<_>;
+        let mut taken_over = Vec::new();
         (lost, self.held) = held.partition(|(_, up)| up.concerns(is_lost));
         for partition in changed {
             lost.extend(self.rebuilding.remove(partition).into_iter().flat_map(|rebuilding| rebuilding.held));
@@ -100,7 +109,11 @@ impl Plane {
                 let (epoch, awaited) = (self.local.routes.epoch(*partition), self.local.routes.places().to_vec());
                 let kept = self.ask_for_kept(now, *partition, epoch, out);
                 self.rebuilding.insert(*partition, Rebuilding::new(epoch, awaited, kept));
+                taken_over.push((*partition, epoch));
             }
+        }
+        if self.config.recover.matches {
+            self.ask_for_matches(now, taken_over, out);
         }
         lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
     }
@@ -320,6 +333,7 @@ impl Plane {
     fn lose_absent(&mut self, now: Millis, partition: Partition, streams: &BTreeSet<StreamKey>, out: &mut Output) {
         let mut absent = self.owning(now, out).absent(streams);
         let waiting = self.parties.sessions().map(|(_, session)| session.place);
+        let waiting = waiting.chain(self.matches.attempting().map(|(_, session)| session.place));
         absent.extend(waiting.filter(|place| !self.local.is_there(*place)));
         if partition == POOL.partition() {
             absent.extend(self.pool.absent(|place| !self.local.is_there(place)));
@@ -334,16 +348,17 @@ impl Plane {
     /// All have told what they know.
     pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
         let Some(rebuilding) = self.rebuilding.remove(&partition) else { return };
-        let Rebuilding { streams, held, former, missed, gathered, tickets, kept, .. } = rebuilding;
+        let Rebuilding { streams, held, former, missed, gathered, tickets, kept, outlines, .. } = rebuilding;
+        let mut outlines = outlines.into_here();
         if former.is_none() {
             self.adopt_views(now, &streams);
             self.rebuilt.push(partition);
-            let kept = if let Kept::Here(kept) = kept { kept } else { Vec::new() };
+            let kept = kept.into_here();
             if !kept.is_empty() {
                 // Before what goes on is listed again.
                 self.tell_forgotten_rooms(now, out);
             }
-            self.go_on(now, partition, kept, gathered, out);
+            self.go_on(now, partition, kept, std::mem::take(&mut outlines), gathered, out);
             if partition == POOL.partition() {
                 self.go_on_with_tickets(now, tickets, out);
             }
@@ -358,6 +373,7 @@ impl Plane {
         }
         if former.is_some() {
             owning.tell_rooms_again(partition, &missed);
+            self.wake_matches(now, partition, outlines, out);
             self.lose_absent(now, partition, &streams, out);
             self.after_owning(now, out);
         }

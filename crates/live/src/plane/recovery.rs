@@ -14,6 +14,7 @@ use super::owner::Owning;
 use super::pool::POOL;
 use super::rebuild::Cause;
 use super::{Carried, Plane, Timer};
+use crate::matches::Outline;
 use crate::matchmaker::{CarriedTicket, Owner, Ticket, TicketId};
 use crate::party::{self, Member, PartyId};
 use crate::place::{Epoch, Partition};
@@ -37,10 +38,12 @@ pub struct Recover {
     pub rooms: bool,
     /// Of the tickets that servers put into the matchmaker: places know those of their sessions.
     pub tickets: bool,
+    /// Of durable matches: their logs are asked for apart from the others, see [`super::HandlerOrder::TakeOver`].
+    pub matches: bool,
 }
 
 impl Recover {
-    /// Whether there may be any.
+    /// Whether there may be any but logs of matches.
     fn any(self) -> bool {
         self.parties || self.rooms || self.tickets
     }
@@ -97,10 +100,25 @@ pub struct Recoverable {
 
 /// What was kept of a partition that this place is to go on with.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum Kept<T> {
     /// It is asked for, and waited for until then.
     Awaited(Millis),
-    Here(Vec<Carried>),
+    Here(Vec<T>),
+}
+
+impl<T> Kept<T> {
+    pub(super) fn is_here(&self) -> bool {
+        matches!(self, Self::Here(_))
+    }
+
+    pub(super) fn is_late(&self, now: Millis) -> bool {
+        matches!(self, Self::Awaited(until) if *until <= now)
+    }
+
+    /// What there is by now.
+    pub(super) fn into_here(self) -> Vec<T> {
+        if let Self::Here(here) = self { here } else { Vec::new() }
+    }
 }
 
 /// What changed since it was last handed out.
@@ -115,6 +133,10 @@ pub(super) struct Changes {
 impl Changes {
     pub(super) fn late(&self) -> u64 {
         self.late
+    }
+
+    pub(super) fn count_late(&mut self, partitions: usize) {
+        self.late += partitions as u64;
     }
 
     /// Something changed, or is owned here from now on.
@@ -150,7 +172,13 @@ impl Plane {
     }
 
     /// Asks for what was kept of a partition that this place takes over.
-    pub(super) fn ask_for_kept(&mut self, now: Millis, partition: Partition, epoch: Epoch, out: &mut Output) -> Kept {
+    pub(super) fn ask_for_kept(
+        &mut self,
+        now: Millis,
+        partition: Partition,
+        epoch: Epoch,
+        out: &mut Output,
+    ) -> Kept<Carried> {
         if !self.config.recover.any() {
             return Kept::Here(Vec::new());
         }
@@ -163,11 +191,11 @@ impl Plane {
 
     /// Goes on without what was asked for long ago.
     pub(super) fn recover_without(&mut self, now: Millis, out: &mut Output) {
-        let is_late = |kept: &Kept| matches!(kept, Kept::Awaited(until) if *until <= now);
-        let late = self.rebuilding.iter().filter(|(_, rebuilding)| is_late(&rebuilding.kept));
+        let late = self.rebuilding.iter().filter(|(_, rebuilding)| rebuilding.kept.is_late(now));
         let late: Vec<(Partition, Epoch)> = late.map(|(partition, it)| (*partition, it.epoch)).collect();
-        self.changes.late += late.len() as u64;
+        self.changes.count_late(late.len());
         late.into_iter().for_each(|(partition, epoch)| self.recovered(now, partition, epoch, Vec::new(), out));
+        self.go_on_without_matches(now, out);
     }
 
     /// Hands out what changed. An island does so when it is back: until then it may not be the owner any more.
@@ -208,6 +236,7 @@ impl Plane {
         now: Millis,
         partition: Partition,
         kept: Vec<Carried>,
+        outlines: Vec<Outline>,
         mut gathered: BTreeMap<StreamKey, Vec<Standing>>,
         out: &mut Output,
     ) {
@@ -218,6 +247,12 @@ impl Plane {
             if let Some(Thing::Room(room)) = Thing::of(part) {
                 gathered.entry(room.stream()).or_default();
             }
+        }
+        let node = self.config.node.clone();
+        let mut outlines: BTreeMap<StreamKey, Outline> =
+            outlines.into_iter().map(|outline| (outline.id.stream(&node), outline)).collect();
+        for stream in outlines.keys() {
+            gathered.entry(stream.clone()).or_default();
         }
         let lasts = |part: &Carried| match part {
             // It ends with the last who is in it.
@@ -231,7 +266,10 @@ impl Plane {
                 standing.listener.is_some_and(|listener| self.local.is_there(listener.session.place))
             };
             let standings: Vec<Standing> = standings.into_iter().filter(is_there).collect();
-            self.owning(now, out).meet(&stream, standings);
+            match outlines.remove(&stream) {
+                Some(outline) => self.owning(now, out).meet_match(&stream, outline, standings),
+                None => self.owning(now, out).meet(&stream, standings),
+            }
         }
         self.after_owning(now, out);
     }
@@ -264,8 +302,11 @@ impl Owning<'_> {
         self.changes.note(thing, self.config.recover, self.now, self.wheel);
     }
 
-    /// A party or room meets those who are in it by their places, or wait to be.
-    fn meet(&mut self, stream: &StreamKey, standings: Vec<Standing>) {
+    /// Puts those who are on a stream by their places there. Answers who they are, and those who wait to be.
+    pub(super) fn install_those_inside(
+        &mut self,
+        standings: Vec<Standing>,
+    ) -> (Vec<(Presence, Listener)>, Vec<Listener>) {
         let (mut inside, mut waiting) = (Vec::new(), Vec::new());
         for standing in standings {
             match (&standing.presence, standing.listener) {
@@ -277,6 +318,12 @@ impl Owning<'_> {
                 _ => {}
             }
         }
+        (inside, waiting)
+    }
+
+    /// A party or room meets those who are in it by their places, or wait to be.
+    fn meet(&mut self, stream: &StreamKey, standings: Vec<Standing>) {
+        let (inside, waiting) = self.install_those_inside(standings);
         let (party, room) = (PartyId(stream.subject), RoomId(stream.subject));
         match stream.mode {
             mode::PARTY if self.parties.contains(party) => self.meet_party(stream, party, inside, &waiting),
@@ -329,13 +376,14 @@ impl Owning<'_> {
         waiting.iter().for_each(|listener| self.expel(stream, *listener, false));
     }
 
-    /// A party or room of which nothing was kept has ended with its owner.
+    /// A party, room or match of which nothing was kept has ended with its owner.
     fn end_lost(&mut self, stream: &StreamKey, sessions: impl Iterator<Item = Listener>) {
         match stream.mode {
             mode::PARTY => {
                 self.streams.cancelled.push((stream.subject, true));
                 self.tell_party(stream, None, party::Event::Closed);
             }
+            mode::MATCH_AUTHORITATIVE => return self.end_lost_match(stream, sessions),
             _ => self.tell_room(RoomId(stream.subject), To::All, rooms::Event::Closed(CloseCause::Lost)),
         }
         sessions.for_each(|listener| self.expel(stream, listener, false));

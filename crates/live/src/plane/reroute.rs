@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::output::Output;
 use super::owner::Owning;
 use super::{Message, Plane};
+use crate::matches::MatchId;
 use crate::party::PartyId;
 use crate::place::{Partition, Place, Routes};
 use crate::session::Millis;
@@ -103,6 +104,13 @@ impl Owning<'_> {
             }
             self.drop_if_unused(&stream);
             self.drop_unheard(&stream);
+        }
+        let mut attempting: Vec<(MatchId, SessionRef)> =
+            self.matches.attempting().filter(|(_, session)| gone.contains(&session.place)).collect();
+        attempting.sort_unstable();
+        let node = self.config.node.clone();
+        for (id, session) in attempting.into_iter().filter(|(id, _)| !arriving.contains(&id.partition())) {
+            self.left_match(&id.stream(&node), session);
         }
         let is_here = |party: &PartyId| !arriving.contains(&party.stream().partition());
         let mut waiting: Vec<(PartyId, SessionRef)> = self

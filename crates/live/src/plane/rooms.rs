@@ -79,7 +79,7 @@ impl Plane {
         out: &mut Output,
     ) {
         let stream = room.stream();
-        let Some(Member { presence, listener }) = self.set_out(key, &stream, request, out) else { return };
+        let Some(Member { presence, listener }) = self.set_out(key, &stream, false, request, out) else { return };
         let caller = Caller {
             user_id: presence.user_id,
             username: presence.username,

@@ -1,6 +1,7 @@
 //! Two shards and more, joined by queues that keep the order of each pair.
 
 mod carry;
+mod durable;
 mod matches;
 mod nodes;
 mod orders;
@@ -88,6 +89,7 @@ struct World {
     asked_matches: Vec<(ShardIndex, AskedMatch)>,
     calls: Vec<crate::matches::Call>,
     dropped: Vec<crate::matches::MatchId>,
+    releases: Vec<(ShardIndex, Partition)>,
     orders: Vec<(RequestRef, Order)>,
     sessions: u128,
 }
@@ -107,6 +109,7 @@ impl World {
             asked_matches: Vec::new(),
             calls: Vec::new(),
             dropped: Vec::new(),
+            releases: Vec::new(),
             orders: Vec::new(),
             sessions: 0,
         }
@@ -144,6 +147,8 @@ impl World {
             match order {
                 HandlerOrder::Call(call) => self.calls.push(*call),
                 HandlerOrder::Drop(id) => self.dropped.push(id),
+                HandlerOrder::Release(partition) => self.releases.push((shard, partition)),
+                order => panic!("{order:?} on a node on its own"),
             }
         }
         self.orders.extend(out.orders);

@@ -44,7 +44,8 @@ impl Fate {
         known: Option<Vec<Answered>>,
     ) -> Rc<Self> {
         let (is_again, known) = (known.is_some(), known.unwrap_or_default());
-        let (known, asked, writes, diverged) = (RefCell::new(known.into()), Cell::new(0), Cell::new(0), RefCell::default());
+        let (known, asked, writes, diverged) =
+            (RefCell::new(known.into()), Cell::new(0), Cell::new(0), RefCell::default());
         Rc::new(Self { journal, call, now, chance, is_again, known, asked, writes, diverged })
     }
 
@@ -79,7 +80,12 @@ impl Fate {
     ///
     /// # Errors
     /// What the function refuses, and `Internal` when the call is not what it was.
-    pub(crate) fn start(self: &Rc<Self>, host: &Rc<Host>, function: &HostFunction, arguments: Arguments) -> Result<Started> {
+    pub(crate) fn start(
+        self: &Rc<Self>,
+        host: &Rc<Host>,
+        function: &HostFunction,
+        arguments: Arguments,
+    ) -> Result<Started> {
         match function.effect {
             Effect::Pure | Effect::Chance => return function.run(host, arguments),
             // It stands in the log already.

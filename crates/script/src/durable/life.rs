@@ -96,8 +96,9 @@ impl Life {
 
     fn call(&self, tick: u64, callback: Callback) -> Call {
         let outline = self.outline.borrow();
-        let (id, handler, label) = (outline.id, outline.handler.clone(), outline.label.clone());
-        Call { id, handler, tick, tick_rate: outline.tick_rate, label, chain: Chain::default(), callback }
+        let Outline { id, ref handler, tick_rate, ref label, ref timers, .. } = *outline;
+        let (handler, label, timers, chain) = (handler.clone(), label.clone(), timers.clone(), Chain::default());
+        Call { id, handler, tick, tick_rate, label, chain, timers, callback }
     }
 
     /// A callback is called as it was: what it was called with, and what it meets.
@@ -116,7 +117,7 @@ impl Life {
             match act {
                 Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
                 Act::Defer(broadcast) if matches!(callback, Callback::Loop(_)) => deferred.push(broadcast.clone()),
-                Act::Defer(_) | Act::Kick(_) | Act::Label(_) => {}
+                Act::Defer(_) | Act::Kick(_) | Act::Label(_) | Act::SetTimer { .. } | Act::CancelTimer(_) => {}
             }
         }
         sent.append(&mut deferred);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::{
-    Broadcast, Callback, Input, LeaveReason, Left, MatchId, Outline, Seated, Sender,
+    Broadcast, Callback, Input, LeaveReason, Left, MatchId, Outline, Seated, Sender, Timer, Timers,
 };
 use muster_live::{Place, Presence, SessionKey, SessionRef};
 use muster_wire::match_log as wire;
@@ -96,8 +96,7 @@ fn presence_to_wire(presence: &Presence) -> wire::Presence {
 }
 
 fn presence_of_wire(wire: wire::Presence) -> Result<Arc<Presence>> {
-    let session =
-        SessionRef { place: Place::from_number(wire.place), key: SessionKey::from_number(wire.key) };
+    let session = SessionRef { place: Place::from_number(wire.place), key: SessionKey::from_number(wire.key) };
     Ok(Arc::new(Presence {
         session,
         session_id: SessionId(id(&wire.session_id, "session")?),
@@ -139,6 +138,9 @@ impl Called {
             Callback::Loop(inputs) => Some(Wire::Loop(loop_to_wire(inputs))),
             Callback::Terminate { grace_sec } => Some(Wire::TerminateGraceSec(*grace_sec)),
             Callback::Signal(data) => Some(Wire::Signal(data.to_string())),
+            Callback::Timer { name, data } => {
+                Some(Wire::Timer(wire::Fired { name: name.to_string(), data: data.to_string() }))
+            }
         };
         wire::Called { call, now: now.0, tick, callback }
     }
@@ -154,16 +156,17 @@ impl Called {
             }
             Wire::Join(came) => Callback::Join(presences_of_wire(came.presences)?),
             Wire::Leave(wire::Leave { presences, reasons }) => {
-                let reason = |number: u32| REASONS.iter().find(|(_, known)| *known == number).map(|(reason, _)| *reason);
+                let reason =
+                    |number: u32| REASONS.iter().find(|(_, known)| *known == number).map(|(reason, _)| *reason);
                 let left = presences_of_wire(presences)?.into_iter().zip(reasons);
-                let left = left.map(|(presence, number)| {
-                    Ok(Left { presence, reason: part(reason(number), "reason")? })
-                });
+                let left =
+                    left.map(|(presence, number)| Ok(Left { presence, reason: part(reason(number), "reason")? }));
                 Callback::Leave(left.collect::<Result<_>>()?)
             }
             Wire::Loop(inputs) => Callback::Loop(loop_of_wire(inputs)?),
             Wire::TerminateGraceSec(grace_sec) => Callback::Terminate { grace_sec },
             Wire::Signal(data) => Callback::Signal(data.into()),
+            Wire::Timer(wire::Fired { name, data }) => Callback::Timer { name: name.into(), data: data.into() },
         };
         Ok(Self { call, now: Timestamp(now), tick, callback })
     }
@@ -239,7 +242,8 @@ impl Answered {
         let answer = match part(wire.answer, "answer")? {
             Answer::Value(value) => Ok(Value::decode(&value)?),
             Answer::Refusal(wire::Refusal { code, message }) => {
-                let kind = KINDS.iter().find(|(_, known)| *known == code).map_or(ErrorKind::Internal, |(kind, _)| *kind);
+                let kind =
+                    KINDS.iter().find(|(_, known)| *known == code).map_or(ErrorKind::Internal, |(kind, _)| *kind);
                 Err(Error::new(kind, message))
             }
         };
@@ -270,6 +274,7 @@ impl Snapshot {
             players: outline.players.iter().map(seated).collect(),
             deferred: outline.deferred.iter().map(broadcast_to_wire).collect(),
             sent: sent.iter().map(broadcast_to_wire).collect(),
+            timers: outline.timers.all().iter().map(timer_to_wire).collect(),
         }
     }
 
@@ -288,10 +293,20 @@ impl Snapshot {
             label: wire.label.into(),
             players: wire.players.into_iter().map(seated).collect::<Result<_>>()?,
             deferred: wire.deferred.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?,
+            timers: Timers::of(wire.timers.into_iter().map(timer_of_wire)),
         };
         let sent = wire.sent.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?;
         Ok(Self { origin, calls: wire.calls, state: wire.state, outline, sent })
     }
+}
+
+fn timer_to_wire(timer: &Timer) -> wire::Timer {
+    let Timer { name, due_tick, data } = timer;
+    wire::Timer { name: name.to_string(), due_tick: *due_tick, data: data.to_string() }
+}
+
+fn timer_of_wire(wire: wire::Timer) -> Timer {
+    Timer { name: wire.name.into(), due_tick: wire.due_tick, data: wire.data.into() }
 }
 
 fn broadcast_to_wire(broadcast: &Broadcast) -> wire::Broadcast {

@@ -2,18 +2,15 @@
 
 use std::rc::Rc;
 
-use mlua::{IntoLuaMulti, Lua, MultiValue, Result, Table, Value as LuaValue};
-use muster_api::game::{Failure, Invocation, Multimap};
+use mlua::{IntoLuaMulti, Lua, MultiValue, Result, Value as LuaValue};
+use muster_api::game::{Failure, Invocation};
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
-use super::once::{NAMES, fill_context};
 use super::program::Program;
-use super::raw::{self, Pen};
 use super::seat::Seat;
 use super::vm::{Vm, plain};
 use super::{messages, values};
-use crate::functions::Surroundings;
 use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::call::{Breach, Callee, End, Given, Wanted};
@@ -22,16 +19,11 @@ use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
 
-fn given(lua: &Lua, given: Given) -> Result<MultiValue> {
-    match given {
-        Given::Text(text) => lua.create_string(text)?.into_lua_multi(lua),
-        Given::Number(number) => number.into_lua_multi(lua),
-        Given::Value(value) => values::write(lua, &value)?.into_lua_multi(lua),
-        Given::Messages(messages) => {
-            let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
-            messages.into_iter().map(read).collect()
-        }
-    }
+/// What a function is called with besides its context.
+fn given(lua: &Lua, given: Given, written: LuaValue) -> Result<MultiValue> {
+    let Given::Messages(messages) = given else { return written.into_lua_multi(lua) };
+    let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
+    messages.into_iter().map(read).collect()
 }
 
 /// What a result is to whoever wants this of it.
@@ -40,6 +32,10 @@ fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Op
     match (wanted, value) {
         (Wanted::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
         (Wanted::Text, LuaValue::String(text)) => Ok(Some(text.as_bytes().to_vec())),
+        (Wanted::Value, value) => {
+            let value = values::read(lua, value).map_err(|error| unfit(plain(&error)))?;
+            Ok(Some(value.encode()))
+        }
         (Wanted::Text, other) => {
             Err(unfit(format!("The function returned a {}; it may return a string or nothing.", kind(&other))))
         }
@@ -75,12 +71,12 @@ impl Machine for Vm {
             Err(error) => return ended(Err(Failure::new(Code::Internal, plain(&error)))),
         };
         seat.budget.at(self.file_of(&function));
-        let (lua, host) = (self.lua.clone(), self.host.clone());
+        let (lua, host, contexts) = (self.lua.clone(), self.host.clone(), self.contexts.clone());
         let (invocation, given_to_it) = arguments;
         let call = move |seat: &Seat| -> Result<MultiValue> {
-            let context = context(&lua, &invocation, &host.process.around)?;
+            let (context, written) = contexts.of_call(&lua, &invocation, &given_to_it, &host.process.around)?;
             seat.context.replace(Some(context.clone()));
-            let mut arguments = given(&lua, given_to_it)?;
+            let mut arguments = given(&lua, given_to_it, written)?;
             arguments.push_front(LuaValue::Table(context));
             arguments.push_front(LuaValue::Function(function));
             seat.call(arguments)
@@ -104,44 +100,6 @@ fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
     let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
     End { result, breach }
-}
-
-/// The context table, with the original's names.
-fn context(lua: &Lua, invocation: &Invocation, around: &Surroundings) -> Result<Table> {
-    raw::table(lua, NAMES, |context| {
-        fill_context(context, invocation.mode.name(), around);
-        set_multimap(context, "headers", &invocation.headers);
-        set_multimap(context, "query_params", &invocation.query);
-        if let Some(claims) = &invocation.user {
-            context.set_text("user_id", claims.user_id.to_string());
-            context.set_text("username", &claims.username);
-            context.set_number("user_session_exp", claims.expires_at_sec as f64);
-            context.set_table("vars", claims.vars.len(), |vars| {
-                claims.vars.iter().for_each(|(name, value)| vars.set_text(name, value));
-            });
-        }
-        let client = &invocation.client;
-        let texts = [
-            ("session_id", invocation.session_id.clone()),
-            ("client_ip", client.address.map(|address| address.to_string())),
-            // A text, as in the original.
-            ("client_port", client.port.map(|port| port.to_string())),
-            ("lang", client.lang.clone()),
-            ("trace_id", invocation.trace_id.map(|id| id.to_string())),
-        ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                context.set_text(name, text);
-            }
-        }
-    })
-}
-
-/// Each name with the list of its values.
-fn set_multimap(context: &mut Pen, name: &str, values: &Multimap) {
-    context.set_table(name, values.len(), |table| {
-        values.iter().for_each(|(name, values)| table.set_texts(name, values));
-    });
 }
 
 /// What a call that ended says: `true` and a result, or `false` and what was raised.

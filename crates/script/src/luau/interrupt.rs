@@ -1,6 +1,7 @@
 //! Where Luau's code leaves the stack that it runs on, and is told to: functions of C, called by Luau itself. mlua's own
 //! callbacks note which coroutine runs, and forget it in the order of a stack; calls that are put aside end in any order.
-//! So nothing may be put aside below one of mlua's callbacks, and this is the only place where anything is.
+//! So nothing may be put aside below one of mlua's callbacks: here it is at the end of a slice, in `functions.rs` by what
+//! waits, and nowhere else.
 
 #![expect(
     unsafe_code,
@@ -12,7 +13,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mlua::{Function, Lua, Result, Thread, ffi};
+use mlua::{Lua, Thread, ffi};
 
 use super::seat::Seat;
 use crate::machine::budget::{OVER, Step};
@@ -64,27 +65,13 @@ pub(super) fn seat(thread: &Thread, seat: &Seat) {
     unsafe { ffi::lua_setthreaddata(thread.state(), ptr::from_ref(seat).cast_mut().cast()) };
 }
 
-/// A function of Lua that puts the stack aside until what its seat waits for is there.
-pub(super) fn wait_function(lua: &Lua) -> Result<Function> {
-    // SAFETY: the function keeps to what Luau asks of one: it takes and leaves nothing on Lua's stack.
-    unsafe { lua.create_c_function(wait) }
-}
-
 /// The seat of what runs.
 ///
 /// # Safety
-/// The state must be one of an open machine.
-unsafe fn seat_of<'a>(state: *mut ffi::lua_State) -> Option<&'a Seat> {
+/// The state must be one of an open machine, and the seat is there as long as its call.
+pub(super) unsafe fn seat_of<'a>(state: *mut ffi::lua_State) -> Option<&'a Seat> {
     // SAFETY: nothing but `seat` sets it, and coroutines run only while their seat is there.
     unsafe { ffi::lua_getthreaddata(state).cast::<Seat>().as_ref() }
-}
-
-unsafe extern "C-unwind" fn wait(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs.
-    if let Some(seat) = unsafe { seat_of(state) } {
-        seat.wait();
-    }
-    0
 }
 
 unsafe extern "C-unwind" fn interrupt(state: *mut ffi::lua_State, collecting: c_int) {
@@ -102,6 +89,22 @@ unsafe extern "C-unwind" fn interrupt(state: *mut ffi::lua_State, collecting: c_
     if seat.fiber.is_abandoned() {
         // SAFETY: as above.
         unsafe { raise(state, GIVEN_UP) };
+    }
+}
+
+/// Raises an error with the place of the code that called the function of C which runs, as Luau's own functions do.
+///
+/// # Safety
+/// As [`raise`].
+pub(super) unsafe fn raise_at_caller(state: *mut ffi::lua_State, told: String) -> ! {
+    // SAFETY: room is made for the place and the text. The text is dropped before the error is raised.
+    unsafe {
+        ffi::lua_rawcheckstack(state, 3);
+        ffi::luaL_where(state, 1);
+        ffi::lua_pushlstring(state, told.as_ptr().cast(), told.len());
+        drop(told);
+        ffi::lua_concat(state, 2);
+        ffi::lua_error(state)
     }
 }
 

@@ -5,9 +5,12 @@
 
 mod builtins;
 mod call;
+mod context;
 mod fated;
+mod functions;
 mod instance;
 mod interrupt;
+mod json;
 pub mod matches;
 mod memory;
 mod messages;

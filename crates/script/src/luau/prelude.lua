@@ -1,8 +1,8 @@
--- What every machine has besides Luau's libraries. Answers a binder of host functions, a runner of calls, a maker of
--- `require`, and what runs all modules.
+-- What every machine has besides Luau's libraries. Answers a binder of functions that mlua calls, a runner of calls, a maker
+-- of `require`, and what runs all modules.
 --
--- What may be put aside is called from here, never from one of the host's own functions.
-local move_max, wait, take_answer = ...
+-- What may be put aside is called from here, never from one of mlua's callbacks.
+local move_max = ...
 local error, pcall, move = error, pcall, table.move
 
 -- Luau cannot be interrupted while it moves.
@@ -13,25 +13,14 @@ table.move = function(from, first, last, to, into)
     return move(from, first, last, to, into or from)
 end
 
-local function finish_waited(is_done, ...)
-    if is_done then
-        return ...
-    end
-    error((...), 4)
-end
-
 local function finish(is_done, ...)
     if is_done then
         return ...
     end
-    if is_done == nil then
-        wait()
-        return finish_waited(take_answer())
-    end
     error((...), 3)
 end
 
--- A function that answers true and results, false and what is wrong, or nil when there is something to wait for.
+-- A function that answers true and results, or false and what is wrong.
 local function bind(run)
     return function(...)
         return finish(run(...))

@@ -1,6 +1,6 @@
 //! The functions by which modules in Lua register others.
 
-use mlua::{Function, Lua, Result, Table, Value as LuaValue};
+use mlua::{Function, Lua, Result, Table, Value as LuaValue, Variadic};
 use muster_api::game::Occasion;
 
 use crate::machine::call::{Sole, listener_name};
@@ -18,6 +18,7 @@ pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Regi
         put(&name, register_listener(lua, registered.clone(), occasion, name.clone())?)?;
     }
     put("register_schedule", register_schedule(lua, registered.clone())?)?;
+    put("register_http", register_http(lua, registered.clone())?)?;
     for (name, when, table) in [
         ("register_req_before", When::Before, Among::Operations),
         ("register_req_after", When::After, Among::Operations),
@@ -84,6 +85,23 @@ fn register_schedule(lua: &Lua, registered: Registered<Function>) -> Result<Func
             return refused(lua, "register_schedule expects a function and a cron expression");
         };
         let added = registered.borrow_mut().add_schedule("register_schedule", &expression.to_string_lossy(), function);
+        answer(lua, added)
+    })
+}
+
+fn register_http(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+    lua.create_function(move |lua, (function, path, methods): (LuaValue, LuaValue, Variadic<LuaValue>)| {
+        let (LuaValue::Function(function), LuaValue::String(path)) = (function, path) else {
+            return refused(lua, "register_http expects a function, a path, and methods");
+        };
+        let text = |method: LuaValue| match method {
+            LuaValue::String(method) => Some(method.to_string_lossy()),
+            _ => None,
+        };
+        let Some(methods) = methods.into_iter().map(text).collect::<Option<Vec<_>>>() else {
+            return refused(lua, "register_http expects methods to be strings");
+        };
+        let added = registered.borrow_mut().add_route("register_http", &path.to_string_lossy(), &methods, function);
         answer(lua, added)
     })
 }

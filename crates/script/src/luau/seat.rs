@@ -5,14 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Thread};
-use muster_domain::{Error, ErrorKind};
 
 use super::{interrupt, memory};
 use crate::host::Host;
 use crate::machine::budget::Budget;
-use crate::machine::fiber::{Awaited, Fiber, Turns};
+use crate::machine::fiber::{Fiber, Turns};
 use crate::machine::matches::Sink;
-use crate::value::Value;
 
 /// Most seats of a machine that are kept for further calls.
 const SPARE_MAX: usize = 4;
@@ -22,10 +20,6 @@ pub(super) struct Seat {
     thread: Thread,
     pub(super) fiber: Rc<Fiber>,
     pub(super) budget: Budget,
-    /// What the call waits for, from when it asks to when it is put aside.
-    asked: Cell<Option<Awaited>>,
-    /// What came of it.
-    answer: Cell<Option<muster_domain::Result<Value>>>,
     /// What the call is told of who asks.
     pub(super) context: RefCell<Option<Table>>,
     /// What the callback wants done, if the call is one of a match.
@@ -65,8 +59,6 @@ impl Seats {
             thread: lua.create_thread(protected.clone())?,
             fiber: Rc::default(),
             budget: Budget::watched(host.process.clock.lane(), alarm),
-            asked: Cell::default(),
-            answer: Cell::default(),
             context: RefCell::default(),
             sink: Sink::new(self.deferred_max),
             category: Cell::new(memory::COMMON),
@@ -97,24 +89,6 @@ impl Seat {
         self.thread.reset(self.protected.clone())?;
         memory::count_thread(&self.thread, self.category.get());
         self.thread.resume(arguments)
-    }
-
-    /// The call is to wait for this.
-    pub(super) fn ask(&self, awaited: Awaited) {
-        self.asked.set(Some(awaited));
-    }
-
-    /// Puts the stack aside until it is there.
-    pub(super) fn wait(&self) {
-        if let Some(awaited) = self.asked.take() {
-            self.answer.set(Some(self.fiber.wait(awaited)));
-        }
-    }
-
-    /// What came of it.
-    pub(super) fn answer(&self) -> muster_domain::Result<Value> {
-        let nothing = || Err(Error::new(ErrorKind::Internal, "An internal error occurred."));
-        self.answer.take().unwrap_or_else(nothing)
     }
 }
 

@@ -10,17 +10,16 @@ use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value a
 use muster_wire::code::Code;
 
 use super::call::outcome;
+use super::context::Contexts;
 use super::instance::Chunks;
 use super::program::Module;
 use super::seat::{Seat, Seats};
-use super::{builtins, fated, interrupt, once, register, values};
-use crate::host::{Host, HostFunction, PENDING, Started, functions};
+use super::{builtins, fated, functions, once, register};
+use crate::host::{Host, PENDING};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Registered};
-use crate::value::Value;
-use crate::value::allowance::Allowance;
 
 /// What modules call the host by.
 pub(super) const HOST_MODULE: &str = "nakama";
@@ -38,6 +37,7 @@ pub struct Vm {
     pub(super) prelude: Prelude,
     pub(super) registered: Registered<Function>,
     pub(super) host: Rc<Host>,
+    pub(super) contexts: Rc<Contexts>,
     pub(super) machine_bytes: usize,
     /// The files of functions, by where they are.
     files: RefCell<HashMap<usize, Arc<str>>>,
@@ -121,13 +121,7 @@ impl Vm {
             fated::replace(&lua, &host.current)?;
         }
         let seats = Seats::new(limits.deferred_max);
-        let answering = seats.clone();
-        let take_answer = lua.create_function(move |lua, ()| match answering.current() {
-            Some(seat) => told(lua, seat.answer()),
-            None => Err(mlua::Error::runtime("nothing runs")),
-        })?;
-        let arguments = (MOVE_MAX, interrupt::wait_function(&lua)?, take_answer);
-        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call(arguments)?;
+        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
         let prelude = Prelude {
             bind: prelude.raw_get("bind")?,
             bind_once: prelude.raw_get("bind_once")?,
@@ -136,12 +130,13 @@ impl Vm {
             require_all: prelude.raw_get("require_all")?,
         };
         let registered = Registered::default();
-        let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered };
+        let contexts = Rc::new(Contexts::new(&lua, &host.process.around)?);
+        let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         let (host, machine_bytes) = (host.clone(), limits.machine_bytes);
-        Ok(Self { lua, seats, prelude, registered, host, machine_bytes, files: RefCell::default() })
+        Ok(Self { lua, seats, prelude, registered, host, contexts, machine_bytes, files: RefCell::default() })
     }
 
     /// A seat for a call.
@@ -181,15 +176,13 @@ struct Parts<'a> {
     seats: &'a Rc<Seats>,
     prelude: &'a Prelude,
     registered: &'a Registered<Function>,
+    contexts: &'a Rc<Contexts>,
 }
 
 fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
     let nk = lua.create_table()?;
     let Prelude { bind, bind_once, .. } = parts.prelude;
-    for function in functions() {
-        let run = host_function(lua, parts.host.clone(), parts.seats.clone(), function)?;
-        nk.raw_set(function.name, bind.call::<Function>(run)?)?;
-    }
+    functions::bind_all(lua, &nk, parts.host)?;
     for name in PENDING {
         let refusal = format!("nk.{name} is not available on this server yet.");
         let code = u32::from(Code::Unimplemented.number());
@@ -205,49 +198,12 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
         nk.raw_set(*name, bind.call::<Function>(run)?)?;
     }
     register::bind_all(lua, &nk, bind, parts.registered)?;
-    let begin_once = once::run_once(lua, parts.host.clone(), parts.seats.clone())?;
+    let begin_once = once::run_once(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
     nk.raw_set("run_once", bind_once.call::<Function>(begin_once)?)?;
-    let get_context = once::get_context(lua, parts.host.clone(), parts.seats.clone())?;
+    let get_context = once::get_context(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
     nk.raw_set("get_context", bind.call::<Function>(get_context)?)?;
     nk.set_readonly(true);
     Ok(nk)
-}
-
-/// Answers as the prelude's binder wants it.
-fn host_function(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, function: &'static HostFunction) -> Result<Function> {
-    lua.create_function(move |lua, arguments: MultiValue| {
-        let mut left = Allowance::new();
-        let read = |value| values::read_within(lua, value, &mut left);
-        let values = match arguments.into_iter().take(function.parameters.len()).map(read).collect::<Result<Vec<_>>>() {
-            Ok(values) => values,
-            Err(error) => return refused(lua, format!("{}: {}", function.name, plain(&error))),
-        };
-        match (function.start(&host, values), seats.current()) {
-            (Ok(Started::Now(value)), _) => told(lua, Ok(value)),
-            (Err(error), _) => told(lua, Err(error)),
-            (Ok(Started::Later(awaited)), Some(seat)) => {
-                seat.ask(awaited);
-                Ok(MultiValue::from_vec(vec![LuaValue::Nil]))
-            }
-            (Ok(Started::Later(_)), None) => refused(lua, format!("{}: nothing runs", function.name)),
-        }
-    })
-}
-
-/// `true` and the results, or `false` and what is wrong.
-fn told(lua: &Lua, answer: muster_domain::Result<Value>) -> Result<MultiValue> {
-    match answer {
-        Ok(Value::Results(results)) => {
-            let results = results.into_iter().map(|value| values::write(lua, &value));
-            std::iter::once(Ok(LuaValue::Boolean(true))).chain(results).collect()
-        }
-        Ok(value) => Ok(MultiValue::from_vec(vec![LuaValue::Boolean(true), values::write(lua, &value)?])),
-        Err(error) => refused(lua, error.message.into_owned()),
-    }
-}
-
-fn refused(lua: &Lua, why: String) -> Result<MultiValue> {
-    Ok(MultiValue::from_vec(vec![LuaValue::Boolean(false), LuaValue::String(lua.create_string(why)?)]))
 }
 
 /// An error's first line: what game code raised, without our side of the stack.

@@ -12,6 +12,14 @@ use super::fiber::Turns;
 use super::limits::SLICE;
 use crate::process::clock::{Alarm, Lane};
 
+/// So long a turn is taken to have used its thread all the time: what a thread has used is dear to ask.
+const BRIEF: Duration = Duration::from_micros(250);
+
+thread_local! {
+    /// When this thread was asked last what it has used, and what that was.
+    static ASKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+}
+
 /// What a call that used up its time fails with.
 pub(crate) const OVER: &str = "the function used more time than it may";
 
@@ -80,7 +88,9 @@ impl Budget {
     }
 
     fn used(&self) -> Duration {
-        self.spent.get() + used_by_thread().saturating_sub(self.used_before.get())
+        let turn = self.slice_started.get().elapsed();
+        let used = if turn <= BRIEF { turn } else { used_by_thread().saturating_sub(self.used_before.get()) };
+        self.spent.get() + used
     }
 
     /// The time that the call had used when it gave its thread back last.
@@ -126,8 +136,9 @@ impl Turns for Budget {
 impl Budget {
     /// The call goes on with another slice, perhaps only to end since nobody waits for it any more.
     pub(crate) fn resume(&self, is_abandoned: bool) {
-        self.slice_started.set(Instant::now());
-        self.used_before.set(used_by_thread());
+        let now = Instant::now();
+        self.slice_started.set(now);
+        self.used_before.set(used_lately(now));
         let Some(watch) = &self.watch else { return };
         if self.is_over.get() || is_abandoned {
             watch.alarm.ring();
@@ -142,6 +153,18 @@ impl Budget {
         }
         self.spent.set(self.used());
     }
+}
+
+/// The processor's time that the calling thread has used, or had a moment ago: brief turns in a row ask once.
+fn used_lately(now: Instant) -> Duration {
+    if let Some((asked, used)) = ASKED.get()
+        && now.duration_since(asked) <= BRIEF
+    {
+        return used;
+    }
+    let used = used_by_thread();
+    ASKED.set(Some((now, used)));
+    used
 }
 
 /// The processor's time that the calling thread has used.

@@ -18,6 +18,8 @@ pub enum Callee<'a> {
     Listener(Occasion, usize),
     /// One of those that run at moments, by the same order.
     Schedule(usize),
+    /// The function of a route, by the same order.
+    Route(usize),
 }
 
 impl Callee<'_> {
@@ -29,6 +31,7 @@ impl Callee<'_> {
             Self::Sole(sole) => sole.name().to_owned(),
             Self::Listener(occasion, _) => listener_name(occasion).to_owned(),
             Self::Schedule(index) => format!("schedule {}", index + 1),
+            Self::Route(index) => format!("route {}", index + 1),
         }
     }
 }
@@ -74,6 +77,8 @@ pub enum Given {
     Value(Value),
     /// JSON of messages, or nothing where there is none.
     Messages(Vec<Option<Vec<u8>>>),
+    /// A request to a route: values by name, to which the body comes as bytes.
+    Request(Value, Vec<u8>),
 }
 
 /// What a callee may return; it may always return nothing.
@@ -83,13 +88,15 @@ pub enum Wanted {
     Text,
     /// A message, of which the JSON is wanted.
     Message,
+    /// Any value, which is wanted encoded.
+    Value,
     /// Whatever it returns is left out.
     Nothing,
 }
 
 /// The end of a call.
 pub struct End {
-    /// What it returned: a text, or the JSON of a message.
+    /// What it returned: a text, the JSON of a message, or an encoded value.
     pub(crate) result: Result<Option<Vec<u8>>, Failure>,
     /// The limit that it went over.
     pub(crate) breach: Option<Breach>,

@@ -1,10 +1,13 @@
 //! What a match's callbacks ask for, and the pace that its ticks must keep.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_live::matches::{Act, Outcome, Return};
+use muster_live::matches::{
+    Act, Outcome, Return, TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timers,
+};
 
 use super::limits::Limits;
 
@@ -35,6 +38,8 @@ struct Wanted {
     acts: Vec<Act>,
     deferred: usize,
     bytes: usize,
+    /// The names of the match's timers as they will be, if its handler takes them.
+    timers: Option<BTreeSet<Arc<str>>>,
 }
 
 impl Sink {
@@ -45,6 +50,14 @@ impl Sink {
     /// A callback begins, in a match with so many broadcasts that wait.
     pub(crate) fn open(&self, deferred: usize) {
         self.wanted.replace(Some(Wanted { deferred, ..Wanted::default() }));
+    }
+
+    /// The callback's match has these timers. `fired` is over when the callback has returned; one that it sets anew counts again.
+    pub(crate) fn let_set(&self, timers: &Timers, fired: Option<&str>) {
+        if let Some(wanted) = self.wanted.borrow_mut().as_mut() {
+            let left = timers.all().iter().filter(|timer| fired != Some(&*timer.name));
+            wanted.timers = Some(left.map(|timer| timer.name.clone()).collect());
+        }
     }
 
     /// It has returned. Answers what it wants done, and how many broadcasts wait now.
@@ -73,7 +86,41 @@ impl Sink {
             }
             wanted.deferred += 1;
         }
+        wanted.check_timer(&act)?;
         wanted.acts.push(act);
+        Ok(())
+    }
+}
+
+impl Wanted {
+    /// # Errors
+    /// A sentence, for a timer that cannot be set.
+    fn check_timer(&mut self, act: &Act) -> Result<(), String> {
+        match act {
+            Act::SetTimer { name, after_ms, data } => {
+                let Some(timers) = &mut self.timers else {
+                    return Err("the match has no function for timers: match_timer, or matchTimer".into());
+                };
+                if name.is_empty() || name.len() > TIMER_NAME_BYTES_MAX {
+                    return Err(format!("a timer's name has 1 to {TIMER_NAME_BYTES_MAX} bytes"));
+                }
+                if data.len() > TIMER_DATA_BYTES_MAX {
+                    return Err(format!("a timer carries at most {TIMER_DATA_BYTES_MAX} bytes"));
+                }
+                if *after_ms > TIMER_MS_MAX {
+                    return Err(format!("a timer fires after at most {TIMER_MS_MAX} ms"));
+                }
+                timers.insert(name.clone());
+                if timers.len() > TIMERS_MAX {
+                    timers.remove(name);
+                    return Err(format!("a match has at most {TIMERS_MAX} timers"));
+                }
+            }
+            Act::CancelTimer(name) => {
+                self.timers.as_mut().map(|timers| timers.remove(name));
+            }
+            Act::Broadcast(_) | Act::Defer(_) | Act::Kick(_) | Act::Label(_) => {}
+        }
         Ok(())
     }
 }

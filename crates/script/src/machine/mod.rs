@@ -6,7 +6,9 @@ pub(crate) mod call;
 pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
+pub mod migrate;
 pub(crate) mod registry;
+pub mod routes;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -82,7 +84,7 @@ pub struct Frozen<'a> {
 
 /// One for matches, each of which has variables of its own.
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
-pub trait MatchMachine: Sized + 'static {
+pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// What it is made of.
     type Program: Code;
     /// The language's name in logs.

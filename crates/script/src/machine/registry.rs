@@ -6,9 +6,11 @@ use std::rc::Rc;
 
 use muster_api::game::Occasion;
 use muster_api::hooks::{SUBJECT_COUNT, Subject};
+use muster_api::routes::{FoundRoute, Routed};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::call::{Callee, Sole};
+use super::routes::{Fit, ROUTES_MAX, Route};
 use crate::schedules::Schedule;
 
 /// Names that are this much alike are suggested for one that there is not.
@@ -59,6 +61,7 @@ pub(crate) struct Registry<F> {
     schedules: Vec<(Schedule, F)>,
     /// Names of matches that outlive the process.
     durable: BTreeSet<String>,
+    routes: Vec<(Route, F)>,
     /// Modules have run. Those that run once more, for a match, say again what counts already.
     is_closed: bool,
 }
@@ -72,6 +75,7 @@ impl<F> Default for Registry<F> {
             listeners: [const { Vec::new() }; Occasion::ALL.len()],
             schedules: Vec::new(),
             durable: BTreeSet::new(),
+            routes: Vec::new(),
             is_closed: false,
         }
     }
@@ -91,6 +95,7 @@ impl<F: Clone> Registry<F> {
             Callee::Sole(sole) => self.soles[sole as usize].clone(),
             Callee::Listener(occasion, index) => self.listeners[occasion as usize].get(index).cloned(),
             Callee::Schedule(index) => self.schedules.get(index).map(|(_, function)| function.clone()),
+            Callee::Route(index) => self.routes.get(index).map(|(_, function)| function.clone()),
         }
     }
 
@@ -106,6 +111,7 @@ impl<F: Clone> Registry<F> {
             listeners: Occasion::ALL.map(|occasion| self.listeners[occasion as usize].len()),
             schedules: self.schedules.iter().map(|(schedule, _)| schedule.clone()).collect(),
             durable: self.durable.clone(),
+            routes: self.routes.iter().map(|(route, _)| route.clone()).collect(),
         }
     }
 
@@ -179,6 +185,31 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
+    /// `registers` is the function by which game code does it. Without methods the route takes all.
+    ///
+    /// # Errors
+    /// A sentence, for a path or a method that no route may have, and for one that is taken.
+    pub(crate) fn add_route(
+        &mut self,
+        registers: &str,
+        path: &str,
+        methods: &[String],
+        function: F,
+    ) -> Result<(), String> {
+        let route = Route::new(path, methods).map_err(|why| format!("{registers}: {why}"))?;
+        if self.is_closed {
+            return Ok(());
+        }
+        if self.routes.iter().any(|(known, _)| known.is_like(&route)) {
+            return Err(format!("{registers}: another route takes what '{path}' takes"));
+        }
+        if self.routes.len() >= ROUTES_MAX {
+            return Err(format!("{registers}: there are {ROUTES_MAX} routes already"));
+        }
+        self.routes.push((route, function));
+        Ok(())
+    }
+
     pub(crate) fn set_sole(&mut self, sole: Sole, function: F) {
         if !self.is_closed {
             self.soles[sole as usize] = Some(function);
@@ -200,6 +231,7 @@ pub struct Names {
     schedules: Vec<Schedule>,
     /// Names of matches that outlive the process.
     pub(crate) durable: BTreeSet<String>,
+    routes: Vec<Route>,
 }
 
 impl Names {
@@ -207,7 +239,7 @@ impl Names {
     pub(crate) fn is_empty(&self) -> bool {
         let has_listeners = self.listeners.iter().any(|count| *count > 0);
         let has_others = self.soles.contains(&true) || self.hooks.contains(&true) || !self.schedules.is_empty();
-        self.functions.is_empty() && !has_listeners && !has_others
+        self.functions.is_empty() && !has_listeners && !has_others && self.routes.is_empty()
     }
 
     pub(crate) fn has_hook(&self, point: Point) -> bool {
@@ -222,6 +254,32 @@ impl Names {
     /// When scheduled functions run, in the order in which they were registered.
     pub(crate) fn schedules(&self) -> &[Schedule] {
         &self.schedules
+    }
+
+    /// The route that takes a request: of several the one that names more of its path.
+    pub(crate) fn route(&self, method: &str, path: &str) -> Routed {
+        let mut best: Option<(usize, Vec<(String, String)>)> = None;
+        let mut has_path = false;
+        for (index, route) in self.routes.iter().enumerate() {
+            match route.fit(method, path) {
+                Fit::Not => {}
+                Fit::WrongMethod => has_path = true,
+                Fit::Whole(parameters) => {
+                    let is_closer = |(known, _): &(usize, _)| route.is_closer_than(&self.routes[*known]);
+                    if best.as_ref().is_none_or(is_closer) {
+                        best = Some((index, parameters));
+                    }
+                }
+            }
+        }
+        match best {
+            Some((index, parameters)) => {
+                let pattern = self.routes[index].pattern().clone();
+                Routed::To(FoundRoute { language: 0, index, pattern, parameters })
+            }
+            None if has_path => Routed::WrongMethod,
+            None => Routed::Nowhere,
+        }
     }
 
     pub(crate) fn has(&self, sole: Sole) -> bool {

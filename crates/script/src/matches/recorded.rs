@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_live::{Epoch, Partition};
 use muster_live::matches::{Broadcast, Call, Chain, LogError, MatchId, Outcome, Outline, RecordNumber, Return};
+use muster_live::{Epoch, Partition};
 
 use super::{GameMatches, Home, Housed, chain_of};
 use crate::durable::fate::Fate;
@@ -129,7 +129,8 @@ impl<M: MatchMachine> GameMatches<M> {
     /// Keeps the states of all recorded matches of a partition, so that they go on elsewhere at once.
     pub(crate) fn keep_all(&self, partition: Partition) -> Result<(), LogError> {
         let homes = self.homes.borrow();
-        let of_partition = |home: &&Home<M>| home.life.as_ref().is_some_and(|life| life.journal.partition() == partition);
+        let of_partition =
+            |home: &&Home<M>| home.life.as_ref().is_some_and(|life| life.journal.partition() == partition);
         for home in homes.values().filter(of_partition) {
             let Some(life) = &home.life else { continue };
             if let Ok(state) = home.machine.vm.freeze(life.id()) {
@@ -142,7 +143,8 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Puts away all recorded matches of a partition as they are.
     pub(crate) fn forget_all(&self, partition: Partition) {
-        let of_partition = |home: &Home<M>| home.life.as_ref().is_some_and(|life| life.journal.partition() == partition);
+        let of_partition =
+            |home: &Home<M>| home.life.as_ref().is_some_and(|life| life.journal.partition() == partition);
         let ids: Vec<MatchId> =
             self.homes.borrow().iter().filter(|(_, home)| of_partition(home)).map(|(id, _)| *id).collect();
         for id in ids {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::watch;
+
 /// The modules that are not to be loaded: a line for each, the digest of its file and its name.
 #[derive(Debug, Default)]
 pub struct StuckModules {
@@ -32,7 +34,10 @@ impl StuckModules {
     /// # Errors
     /// When the module cannot be read or the file cannot be written.
     pub fn note(path: &Path, folder: &Path, module: &str) -> io::Result<()> {
-        let digest = digest(&std::fs::read(folder.join(module))?);
+        let digest = match module.ends_with(LUA) {
+            true => digest(&std::fs::read(folder.join(module))?),
+            false => digest_of_script(folder, module)?,
+        };
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
         writeln!(file, "{digest} {module}")?;
         file.sync_all()
@@ -46,6 +51,25 @@ impl StuckModules {
             noted.any(|(known, _)| *known == digest)
         }
     }
+
+    /// Whether a program of several files, named by the first, stopped the server as it is. One that cannot be read did not.
+    pub(crate) fn holds_script(&self, folder: &Path, script: &str) -> bool {
+        let mut noted = self.noted.iter().filter(|(_, file)| file == script).peekable();
+        noted.peek().is_some()
+            && digest_of_script(folder, script).is_ok_and(|digest| noted.any(|(known, _)| *known == digest))
+    }
+}
+
+/// The ending of files that stand alone.
+const LUA: &str = ".lua";
+
+/// Of the file that is run and of all that it may import: what is to be mended may be in any of them.
+fn digest_of_script(folder: &Path, script: &str) -> io::Result<String> {
+    let mut all = std::fs::read(folder.join(script))?;
+    for path in watch::snapshot(folder).into_keys().filter(|path| path.extension().is_none_or(|its| its != &LUA[1..])) {
+        all.extend(std::fs::read(path)?);
+    }
+    Ok(digest(&all))
 }
 
 fn digest(bytes: &[u8]) -> String {

@@ -1,15 +1,21 @@
 // Builtins of C are not interrupted while they run. Those whose work grows with a length that costs nothing to claim look
-// at it first; what is left of the others' work is bounded by the machine's memory.
-(() => {
+// at it first; what is left of the others' work is bounded by the machine's memory. QuickJS asks for the time every so many
+// steps, however long each is: builtins that work on much count it, and ask when it has become enough (`look`).
+((look) => {
   "use strict";
   // A machine's memory holds no more real elements.
   const PLACES_MAX = 4_194_304;
   const TEXT_MAX = 16_777_216;
+  // Of a text that is to be code.
+  const CODE_MAX = 1_048_576;
   // Characters to compare when a text is looked for in another.
   const COMPARISONS_MAX = 1_000_000_000;
+  // Characters and places, after which the time is asked for.
+  const WORK_MAX = 1_000_000;
 
-  const { apply, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
+  const { apply, construct, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
   const { isArray } = Array;
+  const { isView } = ArrayBuffer;
   const TypeErrorOfHost = TypeError;
   const RangeErrorOfHost = RangeError;
   const typed = Object.getPrototypeOf(Uint8Array.prototype);
@@ -17,6 +23,18 @@
   const places = (value, name) => {
     if (value !== null && typeof value === "object" && value.length > PLACES_MAX) {
       throw new RangeErrorOfHost(`${name}: more than ${PLACES_MAX} places`);
+    }
+  };
+
+  let worked = 0;
+  const work = (value) => {
+    const size = typeof value === "string" ? value.length : isArray(value) || isView(value) ? value.length : 0;
+    if (size > 100) {
+      worked += size;
+      if (worked > WORK_MAX) {
+        worked = 0;
+        look();
+      }
     }
   };
 
@@ -30,7 +48,11 @@
     const bounded = {
       [name](...given) {
         check(this, given, label);
-        return apply(original, this, given);
+        work(this);
+        work(given[0]);
+        const answer = apply(original, this, given);
+        work(answer);
+        return answer;
       },
     }[name];
     defineProperty(bounded, "length", { value: original.length, configurable: true });
@@ -142,5 +164,52 @@
     replace(globalThis, name, (_, [value], label) => short(value, label));
   }
   replace(JSON, "parse", (_, [value], label) => short(value, label));
+  // Parsing is not interrupted.
+  const parsed = (texts) => {
+    for (let i = 0; i < texts.length; i += 1) {
+      if (typeof texts[i] === "string" && texts[i].length > CODE_MAX) {
+        throw new RangeErrorOfHost(`Function: a text of more than ${CODE_MAX} characters`);
+      }
+      work(texts[i]);
+    }
+  };
+  for (const prototype of [Function.prototype, ...[async () => {}, function* () {}, async function* () {}].map(Reflect.getPrototypeOf)]) {
+    const original = prototype.constructor;
+    const bounded = new Proxy(original, {
+      apply(target, self, given) {
+        parsed(given);
+        return apply(target, self, given);
+      },
+      construct(target, given, made) {
+        parsed(given);
+        return construct(target, given, made === bounded ? target : made);
+      },
+    });
+    const descriptor = getOwnPropertyDescriptor(prototype, "constructor");
+    defineProperty(prototype, "constructor", { ...descriptor, value: bounded });
+    if (original === Function) {
+      globalThis.Function = bounded;
+    }
+  }
+
+  // Of an iterator that may be of C as well: nothing is asked between its values.
+  if (Iterator.prototype.join) {
+    const descriptor = getOwnPropertyDescriptor(Iterator.prototype, "join");
+    descriptor.value = {
+      join(separator = ",") {
+        let text = "";
+        let before = "";
+        for (const value of { [Symbol.iterator]: () => this }) {
+          text += before + (value === undefined || value === null ? "" : `${value}`);
+          before = separator;
+        }
+        return text;
+      },
+    }.join;
+    defineProperty(Iterator.prototype, "join", descriptor);
+  }
+
+  // What it works on is known when it has.
+  replace(JSON, "stringify", () => {});
   replace(String, "raw", (_, [strings], label) => places(strings && strings.raw, label));
-})();
+})

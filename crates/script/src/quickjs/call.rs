@@ -8,6 +8,7 @@ use muster_wire::json::WriteOptions;
 use rquickjs::function::Args;
 use rquickjs::{Ctx, Result, Value as JsValue};
 
+use super::binary;
 use super::context::of_invocation;
 use super::errors::raised;
 use super::program::Bundle;
@@ -33,7 +34,7 @@ impl Machine for Vm {
     const FORM: WriteOptions = FORM;
 
     async fn start(program: &Bundle, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        let loaded = Self::load(&program.source, Some(program.answers.clone()), host, limits).await;
+        let loaded = Self::load(&program.sources, Some(program.answers.clone()), host, limits).await;
         loaded.map(|(vm, _)| vm)
     }
 
@@ -84,6 +85,13 @@ fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, give
         Given::Text(text) => arguments.push_arg(text)?,
         Given::Number(number) => arguments.push_arg(number)?,
         Given::Value(value) => arguments.push_arg(values::write(ctx, value)?)?,
+        Given::Request(request, body) => {
+            let request = values::write(ctx, request)?;
+            if let Some(request) = request.as_object() {
+                request.set("body", binary::write(ctx, body)?)?;
+            }
+            arguments.push_arg(request)?;
+        }
         Given::Messages(messages) => {
             for message in messages {
                 let message = match message {
@@ -103,6 +111,13 @@ fn meaning<'js>(ctx: &Ctx<'js>, value: JsValue<'js>, wanted: Wanted) -> std::res
     let failed = |error: rquickjs::Error| raised(ctx, &error);
     if wanted == Wanted::Nothing || value.is_null() || value.is_undefined() {
         return Ok(None);
+    }
+    if wanted == Wanted::Value {
+        let read = values::read(&value).map_err(|why| match why {
+            values::Unreadable::Told(told) => unfit(told),
+            values::Unreadable::Thrown(error) => failed(error),
+        })?;
+        return Ok(Some(read.encode()));
     }
     match (wanted, value.as_string()) {
         (Wanted::Text, Some(string)) => return Ok(Some(text(string).map_err(failed)?.into_bytes())),

@@ -20,6 +20,7 @@
     method(globalThis, "Date", MatchDate);
     method(Math, "random", () => fraction());
     if (typeof performance === "object") {
-        method(performance, "now", () => now());
+        // Its functions cannot be replaced; it can.
+        method(globalThis, "performance", { now: () => now(), timeOrigin: 0 });
     }
 })

@@ -1,7 +1,9 @@
 //! What the global objects of a context are: those of ECMAScript, and the codes of errors.
 
 use muster_wire::code::Code;
-use rquickjs::{Ctx, Object, Result};
+use rquickjs::{Ctx, Function, Object, Result};
+
+use super::host::Means;
 
 /// Freezes the global object, what stands in it, and its prototypes, when the modules have run: as deep as the original does.
 /// Only errors can be given other names and messages than those that their prototypes have.
@@ -41,8 +43,10 @@ const CODES: [(&str, Code); 16] = [
 
 /// Puts into a context what modules find there besides ECMAScript. In the original `nkruntime` is there for types alone; here
 /// its constants are there too, for code that no compiler has gone over.
-pub(super) fn add(ctx: &Ctx<'_>) -> Result<()> {
-    ctx.eval::<(), _>(BOUNDS)?;
+pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
+    let means = means.clone();
+    let look = Function::new(ctx.clone(), move |ctx: Ctx<'js>| means.take_a_step(&ctx))?;
+    ctx.eval::<Function<'js>, _>(BOUNDS)?.call::<_, ()>((look,))?;
     let (runtime, codes) = (Object::new(ctx.clone())?, Object::new(ctx.clone())?);
     for (name, code) in CODES {
         codes.set(name, f64::from(code.number()))?;
@@ -59,6 +63,6 @@ pub(super) fn freeze(ctx: &Ctx<'_>) -> Result<()> {
 
 /// Freezes an object, not what it holds.
 pub(super) fn freeze_object<'js>(object: &Object<'js>) -> Result<()> {
-    let freeze: rquickjs::Function<'js> = object.ctx().globals().get::<_, Object<'js>>("Object")?.get("freeze")?;
+    let freeze: Function<'js> = object.ctx().globals().get::<_, Object<'js>>("Object")?.get("freeze")?;
     freeze.call((object.clone(),))
 }

@@ -30,7 +30,7 @@ pub(super) struct Means {
 
 impl Means {
     /// A call of the host is a step of the call that asks for it.
-    fn take_a_step(&self, ctx: &Ctx<'_>) -> Result<()> {
+    pub(super) fn take_a_step(&self, ctx: &Ctx<'_>) -> Result<()> {
         match self.budget.look() {
             Step::GoOn => {}
             Step::TakeTurns => self.fiber.take_turns(),

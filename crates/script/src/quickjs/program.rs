@@ -1,4 +1,4 @@
-//! What is to be run: one script in the folder of modules, as the original has it.
+//! What is to be run: one script in the folder of modules, as the original has it, or a module with what it imports.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,36 +8,24 @@ use std::sync::Arc;
 use muster_live::matches::Chain;
 
 use super::init::Answers;
+use super::sources::Sources;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code, LoadError};
 
-/// The script that is run if none is named and it is there.
-const ENTRYPOINT_DEFAULT: &str = "index.js";
-/// Larger files are refused.
-const FILE_BYTES_MAX: u64 = 16 << 20;
-
-/// A script.
-#[derive(Clone, Default)]
-pub(super) struct Source {
-    /// How errors call it.
-    pub(super) file: Arc<str>,
-    pub(super) text: Arc<[u8]>,
-}
-
 /// A script that ran once without an error, and what it registers. Without a script it registers nothing.
 #[derive(Default)]
 pub struct Bundle {
-    pub(super) source: Source,
+    pub(super) sources: Arc<Sources>,
     pub(super) answers: Answers,
     names: Names,
     handlers: BTreeSet<String>,
 }
 
 impl Bundle {
-    /// Reads and runs the script of a folder, if one is named or there is one.
+    /// Reads and runs the script of a folder, or its module, if one is named or there is one.
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
@@ -47,24 +35,25 @@ impl Bundle {
         host: &Rc<Host>,
         limits: &Limits,
     ) -> Result<Self, LoadError> {
-        let path = folder.join(entrypoint.unwrap_or(Path::new(ENTRYPOINT_DEFAULT)));
-        if entrypoint.is_none() && !path.is_file() {
+        let sources = Sources::collect(folder, entrypoint)?;
+        if sources.is_empty() {
             return Ok(Self::default());
         }
-        let source = read(folder, &path)?;
-        if host.process.stuck.holds(&source.file, &source.text) {
-            let file = &*source.file;
+        let file = sources.entry.clone();
+        if host.process.stuck.holds_script(folder, &file) {
+            let file = &*file;
             tracing::error!(file, "a script is not loaded since it stopped the server: change its file");
             return Ok(Self::default());
         }
+        let sources = Arc::new(sources);
         let meter = Meter::new(Chain::default(), limits);
-        let (vm, answers) = host.current.during(meter, Vm::load(&source, None, host, limits)).await?;
+        let (vm, answers) = host.current.during(meter, Vm::load(&sources, None, host, limits)).await?;
         let registered = vm.engine.registered.borrow();
         let names = registered.functions.names();
         let handlers = registered.matches.keys().cloned().collect();
         names.warn_of_unbuilt();
         drop(registered);
-        Ok(Self { source, answers, names, handlers })
+        Ok(Self { sources, answers, names, handlers })
     }
 
     /// The ids of functions that the script registers, in lower case.
@@ -79,12 +68,12 @@ impl Bundle {
 
     /// Whether there is no script.
     pub fn is_empty(&self) -> bool {
-        self.source.text.is_empty()
+        self.sources.is_empty()
     }
 
     /// The script.
     pub fn file(&self) -> &str {
-        &self.source.file
+        &self.sources.entry
     }
 
     /// The names of the matches that the script registers.
@@ -101,15 +90,4 @@ impl Code for Bundle {
     fn has_handler(&self, name: &str) -> bool {
         self.handlers.contains(name)
     }
-}
-
-fn read(folder: &Path, path: &Path) -> Result<Source, LoadError> {
-    let failed = |error: &dyn std::fmt::Display| LoadError(format!("cannot read {}: {error}", path.display()));
-    let length = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
-    if length > FILE_BYTES_MAX {
-        return Err(failed(&format!("it has more than {FILE_BYTES_MAX} bytes")));
-    }
-    let text = std::fs::read(path).map_err(|error| failed(&error))?;
-    let file = path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    Ok(Source { file: file.into(), text: text.into() })
 }

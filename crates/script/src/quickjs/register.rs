@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use muster_api::game::Occasion;
 use muster_api::hooks::Subject;
 use muster_wire::code::Code;
-use rquickjs::function::Opt;
+use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
 
 use super::errors::throw;
@@ -39,10 +39,24 @@ impl Registered {
     }
 }
 
-/// The functions of a match, by their order in [`CALLBACKS`].
-pub(super) type Callbacks = [Kept; 7];
+/// The functions of a match.
+#[derive(Clone)]
+pub(super) struct Callbacks {
+    /// Those that it must have, by their order in [`CALLBACKS`].
+    pub(super) required: [Kept; 7],
+    /// Called when a timer fires.
+    pub(super) timer: Option<Kept>,
+    /// Called when the match comes from earlier code.
+    pub(super) migrate: Option<Kept>,
+}
 
-/// What a match's functions are called.
+/// What the function that is called when a timer fires is called.
+pub(super) const TIMER: &str = "matchTimer";
+
+/// What the function that takes over a match of earlier code is called.
+pub(super) const MIGRATE: &str = "matchMigrate";
+
+/// What the functions that a match must have are called.
 pub(super) const CALLBACKS: [&str; 7] =
     ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
 
@@ -71,6 +85,7 @@ pub(super) fn initializer<'js>(
         initializer.set(method.clone(), register_listener(ctx, to.clone(), method, occasion)?)?;
     }
     initializer.set("registerSchedule", register_schedule(ctx, to.clone())?)?;
+    initializer.set("registerHttp", register_http(ctx, to.clone())?)?;
     for sole in Sole::ALL {
         let method = camel_case(&format!("register_{}", sole.name()));
         initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
@@ -153,6 +168,23 @@ fn register_schedule<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
     })
 }
 
+fn register_http<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+    const METHOD: &str = "registerHttp";
+    let run = move |ctx: Ctx<'js>,
+                    Opt(first): Opt<JsValue<'js>>,
+                    Opt(second): Opt<JsValue<'js>>,
+                    Rest(more): Rest<JsValue<'js>>| {
+        let (path, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
+        let method = |given: JsValue<'js>| match given.as_string() {
+            Some(method) => text(method),
+            None => Err(refused(&ctx, &format!("{METHOD} expects methods to be strings, got {}", kind(&given)))),
+        };
+        let methods = more.into_iter().map(method).collect::<Result<Vec<_>>>()?;
+        set(&ctx, &to, |registered| registered.functions.add_route(METHOD, &path, &methods, function))
+    };
+    Function::new(ctx.clone(), run)
+}
+
 fn register_sole<'js>(ctx: &Ctx<'js>, to: To, method: String, sole: Sole) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
@@ -199,7 +231,12 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
             callbacks.push(Persistent::save(&ctx, function.clone()));
         }
         let is_durable = handler.get::<_, JsValue<'js>>("durable")?.as_bool() == Some(true);
-        let Ok(callbacks) = Callbacks::try_from(callbacks) else { return Ok(()) };
+        let Ok(required) = callbacks.try_into() else { return Ok(()) };
+        let optional = |called: &str| -> Result<Option<Kept>> {
+            let found: JsValue<'js> = handler.get(called)?;
+            Ok(found.as_function().map(|function| Persistent::save(&ctx, function.clone())))
+        };
+        let callbacks = Callbacks { required, timer: optional(TIMER)?, migrate: optional(MIGRATE)? };
         set(&ctx, &to, |registered| {
             if is_durable {
                 registered.functions.add_durable(&name);

@@ -3,7 +3,7 @@
 
 /// What a function's results become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// The value; nothing is `undefined`.
     Plain,
     /// The value; nothing is `null`.
@@ -105,7 +105,7 @@ pub(super) fn names(name: &str) -> Vec<String> {
 }
 
 /// `user_id` as `userId`.
-pub(super) fn camel_case(name: &str) -> String {
+pub(crate) fn camel_case(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
     for (index, part) in name.split('_').enumerate() {
         match part.chars().next() {

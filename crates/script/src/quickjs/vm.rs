@@ -3,21 +3,24 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use muster_api::game::Failure;
 use muster_wire::code::Code;
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
-use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value as JsValue, qjs};
+use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Result, Runtime, Value as JsValue, qjs};
 
 use super::context::context_of;
 use super::errors::{place, raised, thrown};
-use super::{fated, globals};
 use super::host::{Means, nk};
 use super::init::{Answers, Init};
 use super::logger::logger;
-use super::program::Source;
+use super::modules::Imports;
+use super::places::name_written_places;
 use super::register::{Registered, initializer};
+use super::sources::Sources;
+use super::{fated, globals};
 use crate::host::Host;
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
@@ -39,6 +42,7 @@ pub(super) struct Engine {
     pub(super) nk: Persistent<Object<'static>>,
     pub(super) logger: Persistent<Object<'static>>,
     initializer: Persistent<Object<'static>>,
+    imports: Imports,
     pub(super) registered: Rc<RefCell<Registered>>,
     pub(super) context: Context,
     pub(super) means: Means,
@@ -78,14 +82,12 @@ impl Engine {
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(super) fn new(
-        host: &Rc<Host>,
-        limits: &Limits,
-        is_recorded: bool,
-    ) -> std::result::Result<Rc<Self>, LoadError> {
+    pub(super) fn new(host: &Rc<Host>, limits: &Limits, is_recorded: bool) -> std::result::Result<Rc<Self>, LoadError> {
         let runtime = Runtime::new().map_err(|error| unstarted(&error))?;
         runtime.set_memory_limit(limits.machine_bytes);
         runtime.set_max_stack_size(STACK_BYTES);
+        let imports = Imports::default();
+        runtime.set_loader(imports.clone(), imports.clone());
         let budget = Budget::watched(host.process.clock.lane(), Arc::new(Unneeded));
         let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
@@ -98,29 +100,33 @@ impl Engine {
             its.is_abandoned()
         })));
         budget.begin(limits.load_time);
+        // What the thread did before does not count.
+        budget.resume(false);
         let means = Means { host: host.clone(), fiber, budget, init: Rc::new(Init::default()) };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
-        // What the thread has used before is nothing of this call's.
-        means.budget.resume(false);
-        let made = enter(&context, |ctx| -> Result<_> {
-            globals::add(&ctx)?;
-            if is_recorded {
-                fated::replace(&ctx, &host.current)?;
-            }
-            let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
-            let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
-            let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
-            Ok((nk, logger, initializer))
+        let made = enter(&context, |ctx| {
+            let make = || -> Result<_> {
+                globals::add(&ctx, &means)?;
+                if is_recorded {
+                    fated::replace(&ctx, &host.current)?;
+                }
+                let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
+                let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
+                let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
+                Ok((nk, logger, initializer))
+            };
+            make().map_err(|error| LoadError(format!("cannot start JavaScript: {}", raised(&ctx, &error).message)))
         });
         means.budget.pause();
-        let (nk, logger, initializer) = made.map_err(|error| unstarted(&error))?;
+        let (nk, logger, initializer) = made?;
         let globals_are_read_only = limits.js_read_only_globals;
         let (bytes_max, is_spent) = (limits.machine_bytes, Cell::new(false));
         Ok(Rc::new(Self {
             nk,
             logger,
             initializer,
+            imports,
             registered,
             context,
             means,
@@ -130,6 +136,15 @@ impl Engine {
         }))
     }
 
+    /// Runs something that waits for nothing, under the budget of a call: code of modules may be in it, as getters are.
+    pub(super) fn briefly<T>(&self, limit: Duration, run: impl FnOnce(Ctx<'_>) -> T) -> T {
+        self.means.budget.begin(limit);
+        self.means.budget.resume(false);
+        let ran = enter(&self.context, run);
+        self.means.budget.pause();
+        ran
+    }
+
     /// Runs the modules, and `InitModule`. Answers what the host answered it.
     ///
     /// # Errors
@@ -137,25 +152,60 @@ impl Engine {
     pub(super) fn load(
         &self,
         ctx: &Ctx<'_>,
-        source: &Source,
+        sources: &Arc<Sources>,
         answers: Option<&Answers>,
     ) -> std::result::Result<Answers, LoadError> {
-        let mut options = EvalOptions::default();
-        options.filename = Some(source.file.to_string());
-        self.means.budget.at(source.file.clone());
-        ctx.eval_with_options::<JsValue<'_>, _>(&*source.text, options).map_err(|error| unloaded(ctx, &error))?;
+        self.means.budget.at(sources.entry.clone());
+        self.imports.set(sources);
+        if sources.are_translated() {
+            name_written_places(ctx, sources).map_err(|error| unloaded(ctx, &error))?;
+        }
+        let exported = self.run(ctx, sources)?;
         if self.globals_are_read_only {
             globals::freeze(ctx).map_err(|error| unloaded(ctx, &error))?;
         }
-        let function: JsValue<'_> = ctx.eval(INIT_MODULE).map_err(|error| unloaded(ctx, &error))?;
-        let Some(function) = function.into_function() else {
-            let file = &source.file;
+        let function = match exported {
+            Some(function) => Some(function),
+            None => ctx.eval::<JsValue<'_>, _>(INIT_MODULE).map_err(|error| unloaded(ctx, &error))?.into_function(),
+        };
+        let Some(function) = function else {
+            let file = &sources.entry;
             return Err(LoadError(format!("{file}: there is no function InitModule at the top level")));
         };
         self.means.init.begin(answers);
         let ran = self.init_module(ctx, function);
         let answers = self.means.init.end();
         ran.map(|()| answers)
+    }
+
+    /// Runs the program's files. Answers the function that a module exports to register all others.
+    fn run<'js>(&self, ctx: &Ctx<'js>, sources: &Sources) -> std::result::Result<Option<Function<'js>>, LoadError> {
+        let failed = |error: rquickjs::Error| unloaded(ctx, &error);
+        let file = &sources.entry;
+        let text = sources.get(file).map(|file| file.text.clone()).unwrap_or_default();
+        if !sources.is_module {
+            let mut options = EvalOptions::default();
+            options.filename = Some(file.to_string());
+            return ctx.eval_with_options::<JsValue<'js>, _>(&*text, options).map(|_| None).map_err(failed);
+        }
+        let (module, ended) = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval).map_err(failed)?;
+        self.run_jobs(ctx).map_err(|failure| LoadError(failure.message))?;
+        match ended.result::<JsValue<'js>>() {
+            Some(result) => drop(result.map_err(failed)?),
+            None => {
+                let told =
+                    "it waits at its top level for a promise that nothing fulfils: there is nothing here to wait for";
+                return Err(LoadError(format!("{file}: {told}")));
+            }
+        }
+        let names = module.namespace().map_err(failed)?;
+        for name in ["InitModule", "default"] {
+            let exported: JsValue<'js> = names.get(name).map_err(failed)?;
+            if exported.is_function() {
+                return Ok(exported.into_function());
+            }
+        }
+        Ok(None)
     }
 
     fn init_module<'js>(&self, ctx: &Ctx<'js>, function: Function<'js>) -> std::result::Result<(), LoadError> {
@@ -246,14 +296,14 @@ impl Vm {
     /// # Errors
     /// What they failed with, with file and line.
     pub(super) async fn load(
-        source: &Source,
+        sources: &Arc<Sources>,
         answers: Option<Answers>,
         host: &Rc<Host>,
         limits: &Limits,
     ) -> std::result::Result<(Self, Answers), LoadError> {
         let engine = Engine::new(host, limits, false)?;
-        let (its, source) = (engine.clone(), source.clone());
-        let run = move || enter(&its.context, |ctx| its.load(&ctx, &source, answers.as_ref()));
+        let (its, sources) = (engine.clone(), sources.clone());
+        let run = move || enter(&its.context, |ctx| its.load(&ctx, &sources, answers.as_ref()));
         let Means { fiber, budget, .. } = &engine.means;
         budget.begin(limits.load_time);
         let ran = fiber.run(budget, run).await;

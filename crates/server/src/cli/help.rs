@@ -15,6 +15,7 @@ Muster, a game server.
   muster account ban ID         let a player in no more; also unban, delete
   muster healthcheck [PORT|URL] ask a running server whether it is well (default port 7350)
   muster drain NODE             have a node of a cluster give all it has to others and stop
+  muster types FOLDER           write declarations for TypeScript and Luau of what game code may call
   muster bench ...              load a server and measure it; `muster bench --help` tells more
   muster help KEY               tell about one configuration key
   muster --version

@@ -10,8 +10,20 @@ use super::{AccountAction, Command, HealthTarget, MigrateAction, UsageError, hel
 const DEFAULT_PORT: u16 = 7350;
 
 /// Names of all commands, for suggestions.
-const COMMANDS: [&str; 11] =
-    ["dev", "serve", "check", "migrate", "backup", "restore", "account", "healthcheck", "drain", "bench", "help"];
+const COMMANDS: [&str; 12] = [
+    "dev",
+    "serve",
+    "check",
+    "migrate",
+    "backup",
+    "restore",
+    "account",
+    "healthcheck",
+    "drain",
+    "types",
+    "bench",
+    "help",
+];
 
 /// Parses the arguments without the program's name.
 ///
@@ -39,6 +51,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         "account" => account(rest),
         "healthcheck" => healthcheck(rest),
         "drain" => drain(rest),
+        "types" => one_folder(rest, "types", &[], |folder, _, _| Command::Types { folder }),
         "help" | "-h" | "-help" | "--help" => about(rest),
         "version" | "-version" | "--version" => Ok(Command::Print(help::version())),
         _ if name.starts_with('-') => Err(UsageError(format!(

@@ -52,6 +52,7 @@ fn commands() {
     assert_eq!(read("migrate --name a status"), "Migrate { action: Status, flags: [name = a (command line)] }");
     assert_eq!(read("backup out.db"), "Backup { file: \"out.db\", flags: [] }");
     assert_eq!(read("restore -- --odd"), "Restore { file: \"--odd\", force: false, flags: [] }");
+    assert_eq!(read("types out"), "Types { folder: \"out\" }");
     assert_eq!(read("check"), "Check { mode: Serve, flags: [] }");
     assert_eq!(read("check --dev"), "Check { mode: Dev, flags: [] }");
     assert_eq!(read("check --keys"), "print name = muster");

@@ -5,6 +5,7 @@ mod database;
 mod drain;
 mod health;
 mod serve;
+mod types;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Restore { file, force, flags } => database::restore(&file, force, &flags),
         Command::Healthcheck { target } => health::check(&target),
         Command::Drain { node, flags } => drain::drain(&node, &flags),
+        Command::Types { folder } => types::write(&folder),
         Command::Account { action, user_id, flags } => account::run(action, user_id, &flags),
     };
     outcome.unwrap_or_else(|text| {

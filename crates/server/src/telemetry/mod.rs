@@ -15,11 +15,13 @@ use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::ws::resume::Refusal;
 use muster_live::CloseReason;
+use muster_live::matches::MatchStats;
 use muster_live::matchmaker::{MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
 use muster_live::plane::PlaneStats;
 use muster_live::wheel::{LATENESS_BOUNDS_MS, Lateness};
 use muster_script::ScriptMetrics;
 use muster_script::process::CustomMetrics;
+use muster_script::routes::RouteTotal;
 use muster_store::StoreMetrics;
 use muster_wire::operations::OPERATIONS;
 use muster_wire::realtime_variants::VARIANTS;
@@ -78,6 +80,7 @@ impl Telemetry {
         self.render_planes(&mut page);
         self.render_accounts(&mut page);
         self.render_script(&mut page);
+        self.render_routes(&mut page);
         if let Some(cluster) = &self.cluster {
             cluster.render(&mut page);
         }
@@ -224,6 +227,12 @@ impl Telemetry {
         let late = planes.values().map(|plane| plane.recoveries_late).sum();
         let help = "Partitions of dead nodes whose recovery data did not come in time: what was in them has ended.";
         page.counter("recoveries_late_count", help, late);
+        page.gauge("match_durable", "Durable matches now.", sum(|plane| plane.matches.durable));
+        let durable = |pick: fn(&MatchStats) -> u64| planes.values().map(|plane| pick(&plane.matches)).sum::<u64>();
+        let kinds = [("resumed", durable(|stats| stats.resumed)), ("lost", durable(|stats| stats.lost))];
+        let help =
+            "Durable matches that went on after a crash or a restart, and that were not found for their players.";
+        page.counters("match_durable_count", help, "kind", kinds);
         page.gauge("matchmaker_tickets", "Tickets that wait in the matchmaker.", sum(|plane| plane.tickets));
         page.gauge("matchmaker_active_tickets", "Tickets that still search.", sum(|plane| plane.active_tickets));
         let help = "Matches of which game code is asked where their players go.";
@@ -256,6 +265,15 @@ impl Telemetry {
         let bounds = LATENESS_BOUNDS_MS.map(|bound| bound as f64);
         let help = "Milliseconds by which timers of the live plane ran late.";
         page.histogram("live_lateness_ms", help, &bounds, &lateness.buckets, lateness.sum_ms as f64);
+        let mut lateness = Lateness::default();
+        planes.values().for_each(|plane| lateness.merge(&plane.matches.lateness));
+        let help = "Milliseconds from when a tick of a match was due until its loop had returned.";
+        page.histogram("match_tick_lateness_ms", help, &bounds, &lateness.buckets, lateness.sum_ms as f64);
+        let total = |pick: fn(&PlaneStats) -> u64| planes.values().map(pick).sum();
+        let skipped = total(|plane| plane.matches.ticks_skipped);
+        page.counter("match_tick_skipped_count", "Ticks left out because the one before took too long.", skipped);
+        let dropped = total(|plane| plane.matches.inputs_dropped);
+        page.counter("match_input_dropped_count", "Messages of players that too many waited before.", dropped);
     }
 
     fn render_accounts(&self, page: &mut Exposition) {
@@ -308,6 +326,10 @@ impl Telemetry {
         let parked = gauge(&script.match_calls_parked);
         page.gauge("script_match_parked", "Callbacks of matches that wait or let others through.", parked);
         page.gauge("script_matches", "Matches that game code runs.", gauge(&script.matches));
+        let migrated = read(&script.matches_migrated);
+        page.counter("script_match_migrated_count", "Matches that went over to newer code.", migrated);
+        let failed = read(&script.matches_not_migrated);
+        page.counter("script_match_migration_failed_count", "Matches that failed to, and stayed with theirs.", failed);
         page.gauge("script_match_machines", "Machines that matches run on.", gauge(&script.match_machines));
         page.gauge("script_machines", "Machines that game code runs on.", gauge(&script.machines));
         let refused = read(&script.background_refused);
@@ -321,6 +343,22 @@ impl Telemetry {
         page.gauge("script_custom_series", "Metrics that game code made.", self.custom.series() as f64);
         let dropped = read(&self.custom.dropped);
         page.counter("script_custom_dropped_count", "Values of metrics too many.", dropped);
+    }
+
+    fn render_routes(&self, page: &mut Exposition) {
+        let totals = self.script.routes.all();
+        let mut family = |name: &str, help: &str, pick: fn(&RouteTotal) -> u64| {
+            page.counters(name, help, "route", totals.iter().map(|(pattern, total)| (pattern.as_str(), pick(total))));
+        };
+        family("script_route_count", "Requests to routes of game code.", |total| total.requests);
+        family("script_route_error_count", "Those answered 400 or above.", |total| total.errors);
+        family("script_route_recv_bytes", "Bytes of their bodies.", |total| total.received_bytes);
+        family("script_route_sent_bytes", "Bytes of the answers' bodies.", |total| total.sent_bytes);
+        family("script_route_latency_us", "Time until the answers, in microseconds, added up.", |total| {
+            total.latency_us
+        });
+        let failed = read(&self.script.routes_failed);
+        page.counter("script_route_failed_count", "Requests to routes that failed in game code.", failed);
     }
 
     fn sum(&self, pick: fn(&ApiMetrics) -> &AtomicU64) -> u64 {

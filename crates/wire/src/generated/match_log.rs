@@ -67,7 +67,7 @@ pub struct Called {
     /// The loops that there were so far.
     #[prost(uint64, tag = "3")]
     pub tick: u64,
-    #[prost(oneof = "called::Callback", tags = "4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "called::Callback", tags = "4, 5, 6, 7, 8, 9, 10")]
     pub callback: ::core::option::Option<called::Callback>,
 }
 /// Nested message and enum types in `Called`.
@@ -86,7 +86,17 @@ pub mod called {
         TerminateGraceSec(u32),
         #[prost(string, tag = "9")]
         Signal(::prost::alloc::string::String),
+        #[prost(message, tag = "10")]
+        Timer(super::Fired),
     }
+}
+/// A timer that fires.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Fired {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub data: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct JoinAttempt {
@@ -215,6 +225,18 @@ pub struct Snapshot {
     /// What the latest call sent. Whether it arrived nobody knows.
     #[prost(message, repeated, tag = "9")]
     pub sent: ::prost::alloc::vec::Vec<Broadcast>,
+    #[prost(message, repeated, tag = "10")]
+    pub timers: ::prost::alloc::vec::Vec<Timer>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Timer {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// It fires before the loop of this tick.
+    #[prost(uint64, tag = "2")]
+    pub due_tick: u64,
+    #[prost(string, tag = "3")]
+    pub data: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Seated {

@@ -1611,7 +1611,7 @@ pub struct Completion {
 /// A piece of a partition. One of a kind that is unknown is passed over.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Carried {
-    #[prost(oneof = "carried::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(oneof = "carried::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub what: ::core::option::Option<carried::What>,
 }
 /// Nested message and enum types in `Carried`.
@@ -1638,6 +1638,8 @@ pub mod carried {
         Ticket(::prost::alloc::boxed::Box<super::CarriedTicket>),
         #[prost(message, tag = "10")]
         Pool(super::CarriedPool),
+        #[prost(message, tag = "11")]
+        Match(super::CarriedMatch),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1924,6 +1926,139 @@ pub struct CarriedPool {
     #[prost(uint64, optional, tag = "3")]
     pub due_ms: ::core::option::Option<u64>,
 }
+/// A durable match, without its handler's state.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CarriedMatch {
+    #[prost(message, optional, tag = "1")]
+    pub outline: ::core::option::Option<MatchOutline>,
+    /// Of its players who have not gone.
+    #[prost(message, repeated, tag = "2")]
+    pub listeners: ::prost::alloc::vec::Vec<Listener>,
+    #[prost(message, repeated, tag = "3")]
+    pub waiting: ::prost::alloc::vec::Vec<CarriedWaiting>,
+    #[prost(message, repeated, tag = "4")]
+    pub inputs: ::prost::alloc::vec::Vec<CarriedInput>,
+    #[prost(uint64, tag = "5")]
+    pub due_ms: u64,
+    #[prost(uint64, tag = "6")]
+    pub empty_ticks: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MatchOutline {
+    #[prost(message, optional, tag = "1")]
+    pub r#match: ::core::option::Option<Id>,
+    #[prost(string, tag = "2")]
+    pub handler: ::prost::alloc::string::String,
+    /// Microseconds since 1970.
+    #[prost(sfixed64, tag = "3")]
+    pub created_at: i64,
+    #[prost(uint32, tag = "4")]
+    pub tick_rate: u32,
+    #[prost(uint64, tag = "5")]
+    pub tick: u64,
+    #[prost(string, tag = "6")]
+    pub label: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "7")]
+    pub players: ::prost::alloc::vec::Vec<MatchSeat>,
+    #[prost(message, repeated, tag = "8")]
+    pub deferred: ::prost::alloc::vec::Vec<MatchBroadcast>,
+    #[prost(message, repeated, tag = "9")]
+    pub timers: ::prost::alloc::vec::Vec<MatchTimer>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchTimer {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub due_tick: u64,
+    #[prost(string, tag = "3")]
+    pub data: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchSeat {
+    #[prost(message, optional, tag = "1")]
+    pub presence: ::core::option::Option<Presence>,
+    #[prost(bool, tag = "2")]
+    pub has_joined: bool,
+    #[prost(bool, tag = "3")]
+    pub is_kicked: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchBroadcast {
+    #[prost(sint64, tag = "1")]
+    pub op_code: i64,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub data: ::prost::bytes::Bytes,
+    /// Absent: for everybody.
+    #[prost(message, optional, tag = "3")]
+    pub to: ::core::option::Option<IdList>,
+    #[prost(message, optional, tag = "4")]
+    pub sender: ::core::option::Option<MatchSender>,
+    #[prost(bool, tag = "5")]
+    pub reliable: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchSender {
+    #[prost(message, optional, tag = "1")]
+    pub session_id: ::core::option::Option<Id>,
+    #[prost(message, optional, tag = "2")]
+    pub user_id: ::core::option::Option<Id>,
+    #[prost(string, tag = "3")]
+    pub username: ::prost::alloc::string::String,
+}
+/// Something that waits for a handler.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedWaiting {
+    /// Of attempts and signals: who waits for the answer, and how long.
+    #[prost(message, optional, tag = "5")]
+    pub reply_to: ::core::option::Option<Request>,
+    #[prost(uint64, tag = "6")]
+    pub left_ms: u64,
+    #[prost(oneof = "carried_waiting::What", tags = "1, 2, 3, 4")]
+    pub what: ::core::option::Option<carried_waiting::What>,
+}
+/// Nested message and enum types in `CarriedWaiting`.
+pub mod carried_waiting {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum What {
+        #[prost(message, tag = "1")]
+        Attempt(super::MatchEntry),
+        #[prost(message, tag = "2")]
+        Join(super::Presence),
+        #[prost(message, tag = "3")]
+        Leave(super::MatchLeave),
+        #[prost(message, tag = "4")]
+        Signal(super::MatchSignal),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchLeave {
+    #[prost(message, optional, tag = "1")]
+    pub presence: ::core::option::Option<Presence>,
+    #[prost(enumeration = "MatchLeaveReason", tag = "2")]
+    pub reason: i32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MatchSignal {
+    #[prost(string, tag = "1")]
+    pub data: ::prost::alloc::string::String,
+    #[prost(fixed64, repeated, tag = "2")]
+    pub chain: ::prost::alloc::vec::Vec<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedInput {
+    #[prost(message, optional, tag = "1")]
+    pub sender: ::core::option::Option<Presence>,
+    #[prost(sint64, tag = "2")]
+    pub op_code: i64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub data: ::prost::bytes::Bytes,
+    #[prost(bool, tag = "4")]
+    pub reliable: bool,
+    /// Microseconds since 1970.
+    #[prost(sfixed64, tag = "5")]
+    pub received_at: i64,
+}
 // ---- Matches of game code ----
 
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1962,6 +2097,8 @@ pub struct MatchCreation {
     /// Microseconds since 1970.
     #[prost(sfixed64, tag = "3")]
     pub created_at: i64,
+    #[prost(bool, tag = "4")]
+    pub is_durable: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchEntry {
@@ -2487,6 +2624,39 @@ impl PartyRefusal {
             "PARTY_REFUSAL_LABEL_TOO_MANY_VALUES" => Some(Self::LabelTooManyValues),
             "PARTY_REFUSAL_HIDDEN_WITH_LABEL" => Some(Self::HiddenWithLabel),
             "PARTY_REFUSAL_MEMBERSHIP_CHANGED" => Some(Self::MembershipChanged),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum MatchLeaveReason {
+    /// As if the socket had closed.
+    Unspecified = 0,
+    Left = 1,
+    Disconnected = 2,
+    Kicked = 3,
+}
+impl MatchLeaveReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "MATCH_LEAVE_REASON_UNSPECIFIED",
+            Self::Left => "MATCH_LEAVE_REASON_LEFT",
+            Self::Disconnected => "MATCH_LEAVE_REASON_DISCONNECTED",
+            Self::Kicked => "MATCH_LEAVE_REASON_KICKED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "MATCH_LEAVE_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "MATCH_LEAVE_REASON_LEFT" => Some(Self::Left),
+            "MATCH_LEAVE_REASON_DISCONNECTED" => Some(Self::Disconnected),
+            "MATCH_LEAVE_REASON_KICKED" => Some(Self::Kicked),
             _ => None,
         }
     }

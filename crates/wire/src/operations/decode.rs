@@ -59,6 +59,17 @@ pub fn decode_http<M: JsonMessage + SetField>(matched: &Match<'_>, query: &str, 
     Ok(message)
 }
 
+/// Sets what the body sets in a message of which the rest is built already.
+///
+/// # Errors
+/// Fails when the body is not JSON of the right form.
+pub fn decode_body<M: JsonMessage>(matched: &Match<'_>, body: &[u8], message: &mut M) -> Result<(), DecodeError> {
+    match matched.binding.body {
+        Body::Absent | Body::Whole => Ok(()),
+        Body::Field(name) => read_body(body, |reader| read_body_field(message, name, reader)),
+    }
+}
+
 fn read_body(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Result<(), JsonError>) -> Result<(), DecodeError> {
     let mut reader = Reader::new(body, Mode::Tolerant)?;
     if reader.peek().is_some() {

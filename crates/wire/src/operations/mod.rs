@@ -54,7 +54,7 @@ macro_rules! operations {
 
 mod table;
 
-pub use decode::{DecodeError, decode_http, query_parameters};
+pub use decode::{DecodeError, decode_body, decode_http, query_parameters};
 pub use route::{Match, PathParameters, RouteError, route};
 pub use table::{OPERATION_COUNT, OPERATIONS, Operation, typed};
 

@@ -4,6 +4,7 @@ mod cluster;
 mod live;
 mod rpc;
 mod target;
+mod ticks;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub use cluster::{Blow, ClusterOptions};
 pub use live::{ChurnOptions, MatchmakeOptions, TICKETS_PER_SESSION, TalkOptions, Via};
 pub use rpc::{Over, RpcOptions};
 pub use target::Target;
+pub use ticks::TicksOptions;
 
 use crate::load::Format;
 use crate::machine;
@@ -90,6 +92,8 @@ pub struct Options {
     #[command(flatten)]
     pub rpc: RpcOptions,
     #[command(flatten)]
+    pub ticks: TicksOptions,
+    #[command(flatten)]
     pub talk: TalkOptions,
     #[command(flatten)]
     pub churn: ChurnOptions,
@@ -97,7 +101,7 @@ pub struct Options {
     pub matchmake: MatchmakeOptions,
     #[command(flatten)]
     pub cluster: ClusterOptions,
-    /// churn: where the server shows its metrics: what players left behind in its gauges is an error
+    /// churn, ticks: where the server shows its metrics. churn: what players left behind in its gauges is an error
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Seconds to wait for an answer after the last operation began
@@ -153,6 +157,9 @@ impl Options {
         if self.rate.is_some() && self.scenario.is_rpc() && self.holds_sockets() {
             bail!("calls over sockets wait for their answers: leave --rate out");
         }
+        if self.rpc.waits_for.is_some() && self.scenario != Scenario::RpcLua {
+            bail!("--waits-for is for rpc-lua only");
+        }
         self.talk.check()?;
         self.churn.check()?;
         self.matchmake.check()?;
@@ -163,8 +170,13 @@ impl Options {
         if self.scenario == Scenario::Matchmake {
             self.matchmake.check_players(connections / processes)?;
         }
-        if !self.metrics.is_empty() && self.scenario != Scenario::Churn {
-            bail!("--metrics is read by churn only");
+        if !self.metrics.is_empty() && !matches!(self.scenario, Scenario::Churn | Scenario::Ticks) {
+            bail!("--metrics is read by churn and ticks only");
+        }
+        if self.scenario == Scenario::Ticks {
+            ensure!(!self.metrics.is_empty(), "ticks are counted by the server: say where by --metrics HOST:PORT");
+            ensure!(processes == 1, "ticks runs in one process");
+            self.ticks.check()?;
         }
         if self.reference && !matches!(self.scenario, Scenario::Heartbeat | Scenario::Blast) {
             bail!("--reference knows only heartbeat and blast");
@@ -178,7 +190,7 @@ impl Options {
     /// Whether each connection is a socket that stays.
     pub fn holds_sockets(&self) -> bool {
         match self.scenario {
-            Scenario::Register | Scenario::Authenticate => false,
+            Scenario::Register | Scenario::Authenticate | Scenario::Ticks => false,
             scenario => !scenario.is_rpc() || self.rpc.over == Over::Socket,
         }
     }
@@ -249,8 +261,11 @@ mod tests {
             ("rooms --rate 10", "give --each instead"),
             ("churn --stopped 40 --half-open 20", "no more than half"),
             ("matchmake -c 10 --standing 27", "raise --connections"),
-            ("rooms --metrics localhost:1", "--metrics is read by churn only"),
+            ("rooms --metrics localhost:1", "--metrics is read by churn and ticks only"),
+            ("ticks", "say where by --metrics"),
+            ("ticks --metrics localhost:1 --tick-rate 500", "--tick-rate must be"),
             ("rpc-lua --over socket --rate 10", "leave --rate out"),
+            ("rpc-js --waits-for http://localhost", "for rpc-lua only"),
             ("rooms --cluster", "--addr A,B"),
             ("hop", "--addr A,B"),
             ("hop --addr a:1,b:1,c:1 -c 100", "a multiple of 12"),

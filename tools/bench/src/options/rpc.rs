@@ -17,4 +17,7 @@ pub struct RpcOptions {
     /// rpc-lua, rpc-js: how calls travel
     #[arg(long, value_enum, default_value_t)]
     pub over: Over,
+    /// rpc-lua: what the function asks over HTTP before it answers, and waits for
+    #[arg(long, value_name = "URL")]
+    pub waits_for: Option<String>,
 }

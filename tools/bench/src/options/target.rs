@@ -68,6 +68,8 @@ impl Target<'_> {
             users: share(options.users),
             registrations: options.registrations,
             rpc: options.rpc.clone(),
+            ticks: options.ticks.clone(),
+            metrics: self.metrics.clone(),
             talk: options.talk.clone(),
             leave_rate: options.talk.leave_rate / processes as f64,
             churn: options.churn.clone(),

@@ -16,6 +16,7 @@ mod sign_in;
 mod sockets;
 mod takeover;
 mod talk;
+mod ticks;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub mod names {
     /// of the others.
     pub const FIRST_MESSAGE: &str = "first_message";
     pub const UNDISTURBED: &str = "undisturbed";
+    /// `ticks`: ticks that never came.
+    pub const SKIPPED: &str = "ticks_skipped";
     /// `passwords`: latencies of pings before the registrations.
     pub const QUIET: &str = "quiet";
     /// `passwords`: latencies of the registrations.
@@ -81,5 +84,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Takeover => takeover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
         Scenario::RpcLua | Scenario::RpcJs => rpc::run(worker).await,
+        Scenario::Ticks => ticks::run(worker).await,
     }
 }

@@ -28,11 +28,18 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 
 /// What is called, which the server has of `tools/bench/modules`.
 fn function(worker: &Worker) -> &'static str {
-    if worker.plan.scenario == Scenario::RpcJs { "bench_js" } else { "bench_lua" }
+    match (worker.plan.scenario, &worker.plan.rpc.waits_for) {
+        (Scenario::RpcJs, _) => "bench_js",
+        (_, Some(_)) => "bench_wait",
+        (_, None) => "bench_lua",
+    }
 }
 
 /// What the `number`th call says.
-fn payload(number: u32) -> Value {
+fn payload(worker: &Worker, number: u32) -> Value {
+    if let Some(url) = &worker.plan.rpc.waits_for {
+        return json!({ "number": number, "url": url });
+    }
     let items = [json!({ "name": "sword", "count": 1 }), json!({ "name": "arrow", "count": 64 })];
     json!({ "number": number, "player": { "name": "ann", "level": 12, "online": true }, "items": items })
 }
@@ -57,7 +64,7 @@ struct Body {
 impl Caller for Client {
     async fn call(&mut self, worker: &Worker) -> Result<(), Fault> {
         self.number += 1;
-        let sent = payload(self.number);
+        let sent = payload(worker, self.number);
         let request = requests::rpc(&self.token, function(worker), &sent.to_string());
         let check = |answer: &Answer<'_>| {
             if answer.status != 200 {
@@ -95,7 +102,7 @@ async fn call_in_turn(worker: Rc<Worker>, player: Player) {
 }
 
 async fn call_once(worker: &Worker, player: &mut Player, number: u32) -> Result<(), Fault> {
-    let sent = payload(number);
+    let sent = payload(worker, number);
     let request = api::Rpc { id: function(worker).to_owned(), payload: sent.to_string(), http_key: String::new() };
     match sockets::ask(worker, player, Message::Rpc(request), |_, _| {}).await? {
         Some(Message::Rpc(answer)) => check(&answer.payload, &sent),

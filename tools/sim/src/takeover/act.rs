@@ -45,7 +45,7 @@ impl World {
     pub(super) fn act(&mut self) -> Checked {
         let who = self.rng.usize(0..self.clients.len().max(1));
         let stream = self.rng.usize(0..self.streams.len()) as StreamId;
-        match self.rng.u8(0..100) {
+        match self.rng.u8(0..115) {
             _ if self.clients.len() < 3 => self.open(),
             0..=7 => self.open(),
             8..=10 => self.close(who),
@@ -57,8 +57,9 @@ impl World {
                 Ok(())
             }
             16..=18 => {
-                // Nobody waits so long for recovery data.
-                let longest = if self.recovery.asked.is_empty() { PASS_INTERVAL_MS } else { 300 };
+                // Nobody waits so long for recovery data, or a log.
+                let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
+                let longest = if nobody_waits { PASS_INTERVAL_MS } else { 300 };
                 let ms = pick(&mut self.rng, &[1, 20, 300, 300, longest]);
                 self.advance(ms)
             }
@@ -70,7 +71,8 @@ impl World {
             61..=72 => self.publish(who, stream),
             73..=84 => self.act_in_rooms(who),
             85..=92 => self.act_with_tickets(who),
-            _ => self.act_in_party(who),
+            93..=99 => self.act_in_party(who),
+            _ => self.act_in_match(who),
         }
     }
 
@@ -138,6 +140,7 @@ impl World {
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
         self.rooms.forget(who);
+        self.matches.forget(who);
         let parties = self.party_ties.iter().filter(|((_, other), tie)| *other == who && tie.may_hear());
         self.tickets.note_change(parties.map(|((party, _), _)| *party));
         self.party_ties.iter_mut().filter(|((_, other), _)| *other == who).for_each(|(_, tie)| tie.go());

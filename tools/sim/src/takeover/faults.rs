@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
+use muster_live::matches::{Call, Callback, Outline};
 use muster_live::plane::{Carried, Down, Message, Up};
 use muster_live::rooms::{self, Across, ToOwner};
 
@@ -35,11 +36,19 @@ pub enum Fault {
     LoseTicket,
     /// A place that is told of a match does not learn that its session's ticket has ended.
     KeepTicket,
+    /// What a durable match was called with is not kept before its effects leave.
+    LoseEntry,
+    /// A log takes something of an owner who was shut out.
+    TakeLate,
+    /// A new owner finds a durable match without one of its players.
+    LoseSeat,
+    /// What players sent does not go along with a durable match that moves.
+    LoseInputs,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -53,6 +62,10 @@ impl Fault {
         Self::OldVariables,
         Self::LoseTicket,
         Self::KeepTicket,
+        Self::LoseEntry,
+        Self::TakeLate,
+        Self::LoseSeat,
+        Self::LoseInputs,
     ];
 }
 
@@ -104,6 +117,26 @@ impl Faults {
         }
     }
 
+    /// Whether a log takes something of an owner who was shut out.
+    pub(super) fn admits(&mut self) -> bool {
+        self.strikes(Fault::TakeLate)
+    }
+
+    /// Whether a log does not keep what a handler was called with.
+    pub(super) fn forgets(&mut self, call: &Call) -> bool {
+        // Nobody misses a match that never began.
+        !matches!(call.callback, Callback::Init { .. }) && self.strikes(Fault::LoseEntry)
+    }
+
+    /// What a log says, on its way to a new owner.
+    pub(super) fn unseat(&mut self, outlines: &mut [Outline]) {
+        for outline in outlines.iter_mut().filter(|outline| !outline.players.is_empty()) {
+            if self.strikes(Fault::LoseSeat) {
+                outline.players.pop();
+            }
+        }
+    }
+
     /// Puts a message on its way.
     pub(super) fn put(&mut self, queue: &mut VecDeque<Message>, mut message: Message) {
         match &mut message {
@@ -119,6 +152,16 @@ impl Faults {
             Message::Up(Up::Tickets { standings, .. }) if self.strikes(Fault::LoseTicket) => standings.truncate(0),
             Message::Down(Down::Push { ended, .. }) if !ended.is_empty() && self.strikes(Fault::KeepTicket) => {
                 ended.clear()
+            }
+            Message::Up(Up::Carried { parts, .. }) => {
+                for part in parts {
+                    if let Carried::Match(carried) = part
+                        && !carried.inputs.is_empty()
+                        && self.strikes(Fault::LoseInputs)
+                    {
+                        carried.inputs.clear();
+                    }
+                }
             }
             Message::Up(Up::Fence { .. }) if self.strikes(Fault::LoseFence) => return,
             Message::Down(Down::Roster { presences, is_anew: true, .. }) => {

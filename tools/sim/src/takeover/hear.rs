@@ -67,6 +67,7 @@ impl World {
             (Asked::Ticket(asked), reply) => self.ticket_answered(asked, reply),
             (Asked::Party(asked), reply) => self.party_answered(asked, &reply),
             (Asked::Rooms(asked), reply) => self.rooms_answered(asked, reply),
+            (Asked::Match(asked), reply) => self.match_answered(asked, &reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }
@@ -143,6 +144,7 @@ impl World {
             }
             Said::Tale(number) => self.hear_tale(who, *number),
             Said::Push(word) => self.hear_of_ticket(who, *word),
+            Said::Match(game, word) => self.hear_of_match(who, *game, word),
         }
     }
 

@@ -8,6 +8,7 @@ mod act;
 mod cluster;
 mod faults;
 mod hear;
+mod matches;
 mod moves;
 mod parties;
 mod recovery;

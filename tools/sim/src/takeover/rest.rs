@@ -28,6 +28,7 @@ impl World {
         self.check_parties()?;
         self.check_rooms()?;
         self.check_tickets()?;
+        self.check_matches()?;
         let clients = &self.clients;
         self.messages.check(
             |stream, due| {
@@ -69,7 +70,7 @@ impl World {
                 format!("waiting for owners, for places, held at {place:?} forever: {waiting:?}")
             })?;
         }
-        let open = self.asked.first_key_value();
+        let open = self.asked.iter().find(|(_, asked)| !self.is_given_up(asked));
         ensure(Check::Answers, open.is_none(), || format!("never answered: {open:?}"))
     }
 

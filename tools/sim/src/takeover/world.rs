@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
+use muster_live::matches::MatchesConfig;
 use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::place::Epoch;
 use muster_live::plane::{Down, Message, Output, Recover, Reply};
@@ -16,6 +17,7 @@ use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, Strea
 use super::act::SESSIONS_MAX;
 use super::cluster::Cluster;
 use super::faults::{Fault, Faults};
+use super::matches::{MatchAsked, Matches};
 use super::moves::Move;
 use super::parties::{PartyAsked, PartyTie};
 use super::recovery::Recovery;
@@ -50,6 +52,7 @@ pub(super) enum Asked {
     Party(PartyAsked),
     Rooms(RoomAsked),
     Ticket(TicketAsked),
+    Match(MatchAsked),
     Claim { who: Who, to: SessionRef },
     Rebind { who: Who, stream: StreamKey },
     RebindTickets { who: Who },
@@ -63,6 +66,7 @@ impl Asked {
             Self::Party(asked) => Some(asked.who),
             Self::Rooms(asked) => asked.who(),
             Self::Ticket(asked) => Some(tickets.asker(asked)),
+            Self::Match(asked) => Some(asked.who()),
             Self::Claim { .. } | Self::Rebind { .. } | Self::RebindTickets { .. } => None,
         }
     }
@@ -84,6 +88,8 @@ enum Next {
     Settle(usize),
     /// The how manieth of those who wait for recovery data.
     Recover(usize),
+    /// The how manieth of what engines are about to do.
+    Engine(usize),
 }
 
 /// See the module.
@@ -113,6 +119,7 @@ pub(super) struct World {
     /// Answers to claims, which the tasks of sockets are yet to see.
     pub claim_answers: Vec<(Who, SessionRef, Reply)>,
     pub recovery: Recovery,
+    pub matches: Matches,
     pub closing: Vec<Who>,
     pub is_merged: bool,
     /// Whether nodes die.
@@ -146,7 +153,8 @@ fn config(rng: &mut Rng) -> PlaneConfig {
             ..RoomsConfig::default()
         }),
         matchmaker: MatchmakerConfig { interval_ms: PASS_INTERVAL_MS, ..MatchmakerConfig::default() },
-        recover: Recover { parties: rng.u8(0..4) > 0, rooms: true, tickets: true },
+        recover: Recover { parties: rng.u8(0..4) > 0, rooms: true, tickets: true, matches: true },
+        matches: MatchesConfig { inputs_max: 1_000, ..MatchesConfig::default() },
         ..PlaneConfig::default()
     }
 }
@@ -188,6 +196,7 @@ impl World {
             moves: BTreeMap::new(),
             claim_answers: Vec::new(),
             recovery: Recovery::default(),
+            matches: Matches::default(),
             closing: Vec::new(),
             is_merged,
             has_crashes,
@@ -249,6 +258,7 @@ impl World {
         out.matches.iter().try_for_each(|found| self.tell_matched(place, found))?;
         out.ended_tickets.into_iter().try_for_each(|ended| self.tell_lost(place, ended))?;
         out.claims.into_iter().try_for_each(|(request, claim)| self.claimed(place, request, claim))?;
+        out.handlers.into_iter().try_for_each(|order| self.order(place, order))?;
         Ok(result)
     }
 
@@ -267,6 +277,7 @@ impl World {
         next.extend((0..self.tickets.steps.len()).map(Next::Ticket));
         next.extend((0..self.claim_answers.len()).map(Next::Settle));
         next.extend((0..self.recovery.asked.len()).map(Next::Recover));
+        next.extend(self.matches.ready().map(Next::Engine));
         if next.is_empty() {
             return Ok(false);
         }
@@ -291,6 +302,7 @@ impl World {
                 self.claim_answered(who, to, reply)?;
             }
             Next::Recover(number) => self.recover(number)?,
+            Next::Engine(number) => self.go_on_in_engine(number)?,
         }
         Ok(true)
     }
@@ -320,8 +332,20 @@ impl World {
         Ok(())
     }
 
-    /// Lets everything arrive that is on its way, and all timers run.
+    /// Lets everything arrive that is on its way, and all timers run. Matches tick for ever: each of them only until it has
+    /// heard of everything.
     pub(super) fn settle(&mut self) -> Checked {
+        self.matches.hold_loops(true);
+        self.settle_but_loops()?;
+        for _ in 0..3 {
+            self.flush_loops()?;
+            self.settle_but_loops()?;
+        }
+        self.matches.hold_loops(false);
+        Ok(())
+    }
+
+    fn settle_but_loops(&mut self) -> Checked {
         let deadline = self.steps + REST_STEPS_MAX;
         loop {
             while self.happen()? {

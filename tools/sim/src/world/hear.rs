@@ -237,6 +237,9 @@ impl World {
         match &said {
             Said::Push(id) => self.pushed(who, *id),
             Said::Tale(number) => self.hear_tale(who, *number),
+            Said::Match(..) => {
+                Err(Violation { check: Check::Stray, detail: format!("no match is durable here, and {said:?}") })
+            }
             Said::Party(party, word) => self.hear_of_party(who, *party, word),
             Said::Event { stream, joins, leaves } if *stream >= PARTIES_FROM => {
                 self.hear_of_members(who, *stream, joins, leaves)

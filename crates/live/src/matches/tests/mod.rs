@@ -1,7 +1,9 @@
 //! Matches with handlers that the tests play.
 
+mod durable;
 mod random;
 mod rules;
+mod timers;
 
 use std::sync::Arc;
 
@@ -40,11 +42,11 @@ fn presence(number: u32) -> Presence {
     }
 }
 
-fn attempt(number: u32) -> Attempt {
+fn attempt(id: MatchId, number: u32) -> Attempt {
     let presence = presence(number);
     let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
     let reply_to = Some(request(number));
-    Attempt { id: ID, member: Member { presence, listener }, metadata: Arc::from([]), reply_to }
+    Attempt { id, member: Member { presence, listener }, metadata: Arc::from([]), reply_to }
 }
 
 fn request(number: u32) -> RequestRef {
@@ -70,6 +72,7 @@ fn say(text: &'static str) -> Broadcast {
 /// Matches, the calls that wait for a return, and what came of everything else.
 struct World {
     now: Millis,
+    id: MatchId,
     matches: Matches,
     calls: Vec<Call>,
     effects: Vec<Effect>,
@@ -77,13 +80,17 @@ struct World {
 
 impl World {
     fn new(config: MatchesConfig) -> Self {
-        Self { now: 1_000, matches: Matches::new(config), calls: Vec::new(), effects: Vec::new() }
+        Self { now: 1_000, id: ID, matches: Matches::new(config), calls: Vec::new(), effects: Vec::new() }
     }
 
     /// With a match that has begun.
     fn with_match(config: MatchesConfig, tick_rate: u32) -> Self {
-        let mut world = Self::new(config);
-        world.create(ID, 1);
+        Self::with_match_of(ID, config, tick_rate)
+    }
+
+    fn with_match_of(id: MatchId, config: MatchesConfig, tick_rate: u32) -> Self {
+        let mut world = Self { id, ..Self::new(config) };
+        world.create(id, 1);
         world.returns(begun(tick_rate, "{}"));
         world.effects.clear();
         world
@@ -96,6 +103,7 @@ impl World {
             params: Bytes::from_static(b"{}"),
             created_at,
             chain: Chain::default(),
+            is_durable: id.is_durable(),
         };
         self.step(|world, out| world.matches.create(id, creation, Some(request(0)), out));
     }
@@ -116,7 +124,7 @@ impl World {
     }
 
     fn attempt(&mut self, number: u32) {
-        self.step(|world, out| world.matches.attempt(world.now, attempt(number), out));
+        self.step(|world, out| world.matches.attempt(world.now, attempt(world.id, number), out));
     }
 
     /// Somebody comes in, and the handler has heard of it.
@@ -129,12 +137,12 @@ impl World {
 
     fn gone(&mut self, number: u32) {
         let left = LeaveReason::Left;
-        self.step(|world, out| world.matches.gone(world.now, ID, session(number), left, out));
+        self.step(|world, out| world.matches.gone(world.now, world.id, session(number), left, out));
     }
 
     fn input(&mut self, number: u32, text: &'static str) {
         let message = (1, Bytes::from_static(text.as_bytes()), true);
-        self.matches.input(ID, session(number), message, Timestamp::from_seconds(9));
+        self.matches.input(self.id, session(number), message, Timestamp::from_seconds(9));
     }
 
     fn signal(&mut self, number: u32) {
@@ -144,7 +152,7 @@ impl World {
     /// On behalf of matches that wait for it.
     fn signal_of(&mut self, number: u32, chain: Vec<MatchId>) {
         let what = ("?".into(), chain.into());
-        self.step(|world, out| world.matches.signal(world.now, ID, what, Some(request(number)), out));
+        self.step(|world, out| world.matches.signal(world.now, world.id, what, Some(request(number)), out));
     }
 
     /// The first call that waits returns.

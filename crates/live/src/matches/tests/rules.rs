@@ -27,7 +27,7 @@ fn a_match_begins_as_its_handler_says_or_not_at_all() {
     ] {
         let mut world = World::new(MatchesConfig::default());
         world.create(ID, 1);
-        assert!(matches!(world.called(), Some(Callback::Init { params }) if params == "{}"));
+        assert!(matches!(world.called(), Some(Callback::Init { params, .. }) if params == "{}"));
         world.attempt(5);
         assert!(matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound), "not yet");
         world.effects.clear();
@@ -119,6 +119,22 @@ fn who_goes_before_being_let_in_never_was_there() {
     world.effects.clear();
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(world.effects.is_empty() && world.calls.is_empty(), "{:?} {:?}", world.effects, world.calls);
+}
+
+#[test]
+fn ticks_are_counted_by_how_late_they_are_done_and_those_left_out_too() {
+    let mut world = World::with_match(MatchesConfig::default(), 10);
+    world.pass(103);
+    world.returns(goes());
+    let stats = world.matches.stats();
+    assert_eq!((stats.lateness.sum_ms, stats.lateness.buckets[3], stats.ticks_skipped), (3, 1, 0));
+    // The second takes 250 ms: the third comes late, and the fourth with it.
+    world.pass(347);
+    world.returns(goes());
+    assert_eq!(world.matches.stats().lateness.sum_ms, 3 + 250);
+    world.returns(goes());
+    let stats = world.matches.stats();
+    assert_eq!((stats.lateness.sum_ms, stats.ticks_skipped), (3 + 250 + 150, 1));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::matches::{
 
 const RATE: u32 = 10;
 
-fn goes(acts: Vec<Act>) -> Return {
+pub(super) fn goes(acts: Vec<Act>) -> Return {
     Return { outcome: Outcome::Goes, acts }
 }
 
@@ -24,25 +24,34 @@ impl World {
         let routes = world.planes[0].routes().clone();
         let ids = (1..).map(|number: u128| MatchId(Uuid::from_u128(number)));
         let id = ids.into_iter().find(|id| routes.owner(stream(*id).partition()).shard() == 1).unwrap();
-        world.step(0, |plane, now, out| {
+        world.make_match_of(id);
+        (world, id)
+    }
+
+    pub(super) fn make_match_of(&mut self, id: MatchId) {
+        self.begin_match_of(id);
+        let begun = Outcome::Begun { tick_rate: RATE, label: r#"{"mode":"duel"}"#.into() };
+        assert!(matches!(self.returns(Return { outcome: begun, acts: Vec::new() }), Callback::Init { .. }));
+        assert_eq!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Created))));
+    }
+
+    pub(super) fn begin_match_of(&mut self, id: MatchId) {
+        self.step(0, |plane, now, out| {
             let creation = Creation {
                 handler: "arena".into(),
                 params: Bytes::new(),
                 created_at: Timestamp(1),
                 chain: Chain::default(),
+                is_durable: id.is_durable(),
             };
             let request = plane.request();
             plane.ask_match(now, stream(id), MatchAsk::Create(creation), Some(request), out);
         });
-        world.settle();
-        let begun = Outcome::Begun { tick_rate: RATE, label: r#"{"mode":"duel"}"#.into() };
-        assert!(matches!(world.returns(Return { outcome: begun, acts: Vec::new() }), Callback::Init { .. }));
-        assert_eq!(world.replies.pop(), Some(Reply::Match(Ok(Answer::Created))));
-        (world, id)
+        self.settle();
     }
 
     /// The call that waits returns.
-    fn returns(&mut self, returned: Return) -> Callback {
+    pub(super) fn returns(&mut self, returned: Return) -> Callback {
         assert_eq!(self.calls.len(), 1, "{:?}", self.calls);
         let Call { id, callback, .. } = self.calls.remove(0);
         self.step(1, |plane, now, out| plane.match_returned(now, id, returned, out));
@@ -59,7 +68,7 @@ impl World {
         self.settle();
     }
 
-    fn enter_match(&mut self, session: SessionRef, id: MatchId) -> usize {
+    pub(super) fn enter_match(&mut self, session: SessionRef, id: MatchId) -> usize {
         self.begin_to_enter_match(session, id);
         let asked = self.returns(Return { outcome: Outcome::Decided(Ok(())), acts: Vec::new() });
         assert!(matches!(asked, Callback::JoinAttempt { metadata, .. } if metadata[0].1 == "red"));
@@ -69,7 +78,7 @@ impl World {
         entered.total
     }
 
-    fn send_to_match(&mut self, session: SessionRef, id: MatchId, text: &'static str) {
+    pub(super) fn send_to_match(&mut self, session: SessionRef, id: MatchId, text: &'static str) {
         self.step(session.place.shard(), |plane, now, out| {
             let (op_code, data, reliable, received_at) = (1, Bytes::from_static(text.as_bytes()), true, Timestamp(1));
             let ask = MatchAsk::Input { session, op_code, data, reliable, received_at };
@@ -79,7 +88,7 @@ impl World {
     }
 }
 
-fn stream(id: MatchId) -> StreamKey {
+pub(super) fn stream(id: MatchId) -> StreamKey {
     id.stream(&PlaneConfig::default().node)
 }
 

@@ -3,6 +3,7 @@
 mod asked_matches;
 mod crash;
 mod cut;
+mod durable;
 mod epochs;
 mod island;
 mod matches;
@@ -16,7 +17,7 @@ mod tickets;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::matches::{Call, Callback, MatchAsk, MatchId};
+use crate::matches::{Call, Callback, MatchAsk, MatchId, Outline};
 use crate::place::{Epoch, Move, NodeNumber, Partition};
 
 /// Nodes joined by queues that keep the order of each pair of places.
@@ -39,6 +40,11 @@ struct Cluster {
     asked_matches: Vec<(Place, AskedMatch)>,
     /// Calls of handlers, and where they are to be made.
     calls: Vec<(Place, Call)>,
+    /// What durable matches are by what their handlers were called with and answered.
+    logs: BTreeMap<MatchId, Outline>,
+    /// Logs that are to be taken over, and given up.
+    taking: Vec<(Place, Partition, Epoch)>,
+    releases: Vec<(Place, Partition)>,
     sessions: u128,
 }
 
@@ -65,6 +71,9 @@ impl Cluster {
             replies: Vec::new(),
             asked_matches: Vec::new(),
             calls: Vec::new(),
+            logs: BTreeMap::new(),
+            taking: Vec::new(),
+            releases: Vec::new(),
             sessions: 0,
         };
         let plane = |me| (me, Plane::new(me, cluster.routes(), config.clone(), Rc::new(Words)));
@@ -101,11 +110,19 @@ impl Cluster {
             self.queues.entry((place, to)).or_default().push_back(message);
         }
         self.handed_over.extend(out.handed_over);
-        let calls = out.handlers.into_iter().filter_map(|order| match order {
-            HandlerOrder::Call(call) => Some((place, *call)),
-            HandlerOrder::Drop(_) => None,
-        });
-        self.calls.extend(calls);
+        for order in out.handlers {
+            match order {
+                HandlerOrder::Call(call) => self.calls.push((place, *call)),
+                HandlerOrder::Drop(id) => drop(self.logs.remove(&id)),
+                HandlerOrder::TakeOver(partitions) => {
+                    self.taking.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
+                }
+                HandlerOrder::Release(partition) => self.releases.push((place, partition)),
+                HandlerOrder::Forget(partition) => {
+                    self.calls.retain(|(at, call)| *at != place || call.id.partition() != partition);
+                }
+            }
+        }
         self.kept.extend(out.recoverable.into_iter().map(|recoverable| (recoverable.thing, recoverable.parts)));
         self.recovering.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
         self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
@@ -191,6 +208,7 @@ impl Cluster {
     fn crash(&mut self, node: NodeNumber) {
         self.nodes.retain(|(other, _)| *other != node);
         self.planes.retain(|place, _| place.node() != node);
+        self.calls.retain(|(place, _)| place.node() != node);
         self.epoch.0 += 1;
         let left: Vec<Place> = self.planes.keys().copied().collect();
         for (number, owner) in self.owners.iter_mut().enumerate().filter(|(_, (owner, _))| owner.node() == node) {

@@ -1,15 +1,38 @@
-//! What callbacks are given, as tables of Lua.
+//! What callbacks are given, as tables of Lua. Each is a table of its own, which the callback may change: what is said of a
+//! player again and again is kept as a table that nobody sees, and copied.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use mlua::{Lua, Result, Value as LuaValue};
+use mlua::{Lua, Result, Table, Value as LuaValue};
+use muster_domain::ids::SessionId;
 use muster_live::Presence;
 use muster_live::matches::{Input, LeaveReason, Left};
 
+use crate::luau::context::text_of;
 use crate::luau::raw::{self, Pen};
 
 /// Names of a presence, and of a message.
-const NAMES: usize = 5;
+const ROOM: usize = 5;
+
+/// The names of both, as texts of the machine.
+const NAMES: [&str; 10] =
+    ["user_id", "session_id", "username", "node", "reason", "sender", "op_code", "data", "reliable", "receive_time_ms"];
+const USER_ID: i64 = 1;
+const SESSION_ID: i64 = 2;
+const USERNAME: i64 = 3;
+const NODE: i64 = 4;
+const REASON: i64 = 5;
+const SENDER: i64 = 6;
+const OP_CODE: i64 = 7;
+const DATA: i64 = 8;
+const RELIABLE: i64 = 9;
+const RECEIVE_TIME_MS: i64 = 10;
+
+/// Where the names, and what is kept of players, lie while something is written.
+const NAMES_AT: i32 = 1;
+const KEPT_AT: i32 = 2;
 
 /// Names and values, as the client said them.
 pub(super) fn metadata(lua: &Lua, pairs: &[(String, String)]) -> Result<LuaValue> {
@@ -17,47 +40,127 @@ pub(super) fn metadata(lua: &Lua, pairs: &[(String, String)]) -> Result<LuaValue
     raw::table(lua, pairs.len(), fill).map(LuaValue::Table)
 }
 
-/// A presence that is there.
-pub(super) fn presence(lua: &Lua, presence: &Presence, node: &str) -> Result<LuaValue> {
-    raw::table(lua, NAMES, |table| fill(table, presence, node, None)).map(LuaValue::Table)
+/// The names of a machine.
+pub(super) struct Shapes {
+    names: Table,
+}
+
+/// The players of a match who have sent something.
+pub(super) struct Senders {
+    /// A presence each, at places of a list.
+    kept: Table,
+    places: RefCell<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    /// With the presence that is kept there.
+    taken: HashMap<SessionId, (i64, Arc<Presence>)>,
+    free: Vec<i64>,
+}
+
+impl Senders {
+    /// Nobody yet.
+    pub(super) fn new(lua: &Lua) -> Result<Self> {
+        Ok(Self { kept: lua.create_table()?, places: RefCell::default() })
+    }
+
+    /// Whoever went sends nothing any more.
+    pub(super) fn forget(&self, left: &[Left]) {
+        let places = &mut *self.places.borrow_mut();
+        for gone in left {
+            if let Some((place, _)) = places.taken.remove(&gone.presence.session_id) {
+                places.free.push(place);
+            }
+        }
+    }
+}
+
+impl Places {
+    /// Where a presence is kept, or is to be: then it has to be put there, and noted.
+    fn of(&self, presence: &Arc<Presence>) -> (i64, bool) {
+        if let Some((place, known)) = self.taken.get(&presence.session_id) {
+            return (*place, Arc::ptr_eq(known, presence));
+        }
+        let next = self.taken.len() + 1;
+        (self.free.last().copied().unwrap_or(i64::try_from(next).unwrap_or(i64::MAX)), false)
+    }
+
+    /// It is kept there now.
+    fn note(&mut self, presence: &Arc<Presence>, place: i64) {
+        if self.free.last() == Some(&place) {
+            self.free.pop();
+        }
+        self.taken.insert(presence.session_id, (place, presence.clone()));
+    }
+}
+
+impl Shapes {
+    /// Of a machine.
+    pub(super) fn new(lua: &Lua) -> Result<Self> {
+        Ok(Self { names: lua.create_sequence_from(NAMES)? })
+    }
+
+    /// A presence that is there.
+    pub(super) fn presence(&self, lua: &Lua, presence: &Presence, node: &str) -> Result<LuaValue> {
+        self.write(lua, |pen| pen.table(0, ROOM, |pen| fill(pen, presence, node, None)))
+    }
+
+    /// Those who came.
+    pub(super) fn presences(&self, lua: &Lua, came: &[Arc<Presence>], node: &str) -> Result<LuaValue> {
+        self.write(lua, |pen| pen.list(came, |pen, who| pen.table(0, ROOM, |pen| fill(pen, who, node, None))))
+    }
+
+    /// Those who went.
+    pub(super) fn left_presences(&self, lua: &Lua, left: &[Left], node: &str) -> Result<LuaValue> {
+        let write = |pen: &mut Pen, gone: &Left| {
+            pen.table(0, ROOM, |pen| fill(pen, &gone.presence, node, Some(gone.reason)));
+        };
+        self.write(lua, |pen| pen.list(left, write))
+    }
+
+    /// What players sent.
+    pub(super) fn messages(&self, lua: &Lua, inputs: &[Input], senders: &Senders, node: &str) -> Result<LuaValue> {
+        if inputs.is_empty() {
+            return lua.create_table().map(LuaValue::Table);
+        }
+        let mut places = senders.places.borrow_mut();
+        raw::with_tables(lua, [&self.names, &senders.kept], |pen| {
+            pen.list(inputs, |pen, input| {
+                let (place, is_kept) = places.of(&input.sender);
+                if !is_kept {
+                    pen.put_in(KEPT_AT, place, |pen| pen.table(0, ROOM, |pen| fill(pen, &input.sender, node, None)));
+                    places.note(&input.sender, place);
+                }
+                pen.table(0, ROOM, |pen| {
+                    pen.set_listed(NAMES_AT, SENDER, |pen| pen.clone_of_listed(KEPT_AT, place));
+                    pen.set_listed(NAMES_AT, OP_CODE, |pen| pen.number(input.op_code as f64));
+                    pen.set_listed(NAMES_AT, DATA, |pen| pen.text(&input.data));
+                    pen.set_listed(NAMES_AT, RELIABLE, |pen| pen.flag(input.reliable));
+                    let received_ms = input.received_at.0 / 1_000;
+                    pen.set_listed(NAMES_AT, RECEIVE_TIME_MS, |pen| pen.number(received_ms as f64));
+                });
+            });
+        })
+    }
+
+    fn write(&self, lua: &Lua, write: impl FnOnce(&mut Pen)) -> Result<LuaValue> {
+        raw::with_tables(lua, [&self.names], write)
+    }
 }
 
 /// A presence, and why it went if it did.
-fn fill(table: &mut Pen, presence: &Presence, node: &str, reason: Option<LeaveReason>) {
-    table.set_text("user_id", presence.user_id.to_string());
-    table.set_text("session_id", presence.session_id.to_string());
-    table.set_text("username", &*presence.username);
-    table.set_text("node", node);
+fn fill(pen: &mut Pen, presence: &Presence, node: &str, reason: Option<LeaveReason>) {
+    let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
+    set_text(pen, USER_ID, text_of(presence.user_id.0, &mut [0; 36]));
+    set_text(pen, SESSION_ID, &presence.session_id.to_string());
+    set_text(pen, USERNAME, &presence.username);
+    set_text(pen, NODE, node);
     let reason = match reason {
         None => 1,
         Some(LeaveReason::Left) => 3,
         Some(LeaveReason::Disconnected) => 4,
         Some(LeaveReason::Kicked) => 3,
     };
-    table.set_number("reason", reason.into());
-}
-
-/// Those who came.
-pub(super) fn presences(lua: &Lua, came: &[Arc<Presence>], node: &str) -> Result<LuaValue> {
-    list(lua, came, |table, who| fill(table, who, node, None))
-}
-
-/// Those who went.
-pub(super) fn left_presences(lua: &Lua, left: &[Left], node: &str) -> Result<LuaValue> {
-    list(lua, left, |table, left| fill(table, &left.presence, node, Some(left.reason)))
-}
-
-/// What players sent.
-pub(super) fn messages(lua: &Lua, inputs: &[Input], node: &str) -> Result<LuaValue> {
-    list(lua, inputs, |table, input| {
-        table.set_table("sender", NAMES, |sender| fill(sender, &input.sender, node, None));
-        table.set_number("op_code", input.op_code as f64);
-        table.set_text("data", &input.data);
-        table.set_flag("reliable", input.reliable);
-        table.set_number("receive_time_ms", (input.received_at.0 / 1_000) as f64);
-    })
-}
-
-fn list<T>(lua: &Lua, values: &[T], fill: impl Fn(&mut Pen, &T)) -> Result<LuaValue> {
-    raw::table(lua, 0, |table| table.put_tables(values, NAMES, fill)).map(LuaValue::Table)
+    pen.set_listed(NAMES_AT, REASON, |pen| pen.number(reason.into()));
 }

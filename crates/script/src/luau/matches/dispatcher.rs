@@ -1,144 +1,206 @@
 //! By what a callback says what it wants done: one table for all matches of a machine, which works for the match whose
-//! callback runs.
+//! callback runs. Its functions are called by Luau itself, as those of the host are.
 
+#![expect(unsafe_code, reason = "mlua's callbacks guard each step by an error handler of its own")]
+
+use std::ffi::{CStr, c_int};
+use std::ptr;
+use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mlua::{Function, Lua, MultiValue, Result, Table, Value as LuaValue};
+use mlua::{Function, Lua, Result, Table, ffi};
 use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 
-use crate::luau::seat::Seats;
+use crate::host::Host;
+use crate::luau::interrupt::{raise_at_caller, seat_of};
+use crate::luau::raw::Reader;
 use crate::luau::vm::Vm;
+use crate::value::allowance::Allowance;
 
 /// See the module.
 pub(super) struct Dispatcher {
     pub(super) table: Table,
 }
 
+/// What its functions refer to, kept with the machine.
+struct Kept {
+    host: Rc<Host>,
+}
+
 type Refused = String;
 
+/// Reads what a function was called with.
+type Read = fn(Arguments<'_>) -> std::result::Result<Act, Refused>;
+
+const BROADCAST: usize = 0;
+const DEFER: usize = 1;
+const KICK: usize = 2;
+const RELABEL: usize = 3;
+const READS: [Read; 4] = [
+    |arguments| arguments.broadcast().map(Act::Broadcast),
+    |arguments| arguments.broadcast().map(Act::Defer),
+    |mut arguments| Ok(Act::Kick(arguments.sessions()?.unwrap_or_default())),
+    |mut arguments| arguments.label().map(Act::Label),
+];
+const NAMES: [&CStr; 4] = [c"broadcast_message", c"broadcast_message_deferred", c"match_kick", c"match_label_update"];
+const FUNCTIONS: [ffi::lua_CFunction; 4] = [call::<BROADCAST>, call::<DEFER>, call::<KICK>, call::<RELABEL>];
+
 impl Dispatcher {
-    /// Its table in a machine; `bind` turns what is refused into errors of Lua.
+    /// Its table in a machine.
     pub(super) fn new(lua: &Lua, vm: &Vm) -> Result<Self> {
-        let (bind, seats) = (&vm.prelude.bind, &vm.seats);
+        let kept = Box::new(Kept { host: vm.host.clone() });
         let table = lua.create_table()?;
-        let add = |name: &'static str, read: fn(Arguments) -> std::result::Result<Act, Refused>| {
-            let (seats, host) = (seats.clone(), vm.host.clone());
-            let run = lua.create_function(move |lua, arguments: MultiValue| {
-                let counted = host.current.count(&host.process.metrics).map_err(|error| error.message.into_owned());
-                match counted
-                    .and_then(|()| read(Arguments { of: name, values: arguments, taken: 0 }))
-                    .and_then(|act| say(&seats, act))
-                {
-                    Ok(()) => Ok((true, LuaValue::Nil)),
-                    Err(why) => Ok((false, LuaValue::String(lua.create_string(why)?))),
-                }
-            })?;
-            table.raw_set(name, bind.call::<Function>(run)?)
-        };
-        add("broadcast_message", |arguments| arguments.broadcast().map(Act::Broadcast))?;
-        add("broadcast_message_deferred", |arguments| arguments.broadcast().map(Act::Defer))?;
-        add("match_kick", |mut arguments| {
-            let sessions = arguments.sessions()?;
-            Ok(Act::Kick(sessions.unwrap_or_default()))
-        })?;
-        add("match_label_update", |mut arguments| arguments.label().map(Act::Label))?;
+        for (name, function) in NAMES.into_iter().zip(FUNCTIONS) {
+            // SAFETY: the function's only upvalue is what it takes it for, which stays where it is as long as the machine.
+            let function: Function = unsafe {
+                lua.exec_raw((), |state| {
+                    ffi::lua_pushlightuserdata(state, ptr::from_ref(&*kept).cast_mut().cast());
+                    ffi::lua_pushcclosurek(state, function, name.as_ptr(), 1, None);
+                })?
+            };
+            table.raw_set(name.to_string_lossy().as_ref(), function)?;
+        }
+        lua.set_app_data(kept);
+        super::timers::add(lua, vm, &table)?;
         table.set_readonly(true);
         Ok(Self { table })
     }
 }
 
-fn say(seats: &Seats, act: Act) -> std::result::Result<(), Refused> {
-    seats.current().ok_or("no callback of the match is running")?.sink.add(act)
+unsafe extern "C-unwind" fn call<const FUNCTION: usize>(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of what `new` made. What is to be dropped
+    // here is dropped before an error is raised, and by whatever Luau raises itself.
+    unsafe {
+        let kept = &*ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1)).cast::<Kept>();
+        match say::<FUNCTION>(state, kept) {
+            Ok(()) => 0,
+            Err(why) => raise_at_caller(state, why),
+        }
+    }
+}
+
+/// # Safety
+/// The state must be the one that runs, in a call from Luau.
+unsafe fn say<const FUNCTION: usize>(state: *mut ffi::lua_State, kept: &Kept) -> std::result::Result<(), Refused> {
+    let Kept { host } = kept;
+    host.current.count(&host.process.metrics).map_err(|error| error.message.into_owned())?;
+    let mut left = Allowance::new();
+    // SAFETY: as for this function.
+    let (reader, seat) = unsafe { (Reader::new(state, &mut left), seat_of(state)) };
+    let of = NAMES[FUNCTION].to_str().unwrap_or_default();
+    let act = READS[FUNCTION](Arguments { of, reader, taken: 0 })?;
+    seat.ok_or("no callback of the match is running")?.sink.add(act)
 }
 
 /// What a function was called with.
-struct Arguments {
+struct Arguments<'a> {
     of: &'static str,
-    values: MultiValue,
-    taken: usize,
+    reader: Reader<'a>,
+    taken: c_int,
 }
 
-impl Arguments {
-    fn next(&mut self) -> LuaValue {
+impl Arguments<'_> {
+    /// The kind of the next one; nil if there is none.
+    fn next(&mut self) -> c_int {
         self.taken += 1;
-        self.values.pop_front().unwrap_or(LuaValue::Nil)
+        if self.reader.is_given(self.taken) { self.reader.kind(self.taken) } else { ffi::LUA_TNIL }
     }
 
-    fn unfit(&self, expected: &str, got: &LuaValue) -> Refused {
-        format!("bad argument #{} to {} ({expected} expected, got {})", self.taken, self.of, got.type_name())
+    fn unfit(&self, expected: &str, got: c_int) -> Refused {
+        let got = self.reader.kind_name(got);
+        format!("bad argument #{} to {} ({expected} expected, got {got})", self.taken, self.of)
     }
 
     fn broadcast(mut self) -> std::result::Result<Broadcast, Refused> {
         let op_code = match self.next() {
-            LuaValue::Number(number) if number.fract() == 0.0 => number as i64,
-            LuaValue::Integer(number) => number,
-            other => return Err(self.unfit("whole number", &other)),
+            ffi::LUA_TNUMBER if self.reader.number(self.taken).fract() == 0.0 => self.reader.number(self.taken) as i64,
+            other => return Err(self.unfit("whole number", other)),
         };
         let data = match self.next() {
-            LuaValue::Nil => Bytes::new(),
-            LuaValue::String(data) => Bytes::copy_from_slice(&data.as_bytes()),
-            other => return Err(self.unfit("string", &other)),
+            ffi::LUA_TNIL => Bytes::new(),
+            ffi::LUA_TSTRING => Bytes::copy_from_slice(self.reader.bytes(self.taken)),
+            other => return Err(self.unfit("string", other)),
         };
         let to = self.sessions()?;
         let sender = match self.next() {
-            LuaValue::Nil => None,
-            LuaValue::Table(sender) => Some(self.sender(&sender)?),
-            other => return Err(self.unfit("presence", &other)),
+            ffi::LUA_TNIL => None,
+            ffi::LUA_TTABLE => Some(self.sender()?),
+            other => return Err(self.unfit("presence", other)),
         };
         let reliable = match self.next() {
-            LuaValue::Nil => true,
-            LuaValue::Boolean(reliable) => reliable,
-            other => return Err(self.unfit("boolean", &other)),
+            ffi::LUA_TNIL => true,
+            ffi::LUA_TBOOLEAN => self.reader.flag(self.taken),
+            other => return Err(self.unfit("boolean", other)),
         };
         Ok(Broadcast { op_code, data, to, sender, reliable })
     }
 
     /// The sessions of presences.
     fn sessions(&mut self) -> std::result::Result<Option<Vec<SessionId>>, Refused> {
-        let presences = match self.next() {
-            LuaValue::Nil => return Ok(None),
-            LuaValue::Table(presences) => presences,
-            other => return Err(self.unfit("list of presences", &other)),
-        };
-        let session = |value: mlua::Result<LuaValue>| match value {
-            Ok(LuaValue::Table(presence)) => self.id(&presence, "session_id"),
-            Ok(other) => Err(self.unfit("list of presences", &other)),
-            Err(error) => Err(error.to_string()),
-        };
-        presences.sequence_values::<LuaValue>().map(session).collect::<std::result::Result<_, _>>().map(Some)
+        match self.next() {
+            ffi::LUA_TNIL => return Ok(None),
+            ffi::LUA_TTABLE => {}
+            other => return Err(self.unfit("list of presences", other)),
+        }
+        let (at, mut sessions) = (self.taken, Vec::new());
+        let (of, unfit) = (self.of, |kind: String| format!("(list of presences expected, got {kind})"));
+        let length = self.reader.length(at);
+        self.reader.each_item(at, length, |reader, _| {
+            match reader.kind(-1) {
+                ffi::LUA_TTABLE => {
+                    let id = reader.field(-1, c"session_id", |text| text_of(text)?.parse().ok());
+                    sessions.push(id.ok_or_else(|| lacks(at, of, "session_id"))?);
+                }
+                other => return Err(format!("bad argument #{at} to {of} {}", unfit(reader.kind_name(other)))),
+            }
+            Ok(())
+        })?;
+        Ok(Some(sessions))
     }
 
-    fn sender(&self, presence: &Table) -> std::result::Result<Sender, Refused> {
-        let username = match presence.raw_get::<LuaValue>("username") {
-            Ok(LuaValue::String(name)) => Arc::from(name.to_string_lossy()),
-            _ => return Err(self.lacks("username")),
-        };
+    fn sender(&mut self) -> std::result::Result<Sender, Refused> {
+        let username = self.field("username", c"username", |name| Some(Arc::from(String::from_utf8_lossy(name))))?;
         let (session_id, user_id): (SessionId, UserId) =
-            (self.id(presence, "session_id")?, self.id(presence, "user_id")?);
+            (self.id("session_id", c"session_id")?, self.id("user_id", c"user_id")?);
         Ok(Sender { session_id, user_id, username })
     }
 
-    fn id<T: FromStr>(&self, presence: &Table, field: &str) -> std::result::Result<T, Refused> {
-        let text = match presence.raw_get::<LuaValue>(field) {
-            Ok(LuaValue::String(text)) => text.to_string_lossy(),
-            _ => return Err(self.lacks(field)),
-        };
-        text.parse().map_err(|_| self.lacks(field))
+    fn id<T: FromStr>(&mut self, name: &str, field: &CStr) -> std::result::Result<T, Refused> {
+        self.field(name, field, |text| text_of(text)?.parse().ok())
     }
 
-    fn lacks(&self, field: &str) -> Refused {
-        format!("bad argument #{} to {} (a presence with a valid {field} expected)", self.taken, self.of)
+    /// What a text of a presence says.
+    fn field<T>(
+        &mut self,
+        name: &str,
+        field: &CStr,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> std::result::Result<T, Refused> {
+        self.reader.field(self.taken, field, read).ok_or_else(|| lacks(self.taken, self.of, name))
     }
 
     fn label(&mut self) -> std::result::Result<Arc<str>, Refused> {
         match self.next() {
-            LuaValue::String(label) if label.as_bytes().len() <= LABEL_BYTES_MAX => Ok(label.to_string_lossy().into()),
-            LuaValue::String(_) => Err(format!("{}: a label has at most {LABEL_BYTES_MAX} bytes", self.of)),
-            other => Err(self.unfit("string", &other)),
+            ffi::LUA_TSTRING => {
+                let label = self.reader.bytes(self.taken);
+                if label.len() > LABEL_BYTES_MAX {
+                    return Err(format!("{}: a label has at most {LABEL_BYTES_MAX} bytes", self.of));
+                }
+                Ok(String::from_utf8_lossy(label).into())
+            }
+            other => Err(self.unfit("string", other)),
         }
     }
+}
+
+fn lacks(at: c_int, of: &str, field: &str) -> Refused {
+    format!("bad argument #{at} to {of} (a presence with a valid {field} expected)")
+}
+
+fn text_of(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mlua::{Function, Result, Value as LuaValue};
 use muster_live::matches::{Callback, Outcome};
 
-/// The seven callbacks.
+/// The seven callbacks, and those that a module may have beside them.
 pub(super) struct Handler {
     pub(super) init: Function,
     pub(super) join_attempt: Function,
@@ -14,6 +14,8 @@ pub(super) struct Handler {
     pub(super) run_loop: Function,
     pub(super) terminate: Function,
     pub(super) signal: Function,
+    pub(super) timer: Option<Function>,
+    pub(super) migrate: Option<Function>,
 }
 
 impl Handler {
@@ -28,6 +30,10 @@ impl Handler {
             LuaValue::Function(function) => Ok(function),
             _ => Err(mlua::Error::runtime(format!("module '{name}' is no match handler: it has no function {called}"))),
         };
+        let optional = |called: &str| match module.raw_get(called)? {
+            LuaValue::Function(function) => Ok::<_, mlua::Error>(Some(function)),
+            _ => Ok(None),
+        };
         Ok(Self {
             init: callback("match_init")?,
             join_attempt: callback("match_join_attempt")?,
@@ -36,6 +42,8 @@ impl Handler {
             run_loop: callback("match_loop")?,
             terminate: callback("match_terminate")?,
             signal: callback("match_signal")?,
+            timer: optional("match_timer")?,
+            migrate: optional("match_migrate")?,
         })
     }
 }
@@ -57,6 +65,7 @@ pub(super) fn name(callback: &Callback) -> &'static str {
         Callback::Loop(_) => "match_loop",
         Callback::Terminate { .. } => "match_terminate",
         Callback::Signal(_) => "match_signal",
+        Callback::Timer { .. } => "match_timer",
     }
 }
 

@@ -4,7 +4,9 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod migrate;
 mod state;
+mod timers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,7 +18,6 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
 use super::instance::Chunks;
-use super::once::context_of;
 use super::program::Program;
 use super::seat::Seat;
 use super::vm::{Ran, Vm, plain};
@@ -27,7 +28,7 @@ use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
-use arguments::{left_presences, messages, metadata, presence, presences};
+use arguments::{Senders, Shapes, metadata};
 use dispatcher::Dispatcher;
 use handler::Handler;
 
@@ -36,6 +37,7 @@ pub struct MatchVm {
     vm: Vm,
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
+    shapes: Rc<Shapes>,
     games: RefCell<HashMap<MatchId, Rc<Game>>>,
     /// Categories of memory that no match has.
     categories: RefCell<Vec<u8>>,
@@ -47,6 +49,9 @@ struct Game {
     handler: Handler,
     file: Arc<str>,
     context: Table,
+    /// What the context says that it is found by.
+    label: RefCell<Option<Arc<str>>>,
+    senders: Senders,
     state: RefCell<LuaValue>,
     pace: Pace,
     /// Under which what it holds is counted.
@@ -82,12 +87,14 @@ impl MatchMachine for MatchVm {
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
+        let shapes = Rc::new(Shapes::new(&vm.lua).map_err(failed)?);
         let categories = RefCell::new(memory::CATEGORIES.collect());
-        Ok(Self { vm, chunks, dispatcher, games: RefCell::default(), categories, limits })
+        Ok(Self { vm, chunks, dispatcher, shapes, games: RefCell::default(), categories, limits })
     }
 
     fn freeze(&self, id: MatchId) -> Result<Vec<u8>, Arc<str>> {
-        let game = self.games.borrow().get(&id).cloned().ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let game =
+            self.games.borrow().get(&id).cloned().ok_or_else(|| Arc::from("the match is not in this machine"))?;
         let frozen = state::freeze(&game.state.borrow())?;
         let lua = &self.vm.lua;
         let thawed = memory::counted(lua, game.category, || state::thaw(lua, &frozen));
@@ -114,7 +121,7 @@ impl MatchMachine for MatchVm {
 
     async fn call(&self, call: &Call) -> (Return, bool) {
         let Call { id, tick, .. } = *call;
-        let game = if let Callback::Init { params } = &call.callback {
+        let game = if let Callback::Init { params, .. } = &call.callback {
             match self.init(call, params).await {
                 Ok((game, begun)) => {
                     self.games.borrow_mut().insert(id, game);
@@ -138,27 +145,41 @@ impl MatchMachine for MatchVm {
             Err(error) => return (failed(plain(&error).into()), false),
         };
         seat.sink.open(game.pace.deferred());
+        if game.handler.timer.is_some() {
+            seat.sink.let_set(&call.timers, call.callback.timer());
+        }
         seat.category.set(game.category);
         seat.budget.at(game.file.clone());
         let (lua, node, table, its) =
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
-        let (callback, label) = (call.callback.clone(), call.label.clone());
+        let (callback, label, shapes) = (call.callback.clone(), call.label.clone(), self.shapes.clone());
         let arguments = move |seat: &Seat| -> mlua::Result<MultiValue> {
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
                     let said = metadata(&lua, said)?;
-                    (&its.handler.join_attempt, presence(&lua, who, &node)?, Some(said))
+                    (&its.handler.join_attempt, shapes.presence(&lua, who, &node)?, Some(said))
                 }
-                Callback::Join(came) => (&its.handler.join, presences(&lua, came, &node)?, None),
-                Callback::Leave(left) => (&its.handler.leave, left_presences(&lua, left, &node)?, None),
-                Callback::Loop(inputs) => (&its.handler.run_loop, messages(&lua, inputs, &node)?, None),
+                Callback::Join(came) => (&its.handler.join, shapes.presences(&lua, came, &node)?, None),
+                Callback::Leave(left) => {
+                    its.senders.forget(left);
+                    (&its.handler.leave, shapes.left_presences(&lua, left, &node)?, None)
+                }
+                Callback::Loop(inputs) => {
+                    (&its.handler.run_loop, shapes.messages(&lua, inputs, &its.senders, &node)?, None)
+                }
                 Callback::Terminate { grace_sec } => {
                     (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
                 }
+                Callback::Timer { name, data } => {
+                    let timer = its.handler.timer.as_ref();
+                    let timer = timer.ok_or_else(|| mlua::Error::runtime("the match has no function match_timer"))?;
+                    let data = LuaValue::String(lua.create_string(&**data)?);
+                    (timer, LuaValue::String(lua.create_string(&**name)?), Some(data))
+                }
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };
-            its.context.raw_set("match_label", &*label)?;
+            its.tell_label(label)?;
             seat.context.replace(Some(its.context.clone()));
             let state = its.state.borrow().clone();
             let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(its.context.clone()));
@@ -233,27 +254,12 @@ impl MatchVm {
         let begun = values_of(&self.vm.lua, results).and_then(handler::begun);
         let begun = begun.and_then(|(state, tick_rate, label)| {
             let game = self.game((handler, context), (state, tick_rate), category)?;
-            self.look_at_memory(&game)?;
             Ok((game, Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
         });
         if begun.is_err() {
             self.free(category);
         }
         begun
-    }
-
-    fn game(
-        &self,
-        (handler, context): (Handler, Table),
-        (state, tick_rate): (LuaValue, u32),
-        category: u8,
-    ) -> Result<Rc<Game>, Arc<str>> {
-        context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
-        let looked_at = Cell::new(self.limits.match_bytes);
-        let (state, condemned) = (RefCell::new(state), RefCell::default());
-        let file = handler.file();
-        let pace = Pace::default();
-        Ok(Rc::new(Game { handler, file, context, state, pace, category, looked_at, condemned }))
     }
 
     fn free(&self, category: u8) {
@@ -281,7 +287,7 @@ impl MatchVm {
     async fn try_open(&self, id: MatchId, name: Arc<str>, beginning: Beginning, category: u8) -> Begun {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
-        let (lua, chunks) = (self.vm.lua.clone(), self.chunks.clone());
+        let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let host = self.vm.host.clone();
         let public_id = format!("{id}.{}", host.node);
         let body = move |seat: &Seat| -> mlua::Result<Begun> {
@@ -292,7 +298,7 @@ impl MatchVm {
             };
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let context = context_of(&lua, "match", &host.process.around)?;
+            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
@@ -310,6 +316,31 @@ impl MatchVm {
         };
         finish(self.vm.run(seat, self.limits.load_time, body).await)?
     }
+
+    /// What is kept of a match that begins here, unless it holds too much already.
+    fn game(
+        &self,
+        (handler, context): (Handler, Table),
+        (state, tick_rate): (LuaValue, u32),
+        category: u8,
+    ) -> Result<Rc<Game>, Arc<str>> {
+        context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
+        let senders = memory::counted(&self.vm.lua, category, || Senders::new(&self.vm.lua));
+        let game = Game {
+            file: handler.file(),
+            handler,
+            context,
+            label: RefCell::default(),
+            senders: senders.map_err(|error| Arc::from(plain(&error)))?,
+            state: RefCell::new(state),
+            pace: Pace::default(),
+            category,
+            looked_at: Cell::new(self.limits.match_bytes),
+            condemned: RefCell::default(),
+        };
+        self.look_at_memory(&game)?;
+        Ok(Rc::new(game))
+    }
 }
 
 fn finish<T>(ran: Ran<T>) -> Result<T, Arc<str>> {
@@ -326,6 +357,16 @@ fn values_of(lua: &Lua, results: MultiValue) -> Returned {
 }
 
 impl Game {
+    /// The context says by what the match is found.
+    fn tell_label(&self, label: Arc<str>) -> mlua::Result<()> {
+        let mut told = self.label.borrow_mut();
+        if !told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &label)) {
+            self.context.raw_set("match_label", &*label)?;
+            *told = Some(label);
+        }
+        Ok(())
+    }
+
     /// What a callback's values mean. The state is kept.
     fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
         let mut values = values.into_iter();

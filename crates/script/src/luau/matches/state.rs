@@ -135,8 +135,10 @@ impl Writing {
         let most = 8;
         let shown: String = self.path.iter().take(most).map(String::as_str).collect();
         let more = if self.path.len() > most { "..." } else { "" };
-        format!("{shown}{more} {what}: the state of a durable match is plain data, of booleans, numbers, strings and tables")
-            .into()
+        format!(
+            "{shown}{more} {what}: the state of a durable match is plain data, of booleans, numbers, strings and tables"
+        )
+        .into()
     }
 }
 
@@ -148,7 +150,9 @@ pub(super) fn thaw(lua: &Lua, state: &[u8]) -> mlua::Result<LuaValue> {
     let mut reading = Reading { lua, rest: state };
     match reading.byte()? {
         FORM => reading.value(),
-        other => Err(mlua::Error::runtime(format!("the state is of the form {other}, which this release does not know"))),
+        other => {
+            Err(mlua::Error::runtime(format!("the state is of the form {other}, which this release does not know")))
+        }
     }
 }
 

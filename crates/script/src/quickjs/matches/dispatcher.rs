@@ -36,6 +36,8 @@ impl Dispatcher {
             Ok(Act::Kick(sessions.unwrap_or_default()))
         })?;
         put(&object, (host, &sink), "matchLabelUpdate", |mut arguments| arguments.label().map(Act::Label))?;
+        put(&object, (host, &sink), "setTimer", Arguments::timer)?;
+        put(&object, (host, &sink), "cancelTimer", |mut arguments| arguments.name().map(Act::CancelTimer))?;
         globals::freeze_object(&object)?;
         Ok(Self { object: Persistent::save(ctx, object), sink })
     }
@@ -138,6 +140,31 @@ impl<'js> Arguments<'js> {
         let (of, taken) = (self.of, self.taken);
         let told = format!("{of}: argument {taken} must be a presence with a valid {field}");
         throw(&self.ctx, Code::InvalidArgument, &told)
+    }
+
+    fn timer(mut self) -> Result<Act> {
+        let name = self.name()?;
+        let after = self.next();
+        let Some(after) = after.as_ref().and_then(JsValue::as_number).filter(|number| *number >= 0.0) else {
+            return Err(self.unfit("a number of milliseconds", after.as_ref()));
+        };
+        let data = match self.next() {
+            None => Arc::default(),
+            Some(data) => match data.as_string() {
+                Some(string) => text(string)?.into(),
+                None => return Err(self.unfit("a string", Some(&data))),
+            },
+        };
+        Ok(Act::SetTimer { name, after_ms: after.ceil() as u64, data })
+    }
+
+    /// The name of a timer.
+    fn name(&mut self) -> Result<Arc<str>> {
+        let name = self.next();
+        match name.as_ref().and_then(JsValue::as_string) {
+            Some(string) => text(string).map(Arc::from),
+            None => Err(self.unfit("a string", name.as_ref())),
+        }
     }
 
     fn label(&mut self) -> Result<Arc<str>> {

@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Object, Persistent, Value as JsValue};
 
 use super::Ended;
 use crate::quickjs::errors::raised;
-use crate::quickjs::register::CALLBACKS;
+use crate::quickjs::register::{CALLBACKS, TIMER};
 use crate::quickjs::values::{kind, text};
 
 /// What the first callback returned.
@@ -17,8 +17,8 @@ pub(super) struct Begun {
     pub(super) label: Arc<str>,
 }
 
-/// Which of a match's functions it is, and its name.
-pub(super) fn callback(callback: &Callback) -> (usize, &'static str) {
+/// Which of the functions that a match must have it is, and its name; none for the others.
+pub(super) fn callback(callback: &Callback) -> (Option<usize>, &'static str) {
     let index = match callback {
         Callback::Init { .. } => 0,
         Callback::JoinAttempt { .. } => 1,
@@ -27,8 +27,9 @@ pub(super) fn callback(callback: &Callback) -> (usize, &'static str) {
         Callback::Loop(_) => 4,
         Callback::Terminate { .. } => 5,
         Callback::Signal(_) => 6,
+        Callback::Timer { .. } => return (None, TIMER),
     };
-    (index, CALLBACKS[index])
+    (Some(index), CALLBACKS[index])
 }
 
 /// What the first callback returned: `{ state, tickRate, label }`.

@@ -3,6 +3,7 @@
 mod arguments;
 mod dispatcher;
 mod handler;
+mod migrate;
 mod state;
 
 use std::cell::{Cell, RefCell};
@@ -11,14 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+use muster_wire::code::Code;
 use rquickjs::function::Args;
 use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 
 use super::context::context_of;
-use super::errors::raised;
+use super::errors::{raised, throw};
 use super::init::Answers;
-use super::program::{Bundle, Source};
+use super::program::Bundle;
 use super::register::Callbacks;
+use super::sources::Sources;
 use super::values;
 use super::vm::{Engine, enter};
 use crate::host::Host;
@@ -38,7 +41,7 @@ pub struct MatchVm {
     is_used: Cell<bool>,
     dispatcher: Dispatcher,
     engine: Rc<Engine>,
-    source: Source,
+    sources: Arc<Sources>,
     answers: Answers,
     limits: Limits,
     /// What the machine held before the script ran in it.
@@ -81,16 +84,16 @@ impl MatchMachine for MatchVm {
         is_recorded: bool,
     ) -> std::result::Result<Self, LoadError> {
         let engine = Engine::new(host, &limits, is_recorded)?;
-        let dispatcher = enter(&engine.context, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
+        let dispatcher = engine.briefly(limits.load_time, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
-        let (source, answers) = (program.source.clone(), program.answers.clone());
+        let (sources, answers) = (program.sources.clone(), program.answers.clone());
         Ok(Self {
             game: RefCell::default(),
             is_used: Cell::new(false),
             dispatcher,
             bytes_before: engine.bytes(),
             engine,
-            source,
+            sources,
             answers,
             limits,
         })
@@ -98,14 +101,13 @@ impl MatchMachine for MatchVm {
 
     fn freeze(&self, _: MatchId) -> Ended<Vec<u8>> {
         let game = self.game.borrow().clone().ok_or_else(|| Arc::from("the match is not in this machine"))?;
-        let frozen = enter(&self.engine.context, |ctx| -> Ended<Vec<u8>> {
+        self.engine.briefly(self.limits.call_time, |ctx| -> Ended<Vec<u8>> {
             let told = |error: rquickjs::Error| Arc::<str>::from(raised(&ctx, &error).message);
             let frozen = state::freeze(&game.state.borrow().clone().restore(&ctx).map_err(told)?)?;
             let thawed = state::thaw(&ctx, &frozen).map_err(told)?;
             game.state.replace(Persistent::save(&ctx, thawed));
             Ok(frozen)
-        });
-        frozen
+        })
     }
 
     async fn thaw(&self, frozen: Frozen<'_>) -> Ended<()> {
@@ -126,7 +128,7 @@ impl MatchMachine for MatchVm {
     }
 
     async fn call(&self, call: &Call) -> (Return, bool) {
-        if let Callback::Init { params } = &call.callback {
+        if let Callback::Init { params, .. } = &call.callback {
             self.is_used.set(true);
             let begun = self.begin(call, params).await.unwrap_or_else(failed);
             return (begun, false);
@@ -141,6 +143,9 @@ impl MatchMachine for MatchVm {
         let (engine, its, called) = (self.engine.clone(), game.clone(), call.clone());
         let dispatcher = self.dispatcher.object.clone();
         self.dispatcher.sink.open(game.pace.deferred());
+        if game.callbacks.timer.is_some() {
+            self.dispatcher.sink.let_set(&call.timers, call.callback.timer());
+        }
         budget.begin(limit);
         let body = move || enter(&engine.context, |ctx| its.call(&ctx, &engine, dispatcher, &called));
         let ended = fiber.run(budget, body).await;
@@ -193,11 +198,10 @@ impl MatchVm {
     /// Runs the modules, and what a match begins with.
     async fn open(&self, (id, name): (MatchId, Arc<str>), beginning: Beginning) -> Ended<(Game, u32, Arc<str>)> {
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
-        let (engine, source, answers) = (self.engine.clone(), self.source.clone(), self.answers.clone());
+        let (engine, sources, answers) = (self.engine.clone(), self.sources.clone(), self.answers.clone());
         budget.begin(self.limits.load_time);
         let body = move || -> Ended<(Game, u32, Arc<str>)> {
-            let made =
-                enter(&engine.context, |ctx| begin(&ctx, &engine, (&source, &answers), (id, &name), beginning));
+            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, (&sources, &answers), (id, &name), beginning));
             // Only what the match needs of it stays.
             *engine.registered.borrow_mut() = Default::default();
             let (callbacks, shown, begun) = made?;
@@ -218,12 +222,12 @@ impl MatchVm {
 fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
-    (source, answers): (&Source, &Answers),
+    (sources, answers): (&Arc<Sources>, &Answers),
     (id, name): (MatchId, &str),
     beginning: Beginning,
 ) -> Ended<(Callbacks, Persistent<Object<'static>>, Begun)> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
-    engine.load(ctx, source, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
+    engine.load(ctx, sources, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
     let callbacks = engine.registered.borrow_mut().matches.remove(name);
     let callbacks =
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
@@ -251,7 +255,7 @@ fn begin(
                     params => params,
                 };
                 arguments.push_arg(values::write(ctx, params)?)?;
-                Ok((callbacks[0].clone().restore(ctx)?, arguments))
+                Ok((callbacks.required[0].clone().restore(ctx)?, arguments))
             };
             let (function, arguments) = prepare().map_err(thrown)?;
             let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
@@ -283,6 +287,10 @@ impl Game {
                 Callback::Leave(left) => (left_presences(ctx, left, node)?, None),
                 Callback::Loop(inputs) => (messages(ctx, inputs, node)?, None),
                 Callback::Terminate { grace_sec } => (JsValue::new_number(ctx.clone(), (*grace_sec).into()), None),
+                Callback::Timer { name, data } => {
+                    let text = |text: &str| values::write(ctx, Value::text(text));
+                    (text(name)?, Some(text(data)?))
+                }
                 Callback::Signal(data) => (values::write(ctx, Value::text(&**data))?, None),
             };
             let shown = self.shown.clone().restore(ctx)?;
@@ -298,7 +306,11 @@ impl Game {
             if let Some(second) = second {
                 arguments.push_arg(second)?;
             }
-            Ok((self.callbacks[index].clone().restore(ctx)?, arguments))
+            let called = index.map(|index| &self.callbacks.required[index]).or(self.callbacks.timer.as_ref());
+            let Some(called) = called else {
+                return Err(throw(ctx, Code::Internal, "the match has no function matchTimer"));
+            };
+            Ok((called.clone().restore(ctx)?, arguments))
         };
         let (function, arguments) = prepare().map_err(thrown)?;
         let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;

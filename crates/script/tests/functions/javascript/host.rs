@@ -35,6 +35,38 @@ fn every_function_of_the_host_and_of_the_original_is_there() {
     assert_eq!(thrown("nk.friendsList('x')"), "12 nk.friendsList is not available on this server yet.");
 }
 
+/// The names of methods that an interface of the declarations has.
+fn declared(interface: &str) -> BTreeSet<String> {
+    let all = muster_script::typings::typescript();
+    let (_, from) = all.split_once(&format!("interface {interface} ")).unwrap();
+    let (body, _) = from.split_once("\n  }\n").unwrap();
+    let methods = body.lines().filter_map(|line| line.trim().split_once(['(', '<']));
+    methods.map(|(name, _)| name).filter(|name| name.chars().all(char::is_alphanumeric)).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_declared_is_what_there_is() {
+    let text = "function InitModule(ctx, logger, nk, initializer) {
+            const is_built = (holder) => (name) => {
+                try { holder[name](); } catch (e) { return e.code !== 12; }
+                return true;
+            };
+            const built = (holder) => Object.keys(holder).filter(is_built(holder));
+            const list = { nk: built(nk), logger: Object.keys(logger), initializer: built(initializer) };
+            initializer.registerRpc('f', () => JSON.stringify(list));
+        }";
+    let there: serde_json::Map<String, Value> =
+        serde_json::from_str(&block_on(call(&super::script(text), "f", "")).unwrap()).unwrap();
+    let there = |of: &str| serde_json::from_value::<BTreeSet<String>>(there[of].clone()).unwrap();
+    assert_eq!(declared("Nakama"), there("nk"));
+    assert_eq!(declared("Logger"), there("logger"));
+    let initializer: BTreeSet<_> = declared("Initializer").union(&declared("HookRegistrations")).cloned().collect();
+    let missing: Vec<_> = initializer.difference(&there("initializer")).cloned().collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let undeclared: Vec<_> = there("initializer").difference(&initializer).cloned().collect();
+    assert!(undeclared.is_empty(), "{undeclared:?}");
+}
+
 #[test]
 fn encodings_and_digests() {
     check("nk.base16Encode('a')", "61");

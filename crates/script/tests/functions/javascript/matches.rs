@@ -8,7 +8,7 @@ use muster_script::value::Value;
 use crate::matches::{Hall, run};
 
 /// A script with a match `game` of these functions; those that are left out are plain.
-fn script(functions: &str) -> String {
+pub fn script(functions: &str) -> String {
     format!(
         "function matchInit(ctx, logger, nk, params) {{ return {{ state: {{ params }}, tickRate: 10, label: '' }}; }}
         function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state, presence, metadata) {{ return {{ state, accept: true }}; }}
@@ -24,7 +24,7 @@ fn script(functions: &str) -> String {
     )
 }
 
-fn hall(functions: &str, limits: Limits) -> Hall {
+pub fn hall(functions: &str, limits: Limits) -> Hall {
     Hall::of(&[("index.js", &script(functions))], limits)
 }
 
@@ -105,6 +105,40 @@ fn a_match_lives_from_its_creation_to_its_end() {
         hall.send(1, 1, 1, "end").await;
         hall.pass(100).await;
         assert!(hall.list().is_empty());
+    });
+}
+
+/// A machine each, of half a megabyte: as many as a test may hold.
+const MATCHES: u128 = 200;
+
+#[test]
+fn hundreds_of_matches_count_only_their_own() {
+    let hall = hall(
+        "const ofFile = { count: 0 };
+        let bare = 0;
+        const counter = (() => { let count = 0; return { add: () => { count += 1; }, get: () => count }; })();
+        class Shared { static count = 0; }
+        function matchLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
+            ofFile.count += 1; bare += 1; counter.add(); Shared.count += 1;
+            return { state };
+        }
+        function matchSignal(ctx, logger, nk, dispatcher, tick, state, data) {
+            return { state, data: [ofFile.count, bare, counter.get(), Shared.count].join(' ') };
+        }",
+        Limits::default(),
+    );
+    run(async {
+        for number in 1..=MATCHES {
+            hall.create(number, Value::Nil).await.unwrap();
+            if number % 50 == 0 {
+                hall.pass(100).await;
+            }
+        }
+        for number in 1..=MATCHES {
+            let ticks = (MATCHES - number) / 50 + 1;
+            let expected = format!("{ticks} {ticks} {ticks} {ticks}");
+            assert_eq!(hall.signal(number, "").await.unwrap(), expected, "match {number}");
+        }
     });
 }
 

@@ -2,8 +2,10 @@
 
 mod bounds;
 mod budgets;
+mod builtins;
 mod calls;
 mod host;
+mod imports;
 mod languages;
 mod matches;
 mod modules;

@@ -165,6 +165,48 @@ fn a_match_that_cannot_begin_is_refused_with_the_reason() {
 }
 
 #[test]
+fn each_message_has_a_sender_of_its_own_that_may_be_changed() {
+    let hall = Hall::with(
+        r#"
+        local last
+        function M.match_loop(context, dispatcher, tick, state, messages)
+            for _, message in ipairs(messages) do
+                local sender = message.sender
+                local told = { sender.username, tostring(sender.extra), tostring(sender == last), sender.session_id }
+                dispatcher.broadcast_message(message.op_code, table.concat(told, ' '), nil, sender)
+                sender.username, sender.extra, message.op_code = 'another', 1, nil
+                last = sender
+            end
+            return state
+        end"#,
+    );
+    run(async {
+        hall.create(1, Value::Nil).await.unwrap();
+        for player in 1..=2 {
+            hall.enter(1, player).await.unwrap();
+        }
+        let expect = |player| {
+            let who = super::presence(player);
+            (7, format!("{} nil false {}", who.username, who.session_id), None)
+        };
+        for players in [[1, 1], [2, 1]] {
+            for player in players {
+                hall.send(1, player, 7, "").await;
+            }
+            hall.pass(100).await;
+            assert_eq!(hall.take_told(), players.map(expect));
+        }
+        // Whoever comes behind one that has left is not taken for that one.
+        hall.lose(1, 1).await;
+        hall.enter(1, 3).await.unwrap();
+        hall.send(1, 3, 7, "").await;
+        hall.send(1, 2, 7, "").await;
+        hall.pass(100).await;
+        assert_eq!(hall.take_told(), [3, 2].map(expect));
+    });
+}
+
+#[test]
 fn a_dispatcher_says_what_it_cannot_do() {
     let hall = Hall::with(
         r#"

@@ -5,6 +5,7 @@ mod durable;
 mod generations;
 mod isolation;
 mod life;
+mod timers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -95,7 +96,8 @@ impl Hall {
     /// Makes a match.
     pub async fn create(&self, number: u128, params: Value) -> Result<(), String> {
         let (params, created_at) = (Bytes::from(params.encode()), Timestamp::from_seconds(world::NOW_SEC));
-        let creation = Creation { handler: "game".into(), params, created_at, chain: Chain::default() };
+        let creation =
+            Creation { handler: "game".into(), params, created_at, chain: Chain::default(), is_durable: false };
         self.ask(number, MatchAsk::Create(creation)).await.map(drop)
     }
 

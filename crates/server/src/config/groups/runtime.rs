@@ -17,7 +17,7 @@ honoured! {
         env: BTreeMap<String, Secret> = "", Kind::Pairs { secret: true };
         /// Most Lua machines of the server, shared out among its shards; further calls wait.
         lua_max_count: usize = "48", at_least(1);
-        /// The script to run, relative to `runtime.path`; without one it is `index.js`, if there is such a file.
+        /// The script to run, relative to `runtime.path`; without one it is the first of `index.js`, `index.mjs`, `index.ts` and `index.mts` that is there.
         js_entrypoint: Option<PathBuf> = "", Kind::Path;
         /// Most JavaScript machines of the server for functions and hooks, shared out among its shards; further calls wait.
         js_max_count: usize = "32", at_least(1);

@@ -5,13 +5,13 @@ use muster_domain::ErrorKind;
 use super::*;
 use crate::matches::{Act, Answer, Broadcast, Chain, Creation, Outcome, Return};
 
-fn say(text: &'static str) -> Act {
+pub(super) fn say(text: &'static str) -> Act {
     let data = Bytes::from_static(text.as_bytes());
     Act::Broadcast(Broadcast { op_code: 1, data, to: None, sender: None, reliable: true })
 }
 
 impl Cluster {
-    fn ask_match(&mut self, from: Place, stream: &StreamKey, ask: MatchAsk) {
+    pub(super) fn ask_match(&mut self, from: Place, stream: &StreamKey, ask: MatchAsk) {
         self.step(from, |plane, now, out| {
             let request = plane.request();
             plane.ask_match(now, stream.clone(), ask, Some(request), out);
@@ -20,22 +20,29 @@ impl Cluster {
     }
 
     /// The call that waits returns. Answers what was called.
-    fn returns(&mut self, outcome: Outcome, acts: Vec<Act>) -> Callback {
+    pub(super) fn returns(&mut self, outcome: Outcome, acts: Vec<Act>) -> Callback {
         assert_eq!(self.calls.len(), 1, "{:?}", self.calls);
-        let (place, Call { id, callback, .. }) = self.calls.remove(0);
+        let (place, call) = self.calls.remove(0);
         let returned = Return { outcome, acts };
+        self.log(&call, &returned);
+        let Call { id, callback, .. } = call;
         self.step(place, |plane, now, out| plane.match_returned(now, id, returned, out));
         self.settle();
         callback
     }
 
     fn make_match(&mut self, at: Place) -> StreamKey {
-        let stream = MatchId::at(at, Uuid::from_u128(7 << 64)).stream(self.planes[&at].node());
+        self.make_match_of(MatchId::at(at, Uuid::from_u128(7 << 64)))
+    }
+
+    pub(super) fn make_match_of(&mut self, id: MatchId) -> StreamKey {
+        let stream = id.stream(self.planes[&first(1)].node());
         let creation = Creation {
             handler: "arena".into(),
             params: Bytes::new(),
             created_at: Timestamp(1),
             chain: Chain::default(),
+            is_durable: id.is_durable(),
         };
         self.ask_match(first(1), &stream, MatchAsk::Create(creation));
         self.returns(Outcome::Begun { tick_rate: 10, label: "".into() }, Vec::new());
@@ -43,7 +50,7 @@ impl Cluster {
         stream
     }
 
-    fn begin_to_enter(&mut self, session: SessionRef, stream: &StreamKey) {
+    pub(super) fn begin_to_enter(&mut self, session: SessionRef, stream: &StreamKey) {
         self.step(session.place, |plane, now, out| {
             let request = plane.request();
             plane.come_to_match(now, session.key, stream.clone(), Arc::from([]), request, out);
@@ -51,7 +58,7 @@ impl Cluster {
         self.settle();
     }
 
-    fn enter(&mut self, session: SessionRef, stream: &StreamKey) {
+    pub(super) fn enter(&mut self, session: SessionRef, stream: &StreamKey) {
         self.begin_to_enter(session, stream);
         self.returns(Outcome::Decided(Ok(())), Vec::new());
         assert!(matches!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Entered(_))))));
@@ -59,7 +66,7 @@ impl Cluster {
     }
 
     /// What the handler hears in the next tick from this session; it answers all.
-    fn tick(&mut self, session: SessionRef, stream: &StreamKey, text: &'static str) -> Vec<Bytes> {
+    pub(super) fn tick(&mut self, session: SessionRef, stream: &StreamKey, text: &'static str) -> Vec<Bytes> {
         let (op_code, data, received_at) = (1, Bytes::from_static(text.as_bytes()), Timestamp(1));
         let ask = MatchAsk::Input { session, op_code, data, reliable: true, received_at };
         self.step(session.place, |plane, now, out| plane.ask_match(now, stream.clone(), ask, None, out));

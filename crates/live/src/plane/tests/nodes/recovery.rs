@@ -8,7 +8,10 @@ const DONE: Reply = Reply::Party(Ok(party::Reply::Done));
 fn three_nodes() -> Cluster {
     Cluster::new(
         &[1, 1, 1],
-        &PlaneConfig { recover: Recover { parties: true, rooms: true, tickets: true }, ..PlaneConfig::default() },
+        &PlaneConfig {
+            recover: Recover { parties: true, rooms: true, tickets: true, matches: false },
+            ..PlaneConfig::default()
+        },
     )
 }
 
@@ -20,6 +23,7 @@ impl Cluster {
             let parts: Vec<Carried> = kept.flat_map(|(_, parts)| parts.clone()).collect();
             self.step(place, |plane, now, out| plane.recovered(now, partition, epoch, parts, out));
         }
+        self.take_over_logs();
         self.settle();
     }
 

@@ -15,6 +15,7 @@ use muster_domain::ports::store::Store;
 use muster_domain::wallet;
 use muster_live::matches::{
     Act, Broadcast, Call, Callback, Chain, Input, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline, Return,
+    Timers,
 };
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
@@ -55,7 +56,8 @@ impl Shelf {
             let payee = muster_domain::UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0063));
             let account = store.account(payee).await.unwrap().unwrap();
             let (items, _) = wallet::list_ledger(&*store, payee, Some(100), None).await.unwrap();
-            let mut items: Vec<_> = items.into_iter().map(|item| (item.changeset.into_iter().collect(), item.metadata)).collect();
+            let mut items: Vec<_> =
+                items.into_iter().map(|item| (item.changeset.into_iter().collect(), item.metadata)).collect();
             items.sort();
             (account.wallet, items)
         })
@@ -123,6 +125,10 @@ impl Script {
                     script.add(tick, Callback::Leave(vec![left]));
                 }
                 15..20 => script.add(tick, Callback::Signal("how".into())),
+                20..25 => {
+                    let (name, data) = ("bell".into(), format!("rung{}", random.u8(..4)).into());
+                    script.add(tick, Callback::Timer { name, data });
+                }
                 _ => {
                     let inputs = (0..random.usize(..4)).filter_map(|number| {
                         let sender = Arc::new(presence(*inside.get(number)?));
@@ -187,6 +193,8 @@ pub struct Life {
     pub seen: BTreeMap<usize, Return>,
     /// The move that was the latest before the process began, and what is sent of it again.
     pub again: Option<(usize, Vec<Broadcast>)>,
+    /// What the plane knows of the match.
+    pub outline: Option<Outline>,
     /// The script was played to its end.
     pub is_over: bool,
     /// The log has the match, but it does not go on.
@@ -212,7 +220,7 @@ impl Life {
                 match act {
                     Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
                     Act::Defer(broadcast) => deferred.push(broadcast.clone()),
-                    Act::Kick(_) | Act::Label(_) => {}
+                    Act::Kick(_) | Act::Label(_) | Act::SetTimer { .. } | Act::CancelTimer(_) => {}
                 }
             }
             if returned.outcome == Outcome::Goes {
@@ -277,7 +285,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
             return life;
         }
     }
-    life.is_over = true;
+    (life.outline, life.is_over) = (outline, true);
     life
 }
 
@@ -295,9 +303,10 @@ async fn wait<T>(disk: &Disk, mut ready: impl FnMut() -> Option<T>) -> Option<T>
 }
 
 fn call(outline: Option<&Outline>, tick: u64, callback: Callback) -> Call {
-    let (label, tick_rate) =
-        outline.map_or((Arc::default(), 0), |outline| (outline.label.clone(), outline.tick_rate));
-    Call { id: match_id(), handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), callback }
+    let (label, tick_rate, timers) = outline.map_or((Arc::default(), 0, Timers::default()), |outline| {
+        (outline.label.clone(), outline.tick_rate, outline.timers.clone())
+    });
+    Call { id: match_id(), handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
 }
 
 fn handler_of() -> Arc<str> {

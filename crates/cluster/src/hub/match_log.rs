@@ -1,0 +1,116 @@
+//! Logs of matches of a hub: messages by partition, published and read as over a network.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use super::{FRAME_BYTES_MAX, Member, Shared};
+use crate::bus::Connection;
+use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
+
+/// The logs of matches of a hub's member.
+pub type HubLogs = SubjectLogs<HubSubjects>;
+
+/// The messages of a hub.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    by_partition: BTreeMap<u16, BTreeMap<u64, Bytes>>,
+    last: u64,
+    pub(super) answers_to_lose: u32,
+}
+
+/// A member's way to them.
+#[derive(Debug)]
+pub struct HubSubjects {
+    hub: Arc<Shared>,
+    connection: watch::Receiver<Connection>,
+}
+
+impl Member {
+    /// The logs of matches, by this member's connection.
+    #[must_use]
+    pub fn match_logs(&self) -> HubLogs {
+        SubjectLogs::new(HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() })
+    }
+}
+
+impl HubSubjects {
+    /// Takes the time that frames take; `false`: cut off.
+    async fn travel(&self) -> bool {
+        let delay = {
+            let mut state = self.hub.state();
+            let most = state.faults.delay_max;
+            most.mul_f64(state.chance.f64())
+        };
+        if delay > Duration::ZERO {
+            tokio::time::sleep(delay).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        self.connection.borrow().is_up
+    }
+
+    /// As [`Self::travel`], for who only asks.
+    async fn ask(&self) -> Result<(), ReadError> {
+        if self.travel().await { Ok(()) } else { Err(ReadError("this member is cut off".to_owned())) }
+    }
+}
+
+impl Subjects for HubSubjects {
+    async fn publish(&self, partition: u16, expected: u64, message: Bytes) -> Result<u64, PublishError> {
+        let unknown = || PublishError::Unknown("this member is cut off".to_owned());
+        if !self.travel().await {
+            return Err(unknown());
+        }
+        let (sequence, is_lost) = {
+            let messages = &mut self.hub.state().messages;
+            let subject = messages.by_partition.entry(partition).or_default();
+            if subject.last_key_value().map_or(0, |(last, _)| *last) != expected {
+                return Err(PublishError::Conflict);
+            }
+            messages.last += 1;
+            subject.insert(messages.last, message);
+            let is_lost = messages.answers_to_lose > 0;
+            messages.answers_to_lose -= u32::from(is_lost);
+            (messages.last, is_lost)
+        };
+        if !self.travel().await || is_lost {
+            return Err(unknown());
+        }
+        Ok(sequence)
+    }
+
+    async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {
+        self.ask().await?;
+        let state = self.hub.state();
+        let last = state.messages.by_partition.get(&partition).and_then(BTreeMap::last_key_value);
+        Ok(last.map(|(sequence, message)| (*sequence, message.clone())))
+    }
+
+    async fn read(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
+        self.ask().await?;
+        let state = self.hub.state();
+        let subject = state.messages.by_partition.get(&partition);
+        subject.into_iter().flat_map(|subject| subject.range(..until)).for_each(|(_, message)| take(message.clone()));
+        Ok(())
+    }
+
+    async fn purge(&self, partition: u16, before: u64) -> Result<(), ReadError> {
+        self.ask().await?;
+        if let Some(subject) = self.hub.state().messages.by_partition.get_mut(&partition) {
+            *subject = subject.split_off(&before);
+        }
+        Ok(())
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        FRAME_BYTES_MAX
+    }
+
+    fn identity(&self) -> u128 {
+        self.hub.state().chance.u128(..)
+    }
+}

@@ -1,0 +1,339 @@
+//! What shards and the writer share: who has which partition, what waits to be written, how far that is.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use muster_live::matches::{LogError, RecordNumber};
+use muster_live::place::{Epoch, Partition};
+use tokio::sync::{oneshot, watch};
+
+use super::FileStats;
+use super::segments::{Batch, Segments};
+
+/// So much is written before anybody waits for it.
+const EAGER_BYTES: usize = 1 << 20;
+
+/// What a batch may leave to the next in memory.
+pub(super) const USUAL_BYTES: usize = 2 << 20;
+
+type Records = Result<Vec<Bytes>, LogError>;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// Wakes the writer.
+    arrived: Condvar,
+    progress: watch::Sender<Progress>,
+    pub(super) folder: PathBuf,
+    waiting_bytes_max: usize,
+}
+
+/// How far the log is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Records that are kept, of all that were appended.
+    kept: u64,
+    /// Times that it failed: then what waited is lost.
+    failures: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    logs: HashMap<u16, Log>,
+    waiting: Batch,
+    take_overs: Vec<TakeOver>,
+    /// Records that were ever appended.
+    appended: u64,
+    /// Somebody waits for what waits.
+    is_wanted: bool,
+    is_closed: bool,
+    /// There is no writer any more.
+    has_ended: bool,
+    /// Why nothing is written now.
+    failure: Option<Arc<str>>,
+    stats: FileStats,
+}
+
+/// The log of one partition.
+#[derive(Debug, Default)]
+struct Log {
+    /// The handle that has it.
+    owner: Option<u32>,
+    epoch: Epoch,
+    /// Counts take-overs.
+    term: u64,
+    /// Its records were answered to the owner.
+    is_open: bool,
+    /// The number of the owner's first record, and of the next one.
+    base: u64,
+    next: u64,
+    /// What is before it is not needed.
+    floor: u64,
+    /// How many had been appended to any log when this one got its last.
+    last: u64,
+    /// Records in files.
+    kept: u64,
+    /// Why it takes nothing before it is taken over again.
+    failure: Option<Arc<str>>,
+}
+
+/// Somebody who wants a partition's records.
+#[derive(Debug)]
+pub(super) struct TakeOver {
+    pub(super) partition: u16,
+    term: u64,
+    answer: oneshot::Sender<Records>,
+}
+
+/// What the writer is to do.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) batch: Batch,
+    /// How many will be kept once it is written.
+    until: u64,
+    pub(super) take_overs: Vec<TakeOver>,
+    pub(super) is_closed: bool,
+}
+
+/// A wait for records to be kept.
+#[derive(Debug)]
+pub(super) struct Wait {
+    until: u64,
+    failures: u64,
+    partition: u16,
+    progress: watch::Receiver<Progress>,
+}
+
+impl Wait {
+    pub(super) async fn done(mut self, shared: &Shared) -> Result<(), LogError> {
+        let (until, failures) = (self.until, self.failures);
+        let now = self.progress.wait_for(|now| now.failures != failures || now.kept >= until).await;
+        // The guard goes before the state is asked.
+        let is_kept = now.is_ok_and(|now| now.failures == failures);
+        if is_kept { Ok(()) } else { Err(shared.state().failed(self.partition)) }
+    }
+}
+
+impl Shared {
+    pub(super) fn new(segments: &Segments, folder: PathBuf, waiting_bytes_max: usize) -> Self {
+        let log = |partition| {
+            let next = segments.index.next(partition);
+            Log { next, kept: segments.index.len(partition), ..Log::default() }
+        };
+        let logs = segments.index.partitions().map(|partition| (partition, log(partition))).collect();
+        let mut state = State { logs, ..State::default() };
+        (state.stats.segments, state.stats.bytes) = segments.size();
+        let (state, progress) = (Mutex::new(state), watch::Sender::new(Progress::default()));
+        Self { state, arrived: Condvar::new(), progress, folder, waiting_bytes_max }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn partitions(&self) -> Vec<Partition> {
+        let state = self.state();
+        let mut numbers: Vec<u16> =
+            state.logs.iter().filter(|(_, log)| log.kept > 0).map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().filter_map(Partition::new).collect()
+    }
+
+    pub(super) fn stats(&self) -> FileStats {
+        self.state().stats
+    }
+
+    pub(super) fn take_over(
+        &self,
+        handle: u32,
+        partition: u16,
+        epoch: Epoch,
+    ) -> Result<oneshot::Receiver<Records>, LogError> {
+        let mut state = self.state();
+        if state.has_ended {
+            return Err(state.failed(partition));
+        }
+        let log = state.logs.entry(partition).or_default();
+        let is_anothers = log.owner.is_some_and(|owner| owner != handle) && epoch <= log.epoch;
+        if is_anothers || epoch < log.epoch {
+            return Err(LogError::Lost);
+        }
+        log.term += 1;
+        (log.owner, log.epoch, log.is_open) = (Some(handle), epoch, false);
+        let (answer, answered) = oneshot::channel();
+        let take_over = TakeOver { partition, term: log.term, answer };
+        state.take_overs.push(take_over);
+        drop(state);
+        self.arrived.notify_one();
+        Ok(answered)
+    }
+
+    pub(super) fn append(&self, handle: u32, partition: u16, record: &[u8]) -> Result<RecordNumber, LogError> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let waiting = state.waiting.bytes.len();
+        let log = owned(&mut state.logs, handle, partition)?;
+        if waiting > 0 && waiting + record.len() > self.waiting_bytes_max {
+            state.stats.refused += 1;
+            let text = format!("{waiting} bytes wait to be written to {}; it is too slow", self.folder.display());
+            return Err(LogError::Failed(text));
+        }
+        let number = log.next;
+        log.next += 1;
+        state.appended += 1;
+        log.last = state.appended;
+        state.waiting.record(partition, number, record);
+        if waiting < EAGER_BYTES && state.waiting.bytes.len() >= EAGER_BYTES {
+            self.arrived.notify_one();
+        }
+        Ok(RecordNumber(number - log.base))
+    }
+
+    /// What to wait for; `None`: nothing.
+    pub(super) fn wait(&self, handle: u32, partition: u16) -> Result<Option<Wait>, LogError> {
+        let mut state = self.state();
+        let until = owned(&mut state.logs, handle, partition)?.last;
+        let progress = self.progress.subscribe();
+        let now = *progress.borrow();
+        if now.kept >= until {
+            return Ok(None);
+        }
+        if !state.is_wanted {
+            state.is_wanted = true;
+            self.arrived.notify_one();
+        }
+        Ok(Some(Wait { until, failures: now.failures, partition, progress }))
+    }
+
+    pub(super) fn trim(&self, handle: u32, partition: u16, before: RecordNumber) {
+        let mut state = self.state();
+        let state = &mut *state;
+        let Ok(log) = owned(&mut state.logs, handle, partition) else { return };
+        let before = log.base.saturating_add(before.0).min(log.next);
+        if before > log.floor {
+            log.floor = before;
+            // It is written with the records that come next: they are what makes it true.
+            state.waiting.trim(partition, before);
+        }
+    }
+
+    pub(super) fn release(&self, handle: u32, partition: u16) {
+        let mut state = self.state();
+        let log = state.logs.get_mut(&partition).filter(|log| log.owner == Some(handle));
+        log.into_iter().for_each(|log| (log.owner, log.is_open) = (None, false));
+    }
+
+    /// Has the writer write what waits, and end.
+    pub(super) fn close(&self) {
+        self.state().is_closed = true;
+        self.arrived.notify_one();
+    }
+
+    /// Waits for something to do; leaves `batch`, which is empty, in place of what it gives.
+    pub(super) fn work(&self, batch: Batch) -> Work {
+        let mut state = self.state();
+        while !state.has_work() {
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let State { waiting, take_overs, appended, is_wanted, is_closed, .. } = &mut *state;
+        *is_wanted = false;
+        Work {
+            batch: std::mem::replace(waiting, batch),
+            until: *appended,
+            take_overs: std::mem::take(take_overs),
+            is_closed: *is_closed,
+        }
+    }
+
+    /// The work's batch is kept.
+    pub(super) fn kept(&self, work: &Work, segments: &Segments, count: impl FnOnce(&mut FileStats)) {
+        let mut state = self.state();
+        let State { logs, stats, .. } = &mut *state;
+        let touched = work.batch.entries.iter().map(|entry| entry.partition);
+        for partition in touched.chain(work.batch.trims.iter().map(|(partition, _)| *partition)) {
+            logs.entry(partition).or_default().kept = segments.index.len(partition);
+        }
+        count(stats);
+        (stats.segments, stats.bytes) = segments.size();
+        drop(state);
+        self.progress.send_modify(|progress| progress.kept = work.until);
+    }
+
+    /// Nothing is written any more, and what waited is lost.
+    pub(super) fn fail(&self, reason: &str, next: impl Fn(u16) -> u64) {
+        let reason: Arc<str> = reason.into();
+        let mut state = self.state();
+        let state = &mut *state;
+        state.waiting.clear(USUAL_BYTES);
+        for (partition, log) in &mut state.logs {
+            (log.next, log.floor, log.last) = (next(*partition), 0, 0);
+            log.failure = Some(reason.clone());
+        }
+        state.failure = Some(reason);
+        state.stats.failures += 1;
+        // Under the lock: whoever is told finds why.
+        self.progress.send_modify(|progress| progress.failures += 1);
+    }
+
+    /// Nothing is written any more, ever.
+    pub(super) fn end(&self) {
+        self.fail("the log is closed", |_| 0);
+        let mut state = self.state();
+        state.has_ended = true;
+        // Whoever waits for an answer hears that there is none.
+        state.take_overs.clear();
+    }
+
+    pub(super) fn failure(&self) -> Option<Arc<str>> {
+        self.state().failure.clone()
+    }
+
+    /// It can be written again, by whoever takes it over again.
+    pub(super) fn repaired(&self) {
+        self.state().failure = None;
+    }
+
+    /// Answers a take-over, if it is still the latest of its partition.
+    pub(super) fn answer(&self, take_over: TakeOver, records: Records) {
+        let mut state = self.state();
+        let log = state.logs.entry(take_over.partition).or_default();
+        if log.term != take_over.term {
+            drop(state);
+            // An error: nobody waits for it any more.
+            let _ = take_over.answer.send(Err(LogError::Lost));
+            return;
+        }
+        if records.is_ok() && log.owner.is_some() {
+            (log.base, log.last, log.failure, log.is_open) = (log.next, 0, None, true);
+        }
+        drop(state);
+        let _ = take_over.answer.send(records);
+    }
+}
+
+impl State {
+    fn has_work(&self) -> bool {
+        let is_due = self.is_wanted || self.waiting.bytes.len() >= EAGER_BYTES;
+        self.is_closed || is_due || !self.take_overs.is_empty()
+    }
+
+    /// Why a partition's log has failed.
+    fn failed(&self, partition: u16) -> LogError {
+        let own = self.logs.get(&partition).and_then(|log| log.failure.as_deref());
+        let reason = own.or(self.failure.as_deref()).unwrap_or("it has failed, and works again");
+        LogError::Failed(reason.to_owned())
+    }
+}
+
+/// The log of a partition that this handle has.
+fn owned(logs: &mut HashMap<u16, Log>, handle: u32, partition: u16) -> Result<&mut Log, LogError> {
+    let log = logs.get_mut(&partition).filter(|log| log.owner == Some(handle)).ok_or(LogError::Lost)?;
+    match &log.failure {
+        Some(reason) => Err(LogError::Failed(reason.to_string())),
+        None if !log.is_open => Err(LogError::Lost),
+        None => Ok(log),
+    }
+}

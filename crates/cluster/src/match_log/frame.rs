@@ -1,0 +1,333 @@
+//! Frames, by which records lie in files: each with its length and a checksum, so that a torn one is told from a whole one.
+//!
+//! A file begins with a header that says what it is. Numbers are little-endian.
+
+use std::io;
+
+use bytes::Bytes;
+use muster_live::matches::RECORD_BYTES_MAX;
+
+/// Bytes of a frame before its payload: checksum (4), length (4), kind (1), partition (2), number (8). The checksum is
+/// over all that follows it.
+pub(crate) const HEAD_BYTES: usize = 19;
+
+/// Bytes of a file's header: what it is and its version (8), its number (8), checksum (4).
+pub(crate) const HEADER_BYTES: usize = 20;
+
+/// The payload of a [`Kind::Mark`], long enough that nothing else looks like it.
+const MARK: [u8; 16] = *b"\x9fmuster mark\r\n\x1a\x00";
+
+/// Bytes read at a time.
+const WINDOW_BYTES: usize = 256 * 1024;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A record; the number is its own in its partition.
+    Record,
+    /// No payload: of the partition, what lies before the number is not needed any more.
+    Trim,
+    /// Begins what was written at once; the number is where in the file this stands. All before it had been synced.
+    Mark,
+    /// Begins a message by which a log is taken over: who does. The number is the epoch.
+    Claim,
+    /// Begins a message with records: who wrote it. The number is the epoch.
+    Batch,
+    /// A record in pieces, over several messages: its beginning, what comes between, its end.
+    Head,
+    Middle,
+    Tail,
+    /// Ends a recording; the number is how many records it has.
+    End,
+}
+
+impl Kind {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Record => 1,
+            Self::Trim => 2,
+            Self::Mark => 3,
+            Self::Claim => 4,
+            Self::Batch => 8,
+            Self::End => 9,
+            Self::Head => 5,
+            Self::Middle => 6,
+            Self::Tail => 7,
+        }
+    }
+
+    fn of(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Record),
+            2 => Some(Self::Trim),
+            3 => Some(Self::Mark),
+            4 => Some(Self::Claim),
+            8 => Some(Self::Batch),
+            9 => Some(Self::End),
+            5 => Some(Self::Head),
+            6 => Some(Self::Middle),
+            7 => Some(Self::Tail),
+            _ => None,
+        }
+    }
+}
+
+/// A frame that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) partition: u16,
+    pub(crate) number: u64,
+    pub(crate) payload: Bytes,
+}
+
+impl Frame {
+    /// How many bytes it takes in a file.
+    pub(crate) fn len(&self) -> usize {
+        HEAD_BYTES + self.payload.len()
+    }
+}
+
+/// Appends a frame.
+pub(crate) fn write(out: &mut Vec<u8>, kind: Kind, partition: u16, number: u64, payload: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    // Nothing longer is written: see `RECORD_BYTES_MAX`.
+    out.extend_from_slice(&u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes());
+    out.push(kind.byte());
+    out.extend_from_slice(&partition.to_le_bytes());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(payload);
+    let checksum = crc32fast::hash(&out[start + 4..]);
+    out[start..start + 4].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Appends the mark with which begins what is written at `offset` of a file.
+pub(crate) fn write_mark(out: &mut Vec<u8>, offset: u64) {
+    write(out, Kind::Mark, 0, offset, &MARK);
+}
+
+/// Bytes of a mark.
+pub(crate) const MARK_BYTES: usize = HEAD_BYTES + MARK.len();
+
+/// A file's header.
+pub(crate) fn header(what: [u8; 8], number: u64) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&what);
+    header[8..16].copy_from_slice(&number.to_le_bytes());
+    let checksum = crc32fast::hash(&header[..16]);
+    header[16..].copy_from_slice(&checksum.to_le_bytes());
+    header
+}
+
+/// What can be read from anywhere. Zero bytes read are its end.
+pub(crate) trait ReadAt {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+/// What comes next in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Frame(Frame),
+    /// The file ends behind a whole frame.
+    End,
+    /// What follows is no whole frame.
+    Bad,
+}
+
+impl<F: ReadAt + ?Sized> ReadAt for &F {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(bytes, offset)
+    }
+}
+
+/// A file's frames, one after the other.
+#[derive(Debug)]
+pub(crate) struct Frames<F> {
+    file: F,
+    /// Where the next frame is.
+    offset: u64,
+    /// What was read ahead, of which `at` bytes are used up.
+    window: Vec<u8>,
+    at: usize,
+}
+
+impl<F: ReadAt> Frames<F> {
+    /// From this offset on.
+    pub(crate) fn new(file: F, offset: u64) -> Self {
+        Self { file, offset, window: Vec::new(), at: 0 }
+    }
+
+    /// Where the next frame is.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads on.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn next(&mut self) -> io::Result<Next> {
+        let available = self.fill(HEAD_BYTES)?;
+        if available == 0 {
+            return Ok(Next::End);
+        }
+        let Some(length) = length(&self.window[self.at..]) else { return Ok(Next::Bad) };
+        if self.fill(HEAD_BYTES + length)? < HEAD_BYTES + length {
+            return Ok(Next::Bad);
+        }
+        let Some(frame) = parse(&self.window[self.at..self.at + HEAD_BYTES + length]) else { return Ok(Next::Bad) };
+        self.at += frame.len();
+        self.offset += frame.len() as u64;
+        Ok(Next::Frame(frame))
+    }
+
+    /// Whether a mark follows anywhere: then all before it had been synced, and a bad frame here is damage. (Behind
+    /// what was torn as it was written, there is none.)
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn finds_mark(&mut self) -> io::Result<bool> {
+        loop {
+            self.fill(WINDOW_BYTES)?;
+            let window = &self.window[self.at..];
+            let is_mark = |at: usize| {
+                let frame = window.get(at..at + MARK_BYTES).and_then(parse);
+                frame.is_some_and(|frame| frame.kind == Kind::Mark && frame.number == self.offset + at as u64)
+            };
+            let starts = window.len().saturating_sub(MARK_BYTES - 1);
+            if (0..starts).any(|at| window[at + HEAD_BYTES] == MARK[0] && is_mark(at)) {
+                return Ok(true);
+            }
+            if starts == 0 {
+                return Ok(false);
+            }
+            self.at += starts;
+            self.offset += starts as u64;
+        }
+    }
+
+    /// Reads ahead until there are so many bytes; tells how many there are, fewer at the end alone.
+    fn fill(&mut self, bytes: usize) -> io::Result<usize> {
+        while self.window.len() - self.at < bytes {
+            self.window.drain(..self.at);
+            self.at = 0;
+            let before = self.window.len();
+            self.window.resize(before + WINDOW_BYTES.max(bytes - before), 0);
+            let read = self.file.read_at(&mut self.window[before..], self.offset + before as u64);
+            self.window.truncate(before + read.as_ref().copied().unwrap_or(0));
+            if read? == 0 {
+                break;
+            }
+        }
+        Ok(self.window.len() - self.at)
+    }
+}
+
+/// The length of a payload by the head of its frame, if that can be one.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let length = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?);
+    let length = usize::try_from(length).ok()?;
+    (bytes.len() >= HEAD_BYTES && length <= RECORD_BYTES_MAX).then_some(length)
+}
+
+/// The frame with which `bytes` begin, if it is whole.
+pub(crate) fn first(bytes: &[u8]) -> Option<Frame> {
+    bytes.get(..HEAD_BYTES + length(bytes)?).and_then(parse)
+}
+
+/// The frame that is exactly these bytes, if it is whole.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Frame> {
+    let (checksum, rest) = bytes.split_at_checked(4)?;
+    let is_whole = crc32fast::hash(rest).to_le_bytes() == checksum;
+    if !is_whole || length(bytes)? != bytes.len() - HEAD_BYTES {
+        return None;
+    }
+    let kind = Kind::of(rest[4])?;
+    let partition = u16::from_le_bytes([rest[5], rest[6]]);
+    let number = u64::from_le_bytes(rest[7..15].try_into().ok()?);
+    let payload = &bytes[HEAD_BYTES..];
+    if kind == Kind::Mark && payload != MARK {
+        return None;
+    }
+    Some(Frame { kind, partition, number, payload: Bytes::copy_from_slice(payload) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl ReadAt for Vec<u8> {
+        fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+            let rest = self.get(usize::try_from(offset).expect("small")..).unwrap_or_default();
+            // In pieces, as files may.
+            let count = rest.len().min(bytes.len()).min(100_000);
+            bytes[..count].copy_from_slice(&rest[..count]);
+            Ok(count)
+        }
+    }
+
+    fn frames(file: &Vec<u8>) -> (Vec<Frame>, Next, u64) {
+        let mut reading = Frames::new(file, 0);
+        let mut frames = Vec::new();
+        loop {
+            match reading.next().expect("readable") {
+                Next::Frame(frame) => frames.push(frame),
+                end => return (frames, end, reading.offset()),
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_read_as_they_were_written() {
+        let mut file = Vec::new();
+        write_mark(&mut file, 0);
+        let large = vec![7; 3 * WINDOW_BYTES + 11];
+        write(&mut file, Kind::Record, 1_023, 5, &large);
+        write(&mut file, Kind::Trim, 3, u64::MAX, b"");
+        write(&mut file, Kind::Record, 3, 0, b"");
+        let (frames, end, offset) = frames(&file);
+        assert_eq!((end, offset), (Next::End, file.len() as u64));
+        let got: Vec<_> = frames.iter().map(|frame| (frame.kind, frame.partition, frame.number)).collect();
+        let expect = [(Kind::Mark, 0, 0), (Kind::Record, 1_023, 5), (Kind::Trim, 3, u64::MAX), (Kind::Record, 3, 0)];
+        assert_eq!(got, expect);
+        assert_eq!(frames[1].payload, large);
+    }
+
+    #[test]
+    fn what_is_cut_or_changed_anywhere_is_bad_from_there_on() {
+        let mut file = Vec::new();
+        write(&mut file, Kind::Record, 1, 1, b"one");
+        let first = file.len();
+        write(&mut file, Kind::Record, 1, 2, b"two");
+        for cut in first + 1..file.len() {
+            let (frames, end, offset) = frames(&file[..cut].to_vec());
+            assert_eq!((frames.len(), end, offset), (1, Next::Bad, first as u64), "cut at {cut}");
+        }
+        for at in first..file.len() {
+            let mut changed = file.clone();
+            changed[at] ^= 0x10;
+            let (frames, end, offset) = frames(&changed);
+            assert_eq!((frames.len(), end, offset), (1, Next::Bad, first as u64), "changed at {at}");
+        }
+        file.truncate(first);
+        file.resize(first + 1_000, 0);
+        assert_eq!(frames(&file).1, Next::Bad, "zeros");
+    }
+
+    #[test]
+    fn a_mark_is_found_wherever_it_is_and_nowhere_else() {
+        let check = |at: usize, said: u64, expect: bool| {
+            let mut file = vec![MARK[0]; at];
+            write_mark(&mut file, said);
+            file.extend_from_slice(b"behind");
+            assert_eq!(Frames::new(&file, 0).finds_mark().expect("readable"), expect, "{at} said {said}");
+        };
+        for at in [0, 1, 77, WINDOW_BYTES - 1, WINDOW_BYTES, WINDOW_BYTES + 20, 5 * WINDOW_BYTES - 9] {
+            check(at, at as u64, true);
+            check(at, at as u64 + 1, false);
+        }
+        assert!(!Frames::new(&vec![MARK[0]; 2 * WINDOW_BYTES], 0).finds_mark().expect("readable"));
+        assert!(!Frames::new(&Vec::new(), 0).finds_mark().expect("readable"));
+    }
+}

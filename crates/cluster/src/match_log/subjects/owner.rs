@@ -1,0 +1,472 @@
+//! A log that is taken over, and then written: the task that does both, and what its shard does with it.
+//!
+//! The task ends when the log is lost or has failed; then whoever waits is told, and nothing more is taken.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use muster_live::matches::{LogError, LogFuture, RecordNumber};
+use muster_live::place::Epoch;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Instant;
+
+use super::message::{Gathered, Stamp, Waiting};
+use super::{Common, GIVE_UP_AFTER, PublishError, Subjects, WAITING_BYTES_MAX};
+
+/// So much is published before anybody waits for it.
+const EAGER_BYTES: usize = 256 * 1024;
+
+/// The pause before a message is published again, or something read again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is not needed goes so soon if it is much, and else later.
+const PURGE_SOON: Duration = Duration::from_secs(1);
+const PURGE_LATER: Duration = Duration::from_secs(10);
+
+/// How many bytes are much.
+const PURGE_BYTES: usize = 64 * 1024;
+
+type Records = Result<Vec<Bytes>, LogError>;
+
+/// A log in the hands of a shard.
+#[derive(Debug)]
+pub(super) struct Owned<S: Subjects> {
+    shared: Arc<Shared<S>>,
+    task: Option<AbortHandle>,
+}
+
+#[derive(Debug)]
+struct Shared<S> {
+    common: Arc<Common<S>>,
+    partition: u16,
+    state: Mutex<State>,
+    /// Wakes the task.
+    arrived: Notify,
+    progress: watch::Sender<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What is appended is taken.
+    is_open: bool,
+    is_released: bool,
+    /// Somebody waits for the records before this one.
+    wanted: u64,
+    /// The number of this owner's first record, and of the next one.
+    base: u64,
+    next: u64,
+    /// Records before it are not needed, since when.
+    floor: u64,
+    floor_rose_at: Option<Instant>,
+    waiting: Waiting,
+    /// Bytes counted among those that wait anywhere.
+    counted: usize,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// Records before this one are kept.
+    kept: u64,
+    failure: Option<LogError>,
+}
+
+impl<S: Subjects> Owned<S> {
+    /// Begins to take a log over.
+    pub(super) fn begin(
+        common: Arc<Common<S>>,
+        partition: u16,
+        owner: u128,
+        epoch: Epoch,
+    ) -> (Self, oneshot::Receiver<Records>) {
+        let (state, progress) = (Mutex::default(), watch::Sender::new(Progress::default()));
+        let shared = Arc::new(Shared { common, partition, state, arrived: Notify::new(), progress });
+        let (answer, answered) = oneshot::channel();
+        let task = tokio::spawn(run(shared.clone(), owner, epoch, answer)).abort_handle();
+        (Self { shared, task: Some(task) }, answered)
+    }
+
+    pub(super) fn append(&self, record: &[u8]) -> Result<RecordNumber, LogError> {
+        let mut state = self.writable()?;
+        let common = &self.shared.common;
+        let waiting = common.waiting_bytes.fetch_add(record.len(), Ordering::Relaxed);
+        if waiting > 0 && waiting + record.len() > WAITING_BYTES_MAX {
+            common.waiting_bytes.fetch_sub(record.len(), Ordering::Relaxed);
+            common.count(|stats| stats.refused += 1);
+            return Err(LogError::Failed(format!(
+                "{waiting} bytes wait to be published; the cluster's NATS is too slow"
+            )));
+        }
+        state.counted += record.len();
+        let is_much = state.waiting.bytes < EAGER_BYTES && state.waiting.bytes + record.len() >= EAGER_BYTES;
+        state.waiting.push(record);
+        if is_much {
+            self.shared.arrived.notify_one();
+        }
+        let number = state.next;
+        state.next += 1;
+        Ok(RecordNumber(number - state.base))
+    }
+
+    /// Waits for all that was appended.
+    pub(super) fn wait(&self) -> Result<LogFuture<()>, LogError> {
+        let mut state = self.writable()?;
+        let until = state.next;
+        let mut progress = self.shared.progress.subscribe();
+        if progress.borrow().kept < until && state.wanted < until {
+            state.wanted = until;
+            self.shared.arrived.notify_one();
+        }
+        Ok(Box::pin(async move {
+            match progress.wait_for(|now| now.failure.is_some() || now.kept >= until).await {
+                Ok(now) if now.kept >= until => Ok(()),
+                Ok(now) => Err(now.failure.clone().unwrap_or(LogError::Lost)),
+                Err(_) => Err(LogError::Lost),
+            }
+        }))
+    }
+
+    pub(super) fn trim(&self, before: RecordNumber) {
+        let Ok(mut state) = self.writable() else { return };
+        let before = state.base.saturating_add(before.0).min(state.next);
+        // Even the first time with nothing to say: what former owners wrote is not needed.
+        if before > state.floor {
+            state.floor = before;
+            if state.floor_rose_at.is_none() {
+                state.floor_rose_at = Some(Instant::now());
+                self.shared.arrived.notify_one();
+            }
+        }
+    }
+
+    /// Has what waits written, and no more.
+    pub(super) fn release(mut self) {
+        self.shared.state().is_released = true;
+        self.shared.arrived.notify_one();
+        self.task = None;
+    }
+
+    fn writable(&self) -> Result<MutexGuard<'_, State>, LogError> {
+        if let Some(failure) = &self.shared.progress.borrow().failure {
+            return Err(failure.clone());
+        }
+        let state = self.shared.state();
+        if state.is_open { Ok(state) } else { Err(LogError::Lost) }
+    }
+}
+
+impl<S: Subjects> Drop for Owned<S> {
+    fn drop(&mut self) {
+        self.task.take().into_iter().for_each(|task| task.abort());
+    }
+}
+
+impl<S> Shared<S> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Drop for Shared<S> {
+    fn drop(&mut self) {
+        let counted = self.state().counted;
+        self.common.waiting_bytes.fetch_sub(counted, Ordering::Relaxed);
+    }
+}
+
+async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, answer: oneshot::Sender<Records>) {
+    let mut term = Term::new(shared.clone(), owner, epoch);
+    let failure = match term.take_over().await {
+        Ok(records) => {
+            // An error: nobody waits for it any more; then nobody appends.
+            let _ = answer.send(Ok(records));
+            match term.write().await {
+                Ok(Released) => LogError::Lost,
+                Err(failure) => failure,
+            }
+        }
+        Err(failure) => {
+            let _ = answer.send(Err(failure.clone()));
+            failure
+        }
+    };
+    let partition = shared.partition;
+    if let LogError::Failed(reason) = &failure {
+        tracing::error!(partition, reason, "the log of a partition's matches has failed");
+        shared.common.count(|stats| stats.failures += 1);
+    }
+    shared.progress.send_modify(|progress| progress.failure = Some(failure));
+}
+
+/// There is no more to write.
+struct Released;
+
+/// From taking a log over to its end.
+struct Term<S> {
+    shared: Arc<Shared<S>>,
+    owner: u128,
+    epoch: Epoch,
+    /// The number of the message that was published last.
+    message: u64,
+    /// Where that is.
+    last: u64,
+    /// The number of the record that the next message begins or goes on with.
+    first: u64,
+    /// What was published as not needed.
+    floor_told: u64,
+    /// Messages that there may be, oldest first.
+    held: VecDeque<Held>,
+    purging: Option<JoinHandle<()>>,
+}
+
+/// Messages up to this one.
+struct Held {
+    sequence: u64,
+    /// The number behind all records of which anything is in them.
+    end: u64,
+    bytes: usize,
+}
+
+impl<S: Subjects> Term<S> {
+    fn new(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch) -> Self {
+        // Large and by chance, so that no message of one term is taken for that of another.
+        let message = (shared.common.subjects.identity() as u64) >> 1;
+        let (held, purging) = (VecDeque::new(), None);
+        Self { shared, owner, epoch, message, last: 0, first: 0, floor_told: 0, held, purging }
+    }
+
+    async fn take_over(&mut self) -> Records {
+        let deadline = Instant::now() + GIVE_UP_AFTER;
+        let is_empty = self.claim(deadline).await?;
+        let gathered = if is_empty { None } else { Some(self.gather(deadline).await?) };
+        let mut bytes = 0;
+        let records = gathered.map_or_else(Vec::new, |gathered| {
+            self.first = gathered.next();
+            gathered.records()
+        });
+        records.iter().for_each(|record| bytes += record.len());
+        self.held.push_back(Held { sequence: self.last, end: self.first, bytes });
+        let mut state = self.shared.state();
+        (state.base, state.next, state.floor) = (self.first, self.first, self.floor_told);
+        state.is_open = !state.is_released;
+        self.shared.progress.send_modify(|progress| progress.kept = self.first);
+        Ok(records)
+    }
+
+    /// Shuts out whoever had it; tells whether nothing that it holds is needed.
+    async fn claim(&mut self, deadline: Instant) -> Result<bool, LogError> {
+        let (common, partition) = (self.shared.common.clone(), self.shared.partition);
+        let subjects = &common.subjects;
+        loop {
+            let found = match subjects.last(partition).await {
+                Ok(found) => found,
+                Err(error) => {
+                    pause(deadline, &error.0).await?;
+                    continue;
+                }
+            };
+            let (expected, last) = found.as_ref().map_or((0, None), |(sequence, message)| (*sequence, Some(message)));
+            let claim = Stamp::claim(self.epoch, self.owner, self.message, last);
+            if let Some(stamp) = last.and_then(|last| Stamp::of(last)) {
+                if stamp.is_same_message(&claim) {
+                    // Its answer was lost.
+                    self.claimed(expected, &stamp);
+                    return Ok(stamp.is_of_empty());
+                }
+                let is_anothers = stamp.epoch == self.epoch && stamp.owner != self.owner;
+                if is_anothers || stamp.epoch > self.epoch {
+                    common.count(|stats| stats.lost += 1);
+                    return Err(LogError::Lost);
+                }
+            }
+            match subjects.publish(partition, expected, claim.alone(partition)).await {
+                Ok(sequence) => {
+                    self.claimed(sequence, &claim);
+                    return Ok(claim.is_of_empty());
+                }
+                Err(PublishError::Conflict) => pause(deadline, "others write it").await?,
+                Err(PublishError::Unknown(reason)) => pause(deadline, &reason).await?,
+                Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
+            }
+        }
+    }
+
+    fn claimed(&mut self, sequence: u64, claim: &Stamp) {
+        self.last = sequence;
+        if claim.is_of_empty() {
+            (self.first, self.floor_told) = (claim.first, claim.floor);
+        }
+    }
+
+    /// Reads what there is before the claim.
+    async fn gather(&self, deadline: Instant) -> Result<Gathered, LogError> {
+        let (common, partition) = (&self.shared.common, self.shared.partition);
+        let _permit = common.reads.acquire().await;
+        // Waiting for others took as long as it took.
+        let deadline = deadline.max(Instant::now() + GIVE_UP_AFTER);
+        loop {
+            let mut gathered = Gathered::default();
+            match common.subjects.read(partition, self.last, &mut |message| gathered.push(&message)).await {
+                Ok(()) => {
+                    if gathered.gaps > 0 {
+                        tracing::error!(
+                            partition,
+                            gaps = gathered.gaps,
+                            "records of matches are missing that were kept"
+                        );
+                        common.count(|stats| stats.gaps += gathered.gaps);
+                    }
+                    return Ok(gathered);
+                }
+                Err(error) => pause(deadline, &error.0).await?,
+            }
+        }
+    }
+
+    /// Publishes what waits, whenever somebody waits for it, until the log is released.
+    async fn write(&mut self) -> Result<Released, LogError> {
+        let shared = self.shared.clone();
+        loop {
+            let (is_due, is_released, purge_at) = {
+                let state = shared.state();
+                let is_wanted = self.first < state.wanted || state.waiting.bytes >= EAGER_BYTES;
+                let is_due = !state.waiting.is_empty() && (is_wanted || state.is_released);
+                (is_due, state.is_released, self.purge_at(&state))
+            };
+            if is_due {
+                self.publish().await?;
+                continue;
+            }
+            if is_released {
+                return Ok(Released);
+            }
+            let Some(purge_at) = purge_at else {
+                shared.arrived.notified().await;
+                continue;
+            };
+            tokio::select! {
+                () = shared.arrived.notified() => {}
+                () = tokio::time::sleep_until(purge_at) => self.purge().await?,
+            }
+        }
+    }
+
+    /// When what is not needed goes.
+    fn purge_at(&self, state: &State) -> Option<Instant> {
+        let unneeded =
+            self.held.iter().take_while(|held| held.end <= state.floor).map(|held| held.bytes).sum::<usize>();
+        let wait = if unneeded >= PURGE_BYTES { PURGE_SOON } else { PURGE_LATER };
+        state.floor_rose_at.map(|rose_at| rose_at + wait)
+    }
+
+    async fn purge(&mut self) -> Result<(), LogError> {
+        let floor = {
+            let mut state = self.shared.state();
+            state.floor_rose_at = None;
+            state.floor
+        };
+        // First it is told, so that whoever reads between the two knows.
+        while self.floor_told < floor {
+            self.publish().await?;
+        }
+        let mut before = None;
+        // The last one stays: by it the next is known to be next.
+        while self.held.len() > 1 && self.held.front().is_some_and(|held| held.end <= floor) {
+            before = self.held.pop_front().map(|held| held.sequence + 1);
+        }
+        if self.purging.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.purging = before.map(|before| {
+                let shared = self.shared.clone();
+                tokio::spawn(async move {
+                    match shared.common.subjects.purge(shared.partition, before).await {
+                        Ok(()) => shared.common.count(|stats| stats.purges += 1),
+                        // The next one does it too.
+                        Err(error) => tracing::debug!(%error, "a log of matches is not trimmed"),
+                    }
+                })
+            });
+        }
+        Ok(())
+    }
+
+    /// Publishes one message of what waits, if only what is not needed.
+    async fn publish(&mut self) -> Result<(), LogError> {
+        let (common, partition) = (self.shared.common.clone(), self.shared.partition);
+        let (stamp, message, complete) = {
+            let mut state = self.shared.state();
+            let message = self.message.wrapping_add(1);
+            // What is not published yet may get lost, and then what is before it is needed still.
+            let floor = state.floor.min(self.first);
+            let (epoch, owner, first) = (self.epoch, self.owner, self.first);
+            let stamp = Stamp { is_claim: false, epoch, owner, message, floor, first };
+            let (bytes, complete) = state.waiting.message(partition, &stamp, common.subjects.message_bytes_max());
+            (stamp, bytes, complete)
+        };
+        let bytes = message.len();
+        let began = Instant::now();
+        let sequence = self.settle(&stamp, message).await?;
+        let took = began.elapsed();
+        self.message = stamp.message;
+        self.last = sequence;
+        self.first += complete;
+        self.floor_told = stamp.floor;
+        let is_cut = self.shared.state().waiting.is_cut();
+        self.held.push_back(Held { sequence, end: self.first + u64::from(is_cut), bytes });
+        {
+            let mut state = self.shared.state();
+            let done = state.counted - state.waiting.bytes;
+            state.counted -= done;
+            common.waiting_bytes.fetch_sub(done, Ordering::Relaxed);
+        }
+        common.count(|stats| {
+            stats.publishes += 1;
+            stats.records += complete;
+            stats.published_bytes += bytes as u64;
+            stats.publish_time += took;
+            stats.slowest_publish = stats.slowest_publish.max(took);
+        });
+        self.shared.progress.send_modify(|progress| progress.kept = self.first);
+        Ok(())
+    }
+
+    /// Publishes a message until it is there for certain, once; or cannot be any more.
+    async fn settle(&self, stamp: &Stamp, message: Bytes) -> Result<u64, LogError> {
+        let (common, partition) = (&self.shared.common, self.shared.partition);
+        let deadline = Instant::now() + GIVE_UP_AFTER;
+        loop {
+            let reason = match common.subjects.publish(partition, self.last, message.clone()).await {
+                Ok(sequence) => return Ok(sequence),
+                Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
+                Err(PublishError::Unknown(reason)) => reason,
+                // This very message, whose answer was lost; or another's.
+                Err(PublishError::Conflict) => match common.subjects.last(partition).await {
+                    Ok(Some((sequence, found))) if sequence > self.last => {
+                        let found = Stamp::of(&found);
+                        if found.is_some_and(|found| found.is_same_message(stamp)) {
+                            return Ok(sequence);
+                        }
+                        common.count(|stats| stats.lost += 1);
+                        return Err(LogError::Lost);
+                    }
+                    // Whoever answered does not know yet.
+                    Ok(_) => "others write it".to_owned(),
+                    Err(error) => error.0,
+                },
+            };
+            pause(deadline, &reason).await?;
+            common.count(|stats| stats.retries += 1);
+        }
+    }
+}
+
+/// Waits a little, unless it is too late: then the reason is why.
+async fn pause(deadline: Instant, reason: &str) -> Result<(), LogError> {
+    if Instant::now() + PAUSE > deadline {
+        return Err(LogError::Failed(format!("the cluster's NATS does not take it: {reason}")));
+    }
+    tokio::time::sleep(PAUSE).await;
+    Ok(())
+}

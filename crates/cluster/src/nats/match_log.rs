@@ -1,0 +1,184 @@
+//! Logs of matches in a stream of JetStream: a subject for each partition.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{DeliverPolicy, push};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
+use async_nats::jetstream::{self};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+
+use super::Nats;
+use super::bucket::{open_stream, what_became};
+use super::connection::Line;
+use super::options::{NatsError, NatsOptions};
+use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
+use crate::registry::RegistryError;
+
+/// The largest message. Not larger than NATS takes unless told otherwise, as text too, in which single ones are read.
+pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
+
+/// What a message has besides: its headers.
+const HEADERS_BYTES: usize = 4_096;
+
+/// Silence for this long means that a reader is forgotten.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// The logs of matches of a cluster on NATS.
+pub type JetLogs = SubjectLogs<MatchSubjects>;
+
+/// The stream, and the way to it.
+pub struct MatchSubjects {
+    line: Line,
+    context: jetstream::Context,
+    stream: Stream<()>,
+    /// Before every partition's number.
+    prefix: String,
+    wait: Duration,
+}
+
+impl fmt::Debug for MatchSubjects {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MatchSubjects").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Nats {
+    /// The logs of matches, in a stream that is made if it is not there. `options` are those of the connection.
+    ///
+    /// # Errors
+    /// [`NatsError::Bucket`].
+    pub async fn match_logs(&self, options: &NatsOptions) -> Result<JetLogs, NatsError> {
+        let (line, context) = (self.line.clone(), self.values.context.clone());
+        let name = format!("{}_matches", options.cluster);
+        let prefix = format!("{}.matches.", self.prefix);
+        let config = Config {
+            name: name.clone(),
+            subjects: vec![format!("{prefix}*")],
+            discard: DiscardPolicy::New,
+            storage: StorageType::File,
+            num_replicas: options.replicas,
+            deny_delete: true,
+            // Direct reads are answered by whichever replica, and may be old.
+            allow_direct: false,
+            ..Config::default()
+        };
+        let stream = open_stream(&context, &name, config).await?;
+        Ok(SubjectLogs::new(MatchSubjects { line, context, stream, prefix, wait: options.request_wait }))
+    }
+}
+
+impl MatchSubjects {
+    fn subject(&self, partition: u16) -> String {
+        format!("{}{partition}", self.prefix)
+    }
+
+    /// Asks, for as long as a request may take and the connection is there.
+    async fn ask<T>(&self, what: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+        let connection = *self.line.connection.borrow();
+        if !connection.is_up {
+            return Err(ReadError("no connection to NATS".to_owned()));
+        }
+        tokio::select! {
+            biased;
+            outcome = what => outcome,
+            () = self.line.lost(connection.losses) => Err(ReadError("the connection to NATS was lost".to_owned())),
+            () = tokio::time::sleep(self.wait) => Err(ReadError("no answer in time".to_owned())),
+        }
+    }
+
+    async fn read_on(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
+        let config = push::OrderedConfig {
+            deliver_subject: self.line.client.new_inbox(),
+            filter_subject: self.subject(partition),
+            deliver_policy: DeliverPolicy::All,
+            ..push::OrderedConfig::default()
+        };
+        let consumer = self.stream.create_consumer(config).await.map_err(|error| failed(&error))?;
+        let mut messages = consumer.messages().await.map_err(|error| failed(&error))?;
+        loop {
+            let message = match tokio::time::timeout(SILENCE_MAX, messages.next()).await {
+                Ok(Some(message)) => message.map_err(|error| failed(&error))?,
+                Ok(None) => return Err(ReadError("the client is gone".to_owned())),
+                Err(_) => return Err(ReadError("JetStream is silent".to_owned())),
+            };
+            // The claim itself ends it, which JetStream has said is there.
+            if message.info().map_err(|error| failed(&error))?.stream_sequence >= until {
+                return Ok(());
+            }
+            take(message.message.payload);
+        }
+    }
+}
+
+impl Subjects for MatchSubjects {
+    async fn publish(&self, partition: u16, expected: u64, message: Bytes) -> Result<u64, PublishError> {
+        let connection = *self.line.connection.borrow();
+        if !connection.is_up {
+            return Err(PublishError::Unknown("no connection to NATS".to_owned()));
+        }
+        let message = PublishMessage::build().payload(message).expected_last_subject_sequence(expected);
+        let publish = async { self.context.send_publish(self.subject(partition), message).await?.await };
+        tokio::select! {
+            biased;
+            outcome = publish => match outcome {
+                Ok(ack) => Ok(ack.sequence),
+                Err(error) => Err(match what_became(&error) {
+                    RegistryError::Conflict => PublishError::Conflict,
+                    RegistryError::Refused(reason) => PublishError::Refused(reason),
+                    RegistryError::Unavailable(reason) | RegistryError::Unknown(reason) => PublishError::Unknown(reason),
+                }),
+            },
+            () = self.line.lost(connection.losses) => {
+                Err(PublishError::Unknown("the connection to NATS was lost".to_owned()))
+            }
+            () = tokio::time::sleep(self.wait) => Err(PublishError::Unknown("no answer in time".to_owned())),
+        }
+    }
+
+    async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {
+        let subject = self.subject(partition);
+        self.ask(async {
+            // The leader answers.
+            match self.stream.get_last_raw_message_by_subject(&subject).await {
+                Ok(message) => Ok(Some((message.sequence, message.payload))),
+                Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),
+                Err(error) => Err(failed(&error)),
+            }
+        })
+        .await
+    }
+
+    async fn read(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
+        let connection = *self.line.connection.borrow();
+        tokio::select! {
+            biased;
+            outcome = self.read_on(partition, until, take) => outcome,
+            () = self.line.lost(connection.losses) => Err(ReadError("the connection to NATS was lost".to_owned())),
+        }
+    }
+
+    async fn purge(&self, partition: u16, before: u64) -> Result<(), ReadError> {
+        let subject = self.subject(partition);
+        self.ask(async {
+            let purge = self.stream.purge().sequence(before).filter(subject);
+            purge.await.map(|_| ()).map_err(|error| failed(&error))
+        })
+        .await
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        let most = self.line.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
+        most.clamp(HEADERS_BYTES, MESSAGE_BYTES_MAX)
+    }
+
+    fn identity(&self) -> u128 {
+        fastrand::u128(..)
+    }
+}
+
+fn failed(error: &dyn fmt::Display) -> ReadError {
+    ReadError(error.to_string())
+}

@@ -1,0 +1,173 @@
+//! Durable matches: what follows from the calls of a handler and their returns is what the match is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+
+use super::*;
+use crate::place::Partition;
+use crate::session::Millis;
+
+fn durable_id() -> MatchId {
+    MatchId::of_partition(Partition::new(77).unwrap(), Uuid::from_u128(9 << 64))
+}
+
+fn call_of(world: &mut World) -> Option<Call> {
+    world.calls.first().cloned()
+}
+
+/// What a handler answers, at random.
+fn answer(rng: &mut Rng, callback: &Callback) -> Return {
+    let outcome = match callback {
+        Callback::JoinAttempt { .. } if rng.u32(0..4) == 0 => Outcome::Decided(Err("no".into())),
+        Callback::JoinAttempt { .. } => Outcome::Decided(Ok(())),
+        Callback::Signal(_) if rng.bool() => Outcome::Refused("no".into()),
+        Callback::Signal(_) => Outcome::Signalled("!".into()),
+        _ => Outcome::Goes,
+    };
+    let mut acts = Vec::new();
+    for _ in 0..rng.u32(0..3) {
+        acts.push(match rng.u32(0..8) {
+            0 => Act::Kick(vec![session_id(rng.u32(1..=6)), session_id(rng.u32(1..=6))]),
+            1 | 2 => Act::Defer(say("later")),
+            3 => Act::Label(format!("{{\"n\":{}}}", rng.u32(0..5)).into()),
+            _ => Act::Broadcast(say("now")),
+        });
+    }
+    Return { outcome, acts }
+}
+
+/// Something happens to the match, or a call returns; what is folded follows.
+fn step(rng: &mut Rng, world: &mut World, folded: &mut Outline) {
+    let number = rng.u32(1..=6);
+    match rng.u32(0..12) {
+        0..=2 => world.attempt(number),
+        3 => world.gone(number),
+        4 => world.input(number, "x"),
+        5 => world.signal(100),
+        6 => world.pass(rng.u64(0..80)),
+        _ => {
+            if let Some(call) = call_of(world) {
+                let returned = answer(rng, &call.callback);
+                assert!(folded.returned(&call.callback, &returned));
+                world.returns(returned);
+            }
+        }
+    }
+}
+
+/// Who hears from a handler that somebody came, and went.
+fn hear(here: &mut BTreeSet<SessionId>, callback: &Callback) {
+    match callback {
+        Callback::Join(came) => came.iter().for_each(|it| assert!(here.insert(it.session_id), "came twice: {it:?}")),
+        Callback::Leave(left) => {
+            left.iter().for_each(|it| assert!(here.remove(&it.presence.session_id), "was not there: {it:?}"));
+        }
+        _ => {}
+    }
+}
+
+fn begun_world() -> (World, Outline) {
+    let world = World::with_match_of(durable_id(), MatchesConfig::default(), 20);
+    let mut folded = Outline::new(durable_id(), "arena".into(), Timestamp::from_seconds(1));
+    let init = Callback::Init { params: Bytes::new(), created_at: Timestamp::from_seconds(1) };
+    assert!(folded.returned(&init, &begun(20, "{}")));
+    (world, folded)
+}
+
+#[test]
+fn the_fold_of_calls_and_returns_is_what_the_match_is() {
+    let mut seen = 0;
+    for seed in 0..300 {
+        let mut rng = Rng::with_seed(seed);
+        let (mut world, mut folded) = begun_world();
+        for _ in 0..300 {
+            step(&mut rng, &mut world, &mut folded);
+            assert_eq!(world.matches.outline(durable_id()), Some(&folded), "seed {seed}");
+            seen += folded.players.iter().filter(|seated| seated.is_kicked || !seated.has_joined).count();
+        }
+    }
+    assert!(seen > 1_000, "{seen}");
+}
+
+#[test]
+fn a_match_that_goes_on_tells_its_handler_of_all_and_takes_in_who_is_there() {
+    for seed in 0..300 {
+        let mut rng = Rng::with_seed(seed);
+        let (mut world, mut folded) = begun_world();
+        let mut here = BTreeSet::new();
+        for _ in 0..rng.u32(0..200) {
+            let before = world.calls.first().cloned();
+            step(&mut rng, &mut world, &mut folded);
+            if let Some(returned) = before.filter(|before| world.calls.first() != Some(before)) {
+                hear(&mut here, &returned.callback);
+            }
+        }
+        // Some are still there, some of them at another place; and somebody whom nobody knows.
+        let mut inside: BTreeMap<u32, Member> = BTreeMap::new();
+        for number in 1..=7 {
+            if number < 7 && rng.bool() {
+                continue;
+            }
+            let Attempt { member, .. } = attempt(durable_id(), number);
+            let session = SessionRef { place: Place::new(rng.u32(0..2), 0), ..member.presence.session };
+            let listener = Listener { session, ..member.listener };
+            inside.insert(number, Member { presence: Presence { session, ..member.presence }, listener });
+        }
+        let mut next = World { id: durable_id(), ..World::new(MatchesConfig::default()) };
+        let members: Vec<Member> = inside.values().cloned().collect();
+        let outline = folded.clone();
+        next.step(|world, out| world.matches.resume(world.now, outline, members, out));
+        let stays = |seated: &&Seated| {
+            !seated.is_kicked && inside.values().any(|it| it.presence.session_id == seated.presence.session_id)
+        };
+        let players: BTreeSet<SessionId> =
+            folded.players.iter().filter(stays).map(|seated| seated.presence.session_id).collect();
+        assert_eq!(next.expelled().len(), inside.len() - players.len(), "seed {seed}");
+        next.effects.clear();
+        let started = next.now;
+        while !matches!(next.called(), Some(Callback::Loop(_))) {
+            if next.calls.is_empty() {
+                next.pass(1);
+            } else {
+                hear(&mut here, &next.returns(goes()));
+            }
+        }
+        let period: Millis = 50;
+        assert_eq!(next.now - started, period, "the next tick is due one period later");
+        assert_eq!(next.calls[0].tick, folded.tick);
+        assert_eq!(here, players, "seed {seed}");
+        next.returns(goes());
+        assert_eq!(next.told().len(), if players.is_empty() { 0 } else { folded.deferred.len() });
+        assert_eq!(next.matches.outline(durable_id()).map(|outline| outline.players.len()), Some(players.len()));
+    }
+}
+
+#[test]
+fn whoever_goes_while_the_handler_lets_them_in_has_come_and_gone() {
+    let (mut world, _) = begun_world();
+    world.attempt(1);
+    world.gone(1);
+    // And asks again before the handler has answered.
+    world.attempt(1);
+    world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(matches!(world.returns(goes()), Callback::Join(came) if came.len() == 1));
+    assert!(matches!(world.returns(goes()), Callback::Leave(left) if left[0].reason == LeaveReason::Disconnected));
+    assert!(matches!(world.returns(done(Outcome::Decided(Ok(())))), Callback::JoinAttempt { .. }));
+    assert!(matches!(world.returns(goes()), Callback::Join(came) if came.len() == 1));
+}
+
+#[test]
+fn what_a_match_cannot_begin_with_or_answer_ends_the_fold() {
+    let init = Callback::Init { params: Bytes::new(), created_at: Timestamp(1) };
+    let folded = || Outline::new(durable_id(), "arena".into(), Timestamp(1));
+    for (callback, outcome) in [
+        (init.clone(), Outcome::Begun { tick_rate: 0, label: "".into() }),
+        (init, Outcome::Over),
+        (Callback::Loop(Vec::new()), Outcome::Over),
+        (Callback::Loop(Vec::new()), Outcome::Failed("?".into())),
+        (Callback::Loop(Vec::new()), Outcome::Decided(Ok(()))),
+    ] {
+        assert!(!folded().returned(&callback, &done(outcome)));
+    }
+}

@@ -1,0 +1,147 @@
+//! What functions are told of whoever asks: a table of their own for each call, which they may change.
+
+use mlua::{Lua, Result, Table, Value as LuaValue};
+use muster_api::game::{Invocation, Multimap};
+use muster_domain::ids::Uuid;
+
+use super::raw::{self, Pen};
+use crate::functions::Surroundings;
+use crate::machine::call::Given;
+
+/// About how many names a context has.
+const ROOM: usize = 16;
+
+/// The names of contexts that are the same for all of them, as texts of the machine.
+const NAMES: [&str; 13] = [
+    "execution_mode",
+    "env",
+    "headers",
+    "query_params",
+    "user_id",
+    "username",
+    "user_session_exp",
+    "vars",
+    "session_id",
+    "client_ip",
+    "client_port",
+    "lang",
+    "trace_id",
+];
+const EXECUTION_MODE: i64 = 1;
+const ENV: i64 = 2;
+const HEADERS: i64 = 3;
+const QUERY_PARAMS: i64 = 4;
+const USER_ID: i64 = 5;
+const USERNAME: i64 = 6;
+const USER_SESSION_EXP: i64 = 7;
+const VARS: i64 = 8;
+const SESSION_ID: i64 = 9;
+const CLIENT_IP: i64 = 10;
+const CLIENT_PORT: i64 = 11;
+const LANG: i64 = 12;
+const TRACE_ID: i64 = 13;
+
+/// Where the names lie while a context is written, and what it is made of.
+const NAMES_AT: i32 = 1;
+const COMMON_AT: i32 = 2;
+
+/// What the contexts of a machine have in common.
+pub(super) struct Contexts {
+    names: Table,
+    common: Table,
+}
+
+impl Contexts {
+    /// Of calls in a machine.
+    pub(super) fn new(lua: &Lua, around: &Surroundings) -> Result<Self> {
+        let common = raw::table(lua, ROOM, |common| {
+            common.set_text("node", &*around.node);
+            common.set_text("version", &*around.version);
+        })?;
+        Ok(Self { names: lua.create_sequence_from(NAMES)?, common })
+    }
+
+    /// The context of a call, and what else the call is given unless that is messages.
+    pub(super) fn of_call(
+        &self,
+        lua: &Lua,
+        invocation: &Invocation,
+        given: &Given,
+        around: &Surroundings,
+    ) -> Result<(Table, LuaValue)> {
+        raw::with_tables(lua, [&self.names, &self.common], |pen| {
+            pen.clone_of(COMMON_AT);
+            fill(pen, invocation, around);
+            match given {
+                Given::Text(text) => pen.text(text.as_bytes()),
+                Given::Number(number) => pen.number(*number),
+                Given::Value(value) => pen.value(value),
+                Given::Request(request, body) => {
+                    pen.value(request);
+                    pen.set_text("body", body);
+                }
+                Given::Messages(_) => pen.nil(),
+            }
+        })
+    }
+
+    /// A context of nobody in particular.
+    pub(super) fn of_nobody(&self, lua: &Lua, mode: &str, around: &Surroundings) -> Result<Table> {
+        raw::with_tables(lua, [&self.names, &self.common], |pen| {
+            pen.clone_of(COMMON_AT);
+            fill_common(pen, mode, around);
+        })
+    }
+}
+
+fn fill_common(pen: &mut Pen, mode: &str, around: &Surroundings) {
+    pen.set_listed(NAMES_AT, EXECUTION_MODE, |pen| pen.text(mode.as_bytes()));
+    pen.set_listed(NAMES_AT, ENV, |pen| {
+        pen.table(0, around.env.len(), |env| around.env.iter().for_each(|(name, value)| env.set_text(name, value)));
+    });
+}
+
+/// The context table, with the original's names.
+fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
+    let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
+    fill_common(pen, invocation.mode.name(), around);
+    pen.set_listed(NAMES_AT, HEADERS, |pen| write_multimap(pen, &invocation.headers));
+    pen.set_listed(NAMES_AT, QUERY_PARAMS, |pen| write_multimap(pen, &invocation.query));
+    if let Some(claims) = &invocation.user {
+        set_text(pen, USER_ID, text_of(claims.user_id.0, &mut [0; 36]));
+        set_text(pen, USERNAME, &claims.username);
+        pen.set_listed(NAMES_AT, USER_SESSION_EXP, |pen| pen.number(claims.expires_at_sec as f64));
+        pen.set_listed(NAMES_AT, VARS, |pen| {
+            pen.table(0, claims.vars.len(), |vars| {
+                claims.vars.iter().for_each(|(name, text)| vars.set_text(name, text))
+            });
+        });
+    }
+    let client = &invocation.client;
+    if let Some(id) = &invocation.session_id {
+        set_text(pen, SESSION_ID, id);
+    }
+    if let Some(address) = client.address {
+        set_text(pen, CLIENT_IP, &address.to_string());
+    }
+    if let Some(port) = client.port {
+        // A text, as in the original.
+        set_text(pen, CLIENT_PORT, &port.to_string());
+    }
+    if let Some(lang) = &client.lang {
+        set_text(pen, LANG, lang);
+    }
+    if let Some(id) = invocation.trace_id {
+        set_text(pen, TRACE_ID, text_of(id, &mut [0; 36]));
+    }
+}
+
+/// Each name with the list of its values.
+fn write_multimap(pen: &mut Pen, values: &Multimap) {
+    pen.table(0, values.len(), |table| values.iter().for_each(|(name, values)| table.set_texts(name, values)));
+}
+
+/// An id as a text.
+pub(super) fn text_of(id: Uuid, buffer: &mut [u8; 36]) -> &str {
+    id.hyphenated().encode_lower(buffer)
+}

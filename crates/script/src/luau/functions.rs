@@ -1,0 +1,141 @@
+//! The host's functions in a machine: functions of C, called by Luau itself. One that waits puts the stack aside where it
+//! is, below nothing but Luau's code.
+
+#![expect(
+    unsafe_code,
+    reason = "mlua's callbacks guard each step by an error handler of its own, and must not be put aside"
+)]
+
+use std::ffi::{CString, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::rc::Rc;
+
+use mlua::{Function, Lua, Result, Table, ffi};
+
+use super::interrupt::{raise_at_caller, seat_of};
+use super::json;
+use super::raw::{Pen, Reader};
+use crate::host::{Host, HostFunction, Started, functions};
+use crate::value::Value;
+use crate::value::allowance::Allowance;
+
+/// What is told of a fault of ours.
+const FAULT: &str = "An internal error occurred.";
+
+/// A function of the host in a machine. The function of C has its address as an upvalue.
+pub(super) struct Bound {
+    pub(super) function: &'static HostFunction,
+    pub(super) host: Rc<Host>,
+    /// What traces of calls name it by.
+    name: CString,
+}
+
+/// What functions of one machine refer to, kept with it.
+struct Kept {
+    _bound: Box<[Bound]>,
+}
+
+/// Why a function fails, or how many results it has left on the stack.
+type Ended = std::result::Result<c_int, String>;
+
+/// A function that does its work on Luau's stack.
+type Form = unsafe fn(*mut ffi::lua_State, &Bound) -> Ended;
+
+/// Those which values need not be made for. Everything else goes by [`by_values`].
+fn own_form(name: &str) -> Option<ffi::lua_CFunction> {
+    match name {
+        "json_encode" => Some(enter::<ENCODE>),
+        "json_decode" => Some(enter::<DECODE>),
+        _ => None,
+    }
+}
+
+const BY_VALUES: usize = 0;
+const ENCODE: usize = 1;
+const DECODE: usize = 2;
+const FORMS: [Form; 3] = [by_values, json::encode, json::decode];
+
+/// Puts the host's functions into its module.
+pub(super) fn bind_all(lua: &Lua, nk: &Table, host: &Rc<Host>) -> Result<()> {
+    let bind = |function: &'static HostFunction| Bound {
+        function,
+        host: host.clone(),
+        name: CString::new(function.name).unwrap_or_default(),
+    };
+    let bound: Box<[Bound]> = functions().map(bind).collect();
+    for bound in &bound {
+        let run = own_form(bound.function.name).unwrap_or(enter::<BY_VALUES>);
+        // SAFETY: the function's only upvalue is what it takes it for, which stays where it is as long as the machine.
+        let function: Function = unsafe {
+            lua.exec_raw((), |state| {
+                ffi::lua_pushlightuserdata(state, ptr::from_ref(bound).cast_mut().cast());
+                ffi::lua_pushcclosurek(state, run, bound.name.as_ptr(), 1, None);
+            })?
+        };
+        nk.raw_set(bound.function.name, function)?;
+    }
+    lua.set_app_data(Kept { _bound: bound });
+    Ok(())
+}
+
+unsafe extern "C-unwind" fn enter<const FORM: usize>(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of what `bind_all` made. What is to be
+    // dropped here is dropped before an error is raised, and by whatever Luau raises itself.
+    unsafe {
+        let bound = &*ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1)).cast::<Bound>();
+        match FORMS[FORM](state, bound) {
+            Ok(results) => results,
+            Err(told) => raise_at_caller(state, told),
+        }
+    }
+}
+
+/// Arguments and results are made values.
+///
+/// # Safety
+/// The state must be the one that runs, in a call from Luau.
+unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
+    let Bound { function, host, .. } = bound;
+    // SAFETY: as for this function.
+    let values = unsafe { arguments(state, function) }?;
+    let begin = || function.start(host, values).map_err(|error| error.message.into_owned());
+    let started = catch_unwind(AssertUnwindSafe(begin)).map_err(|_| FAULT)??;
+    let value = match started {
+        Started::Now(value) => value,
+        Started::Later(awaited) => {
+            // SAFETY: as for this function. The seat is there as long as its call.
+            let seat = unsafe { seat_of(state) }.ok_or_else(|| format!("{}: nothing runs", function.name))?;
+            seat.fiber.wait(awaited).map_err(|error| error.message.into_owned())?
+        }
+    };
+    // SAFETY: as for this function.
+    Ok(unsafe { results(state, &value) })
+}
+
+/// # Safety
+/// As [`by_values`].
+unsafe fn arguments(state: *mut ffi::lua_State, function: &HostFunction) -> std::result::Result<Vec<Value>, String> {
+    let mut left = Allowance::new();
+    // SAFETY: as for this function.
+    let (given, mut reader) = unsafe { (ffi::lua_gettop(state), Reader::new(state, &mut left)) };
+    let count = given.min(c_int::try_from(function.parameters.len()).unwrap_or(c_int::MAX));
+    let unread = |told: String| format!("{}: {told}", function.name);
+    (1..=count).map(|at| reader.value(at, 0).map_err(unread)).collect()
+}
+
+/// Leaves what a function answers on the stack, and says how much it is.
+///
+/// # Safety
+/// As [`by_values`].
+unsafe fn results(state: *mut ffi::lua_State, value: &Value) -> c_int {
+    // SAFETY: as for this function; the pen makes room for what it writes.
+    let mut pen = unsafe { Pen::new(state) };
+    let Value::Results(values) = value else {
+        pen.value(value);
+        return 1;
+    };
+    pen.make_room(values.len());
+    values.iter().for_each(|value| pen.value(value));
+    c_int::try_from(values.len()).unwrap_or_default()
+}

@@ -1,0 +1,232 @@
+//! JSON of Lua's values, read and written on Luau's stack: no value is made in between.
+
+#![expect(unsafe_code, reason = "values are pushed and read one by one where Luau has them")]
+
+use std::ffi::c_int;
+use std::fmt;
+use std::ops::Range;
+
+use mlua::ffi;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::functions::Bound;
+use super::raw::{Pen, Reader};
+use crate::value::allowance::Allowance;
+use crate::value::whole;
+
+/// For so many names, or elements, a table has room before it is known how many there are.
+const ROOM: usize = 4;
+
+type Ended = Result<c_int, String>;
+
+/// `json_decode`.
+///
+/// # Safety
+/// The state must be the one that runs, in a call from Luau.
+pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
+    count(bound)?;
+    let mut left = Allowance::new();
+    // SAFETY: as for this function. The text stays where it is while it is an argument.
+    let (mut pen, mut reader) = unsafe { (Pen::new(state), Reader::new(state, &mut left)) };
+    let bytes = if reader.kind(1) == ffi::LUA_TSTRING { reader.bytes(1).len() } else { 0 };
+    reader.take(bytes).map_err(|told| format!("json_decode: {told}"))?;
+    let number;
+    let json = match reader.kind(1) {
+        ffi::LUA_TSTRING => reader.bytes(1),
+        // As where texts are taken in general, numbers are taken as theirs.
+        ffi::LUA_TNUMBER => {
+            number = reader.number(1).to_string();
+            number.as_bytes()
+        }
+        other => {
+            let got = if reader.is_given(1) { reader.kind_name(other) } else { "nil".to_owned() };
+            return Err(format!("bad argument #1 to json_decode (string expected, got {got})"));
+        }
+    };
+    Allowance::check_json(json)?;
+    let mut from = serde_json::Deserializer::from_slice(json);
+    let read = Push(&mut pen).deserialize(&mut from).and_then(|()| from.end());
+    read.map(|()| 1).map_err(|error| format!("not a valid JSON string: {error}"))
+}
+
+/// `json_encode`.
+///
+/// # Safety
+/// As [`decode`].
+pub(super) unsafe fn encode(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
+    count(bound)?;
+    let mut left = Allowance::new();
+    // SAFETY: as for this function.
+    let (mut pen, mut reader) = unsafe { (Pen::new(state), Reader::new(state, &mut left)) };
+    let mut out = Vec::with_capacity(256);
+    if reader.is_given(1) {
+        let told = |told: String| format!("json_encode: {told}");
+        write(&mut reader, 1, 0, &mut out).map_err(told)?;
+    } else {
+        out.extend_from_slice(b"null");
+    }
+    pen.text(&out);
+    Ok(1)
+}
+
+fn count(bound: &Bound) -> Result<(), String> {
+    let Bound { host, .. } = bound;
+    host.current.count(&host.process.metrics).map_err(|error| error.message.into_owned())
+}
+
+/// Leaves a value on the stack.
+struct Push<'a>(&'a mut Pen);
+
+impl<'de> DeserializeSeed<'de> for Push<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Push<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.0.nil();
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<(), E> {
+        self.0.flag(flag);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.0.number(number as f64);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.0.number(number as f64);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.0.number(number);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.0.text(text.as_bytes());
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        self.0.begin_table(ROOM, 0);
+        let mut place = 1;
+        while from.next_element_seed(Push(self.0))?.is_some() {
+            self.0.put_written(place);
+            place += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        self.0.begin_table(0, ROOM);
+        while from.next_key_seed(Push(self.0))?.is_some() {
+            from.next_value_seed(Push(self.0))?;
+            self.0.set_written();
+        }
+        Ok(())
+    }
+}
+
+/// Writes what lies at a place of the stack.
+fn write(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    let bytes = if reader.kind(at) == ffi::LUA_TSTRING { reader.bytes(at).len() } else { 0 };
+    reader.take(bytes)?;
+    match reader.kind(at) {
+        ffi::LUA_TNIL => out.extend_from_slice(b"null"),
+        ffi::LUA_TBOOLEAN => out.extend_from_slice(if reader.flag(at) { b"true" } else { b"false" }),
+        ffi::LUA_TNUMBER => write_number(reader.number(at), out)?,
+        ffi::LUA_TSTRING => write_text(reader.bytes(at), out)?,
+        ffi::LUA_TTABLE => {
+            reader.enter(depth)?;
+            match reader.length(at) {
+                0 => write_object(reader, at, depth + 1, out)?,
+                length => write_list(reader, (at, length), depth + 1, out)?,
+            }
+        }
+        other => return Err(format!("a {} cannot be used here", reader.kind_name(other))),
+    }
+    Ok(())
+}
+
+fn write_list(
+    reader: &mut Reader<'_>,
+    (at, length): (c_int, usize),
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    out.push(b'[');
+    reader.each_item(at, length, |reader, place| {
+        if place > 1 {
+            out.push(b',');
+        }
+        write(reader, -1, depth, out)
+    })?;
+    out.push(b']');
+    Ok(())
+}
+
+/// An entry as it was found: its name, and where it was written.
+type Entry = (String, Range<usize>);
+
+/// Entries are sorted by name. Of several that are written alike the last counts: the number 1 and the text 1, say.
+fn write_object(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(b'{');
+    let first = out.len();
+    let mut entries: Vec<Entry> = Vec::new();
+    reader.each_entry(at, |reader, name| {
+        let begin = out.len();
+        write_text(name.as_bytes(), out)?;
+        out.push(b':');
+        write(reader, -1, depth, out)?;
+        entries.push((name, begin..out.len()));
+        out.push(b',');
+        Ok(())
+    })?;
+    if entries.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let found = out.split_off(first);
+        for (index, (name, place)) in entries.iter().enumerate() {
+            if entries.get(index + 1).is_none_or(|(next, _)| next != name) {
+                out.extend_from_slice(&found[place.start - first..place.end - first]);
+                out.push(b',');
+            }
+        }
+    }
+    if out.len() > first {
+        out.pop();
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_number(number: f64, out: &mut Vec<u8>) -> Result<(), String> {
+    let written = match whole(number) {
+        Some(number) => serde_json::to_writer(out, &number),
+        None => serde_json::to_writer(out, &number),
+    };
+    written.map_err(unwritten)
+}
+
+/// Bytes that are no UTF-8 are replaced by the mark for that.
+fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    serde_json::to_writer(out, &*String::from_utf8_lossy(text)).map_err(unwritten)
+}
+
+fn unwritten(error: serde_json::Error) -> String {
+    format!("not a value that JSON has: {error}")
+}

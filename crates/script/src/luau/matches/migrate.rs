@@ -1,0 +1,81 @@
+//! Matches that go over to newer code.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::{MultiValue, Table, Value as LuaValue};
+use muster_live::matches::{Call, MatchId};
+
+use super::{Game, Handler, MatchVm, finish, memory, values, values_of};
+use crate::luau::seat::Seat;
+use crate::luau::vm::plain;
+use crate::machine::migrate::Migrating;
+use crate::value::Value;
+
+/// The new handler with its context and what its function answered; nothing if it has none.
+type Adopted = Result<Option<(Handler, Table, MultiValue)>, Arc<str>>;
+
+impl Migrating for MatchVm {
+    fn state(&self, id: MatchId) -> Result<Value, Arc<str>> {
+        let game = self.games.borrow().get(&id).cloned();
+        let game = game.ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let state = game.state.borrow().clone();
+        values::read(&self.vm.lua, state).map_err(|error| format!("its state: {}", plain(&error)).into())
+    }
+
+    async fn adopt(&self, call: &Call, state: Value, from_generation: u64) -> Result<bool, Arc<str>> {
+        let category = self.categories.borrow_mut().pop().unwrap_or(memory::COMMON);
+        let adopted = self.adopt_under(category, call, state, from_generation).await;
+        match adopted {
+            Ok(Some(game)) => {
+                self.games.borrow_mut().insert(call.id, game);
+                Ok(true)
+            }
+            other => {
+                self.free(category);
+                other.map(|_| false)
+            }
+        }
+    }
+}
+
+impl MatchVm {
+    async fn adopt_under(
+        &self,
+        category: u8,
+        call: &Call,
+        state: Value,
+        from: u64,
+    ) -> Result<Option<Rc<Game>>, Arc<str>> {
+        let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
+        seat.category.set(category);
+        let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
+        let (host, name, called) = (self.vm.host.clone(), call.handler.clone(), call.clone());
+        let body = move |seat: &Seat| -> mlua::Result<Adopted> {
+            let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
+            let module = match values_of(&lua, seat.call((require, &*name))?) {
+                Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
+                Err(why) => return Ok(Err(why)),
+            };
+            let handler = Handler::of(module, &name)?;
+            let Some(migrate) = handler.migrate.clone() else { return Ok(Ok(None)) };
+            seat.budget.at(handler.file());
+            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
+            context.raw_set("match_id", format!("{}.{}", called.id, host.node))?;
+            context.raw_set("match_node", &*host.node)?;
+            context.raw_set("match_label", &*called.label)?;
+            context.raw_set("match_tick_rate", called.tick_rate)?;
+            seat.context.replace(Some(context.clone()));
+            let state = memory::counted(&lua, category, || values::write(&lua, &state))?;
+            let results = seat.call((&migrate, &context, state, from as f64))?;
+            Ok(Ok(Some((handler, context, results))))
+        };
+        let ran = finish(self.vm.run(seat, self.limits.load_time, body).await)?;
+        let Some((handler, context, results)) = ran? else { return Ok(None) };
+        let state = values_of(&self.vm.lua, results)?.into_iter().next().unwrap_or(LuaValue::Nil);
+        if state.is_nil() {
+            return Err("match_migrate returned no state".into());
+        }
+        Ok(Some(self.game((handler, context), (state, call.tick_rate), category)?))
+    }
+}

@@ -1,0 +1,54 @@
+//! `import`: files of a program for each other. What is imported is known before anything runs; only names that code puts
+//! together while it runs can lead nowhere here.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Error, Module, Result};
+
+use super::sources::Sources;
+
+/// The files of the program that a machine runs, once it has one.
+#[derive(Clone, Default)]
+pub(super) struct Imports(Rc<RefCell<Arc<Sources>>>);
+
+impl Imports {
+    /// The program is this.
+    pub(super) fn set(&self, sources: &Arc<Sources>) {
+        self.0.replace(sources.clone());
+    }
+}
+
+impl Resolver for Imports {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        let known = self.0.borrow().import(base, name).map(ToString::to_string);
+        known.ok_or_else(|| {
+            let told = "only names that are written as a text are known when the program is loaded";
+            Error::new_resolving_message(base, name, told)
+        })
+    }
+}
+
+impl Loader for Imports {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        let text = self.0.borrow().get(name).map(|file| file.text.clone());
+        match text {
+            Some(text) => Module::declare(ctx.clone(), name, &*text),
+            None => Err(Error::new_loading(name)),
+        }
+    }
+}

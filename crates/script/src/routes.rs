@@ -1,0 +1,101 @@
+//! Calls of the functions of routes, and what came of them by route.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use muster_api::game::{Failure, Invocation};
+use muster_api::routes::{FoundRoute, RouteRequest, RouteResponse};
+use muster_wire::code::Code;
+
+use crate::functions::Inner;
+use crate::machine::Machine;
+use crate::machine::call::{Callee, Given, Wanted};
+use crate::machine::routes::{given, response};
+use crate::pool::Pool;
+use crate::value::Value;
+
+/// Most routes that are told apart, those of code that has changed meanwhile included.
+pub const ROUTES_TOLD_APART_MAX: usize = 1_024;
+
+/// What stands for the others.
+const OTHERS: &str = "other";
+
+/// What came of the requests to routes, by the paths as game code wrote them.
+#[derive(Debug, Default)]
+pub struct RouteTotals(Mutex<BTreeMap<String, RouteTotal>>);
+
+/// What came of the requests to a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteTotal {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Those of them that were answered 400 or above.
+    pub errors: u64,
+    /// Bytes of their bodies.
+    pub received_bytes: u64,
+    /// Bytes of the answers' bodies.
+    pub sent_bytes: u64,
+    /// Time until the answers, in microseconds.
+    pub latency_us: u64,
+}
+
+impl RouteTotals {
+    fn add(&self, pattern: &str, one: RouteTotal) {
+        let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = totals.contains_key(pattern) || totals.len() < ROUTES_TOLD_APART_MAX;
+        let total = totals.entry(if is_known { pattern } else { OTHERS }.to_owned()).or_default();
+        total.requests += one.requests;
+        total.errors += one.errors;
+        total.received_bytes += one.received_bytes;
+        total.sent_bytes += one.sent_bytes;
+        total.latency_us += one.latency_us;
+    }
+
+    /// All of them, by their paths.
+    pub fn all(&self) -> Vec<(String, RouteTotal)> {
+        let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.iter().map(|(pattern, total)| (pattern.clone(), *total)).collect()
+    }
+}
+
+impl<M: Machine> Inner<M> {
+    /// Has the function of a route answer. What fails in it is logged here: nobody else is told.
+    pub(crate) async fn serve(
+        &self,
+        pool: Rc<Pool<M>>,
+        found: FoundRoute,
+        request: RouteRequest,
+        invocation: Invocation,
+    ) -> Result<RouteResponse, Failure> {
+        let FoundRoute { index, pattern, parameters, .. } = found;
+        let (began, method, received) = (self.host.clock.now(), request.method.clone(), request.body.len());
+        let (values, body) = given(request, parameters, &invocation);
+        let answered = pool.run(Callee::Route(index), (invocation, Given::Request(values, body)), Wanted::Value).await;
+        let answered = answered.and_then(|answer| response(answer.map(|value| decoded(&value)).transpose()?));
+        if let Err(failure) = &answered
+            && failure.code != Code::Unavailable
+        {
+            let code = failure.code.number();
+            tracing::warn!(route = &*pattern, method, code, told = failure.message, "a route of game code failed");
+        }
+        let is_error = answered.as_ref().map_or(true, |answer| answer.status >= 400);
+        let total = RouteTotal {
+            requests: 1,
+            errors: is_error.into(),
+            received_bytes: received as u64,
+            sent_bytes: answered.as_ref().map_or(0, |answer| answer.body.len()) as u64,
+            latency_us: u64::try_from(self.host.clock.now().0.saturating_sub(began.0)).unwrap_or(0),
+        };
+        self.metrics.routes.add(&pattern, total);
+        if answered.is_err() {
+            self.metrics.routes_failed.fetch_add(1, Ordering::Relaxed);
+        }
+        answered
+    }
+}
+
+fn decoded(value: &[u8]) -> Result<Value, Failure> {
+    Value::decode(value).map_err(|error| Failure::new(Code::Internal, error.to_string()))
+}

@@ -1,0 +1,54 @@
+// Declarations of what game code may call, read by TypeScript's own compiler: game code that uses them compiles, and what does
+// not fit is refused.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const DECLARATIONS = fileURLToPath(new URL("../../docs/reference/typings/muster.d.ts", import.meta.url));
+const COMPILER = fileURLToPath(new URL("node_modules/typescript/bin/tsc", import.meta.url));
+const OPTIONS = ["--noEmit", "--strict", "--target", "es2023", "--lib", "es2023", "--module", "preserve"];
+
+function compile(...files) {
+  const { status, stdout } = spawnSync(process.execPath, [COMPILER, ...OPTIONS, DECLARATIONS, ...files], { encoding: "utf8" });
+  return { status, stdout };
+}
+
+test("the example's game compiles", () => {
+  const game = fileURLToPath(new URL("../../examples/tic-tac-toe/typescript/index.ts", import.meta.url));
+  assert.deepEqual(compile(game), { status: 0, stdout: "" });
+});
+
+test("game code that uses functions as they are compiles, and other does not", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "muster-typings-"));
+  try {
+    const check = async (body) => {
+      const file = join(folder, "index.ts");
+      await writeFile(file, `export function f(ctx: nkruntime.Context, logger: nkruntime.Logger, nk: nkruntime.Nakama) {\n${body}\n}\n`);
+      return compile(file);
+    };
+    const good = `
+      const [object] = nk.storageRead([{ collection: "c", key: "k", userId: ctx.userId }]);
+      const written: string = nk.storageWrite([{ collection: "c", key: "k", userId: ctx.userId, value: { a: 1 }, version: object?.version }])[0]!.version;
+      const { objects, cursor } = nk.storageList(null, "c", 10);
+      const gold: number | undefined = nk.walletUpdate(ctx.userId, { gold: 1 }, {}, true).updated["gold"];
+      const account: nkruntime.Account = nk.accountGetId(ctx.userId);
+      nk.accountUpdateId(ctx.userId, null, "Ann", null, null, null, null, { shoe: 40 });
+      const id: string = nk.matchCreate("game", { a: 1 });
+      const found = nk.matchGet(id)?.size ?? 0;
+      const text: string = nk.binaryToString(nk.base64Decode(nk.base64Encode(new Uint8Array([1]))));
+      const { code, body } = nk.httpRequest("https://example.com", "get", { accept: "x" });
+      logger.withField("a", "b").info("%s %d", written, found);
+      throw { message: text + body + cursor + objects.length + gold + account.user.displayName, code: nkruntime.Codes.NOT_FOUND + code * 0 };`;
+    assert.deepEqual(await check(good), { status: 0, stdout: "" });
+    for (const bad of ["nk.storageRead(5);", "nk.noSuchFunction();", "nk.walletUpdate(ctx.userId);", "const x: number = nk.uuidv4();"]) {
+      assert.notEqual((await check(bad)).status, 0, bad);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

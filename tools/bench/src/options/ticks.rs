@@ -1,0 +1,31 @@
+//! Options of `ticks`. They travel to the generator process as they stand.
+
+use anyhow::ensure;
+use serde::{Deserialize, Serialize};
+
+/// Ticks a second that a match may have.
+const TICK_RATES: std::ops::RangeInclusive<u32> = 1..=128;
+
+/// Matches without players.
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
+pub struct TicksOptions {
+    /// ticks: matches in total
+    #[arg(long, default_value_t = 1_000)]
+    pub matches: usize,
+    /// ticks: ticks per second of each
+    #[arg(long, default_value_t = 10)]
+    pub tick_rate: u32,
+    /// ticks: microseconds that each tick computes
+    #[arg(long, default_value_t = 0)]
+    pub busy_us: u32,
+}
+
+impl TicksOptions {
+    /// Refuses what cannot be run.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let (least, most) = (TICK_RATES.start(), TICK_RATES.end());
+        ensure!(TICK_RATES.contains(&self.tick_rate), "--tick-rate must be between {least} and {most}");
+        ensure!(self.matches > 0, "--matches must be above zero");
+        Ok(())
+    }
+}

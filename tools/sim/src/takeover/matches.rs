@@ -1,0 +1,474 @@
+//! Durable matches in a cluster: sessions come to them, send to them and go, and whichever nodes die the matches go on as
+//! their players saw them.
+//!
+//! The handlers and their logs are a model: what a handler is called with is first kept in the partition's log, by whom the
+//! log takes it from, and then leaves as effects, each some time later. A stalled process may still write what it was
+//! about to. Whoever takes a log over replays it, and must find what those before it saw.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use muster_domain::Timestamp;
+use muster_domain::ids::{SessionId, Uuid};
+use muster_live::matches::{
+    Act, Answer, Broadcast, Call, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return,
+};
+use muster_live::place::{Epoch, Partition};
+use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
+use muster_live::{Place, StreamKey};
+
+use super::world::{Asked, World};
+use crate::frames::{GameWord, game_of, who as who_is};
+use crate::scenario::Who;
+use crate::violation::{Check, Checked, Violation, ensure};
+
+/// Matches of a run.
+const MATCHES_MAX: usize = 3;
+
+/// What was asked of a match, by its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MatchAsked {
+    /// That it be made.
+    Make(Who),
+    /// To come in, the how manieth time.
+    Come(Who, u32, u32),
+}
+
+impl MatchAsked {
+    pub(super) fn who(self) -> Who {
+        match self {
+            Self::Make(who) | Self::Come(who, ..) => who,
+        }
+    }
+}
+
+/// What a session has to do with a match, as the session knows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MatchTie {
+    /// It has asked to be in, and not gone since.
+    may_hear: bool,
+    is_in: bool,
+    /// Grows whenever it goes or is put out.
+    generation: u32,
+    sent: u32,
+    /// What it sent from this one on is to arrive.
+    from: u32,
+    last_tick: u32,
+}
+
+impl MatchTie {
+    pub(super) fn go(&mut self) {
+        (self.may_hear, self.is_in) = (false, false);
+        self.generation += 1;
+    }
+}
+
+/// A handler's state: it follows from its calls alone.
+#[derive(Clone, Debug)]
+struct Model {
+    outline: Outline,
+    digest: u32,
+    here: BTreeSet<SessionId>,
+    heard: BTreeMap<Who, u32>,
+}
+
+/// The log of a partition.
+#[derive(Debug, Default)]
+struct Log {
+    /// Since when whoever writes it owns the partition.
+    epoch: Epoch,
+    entries: Vec<(Call, Return)>,
+}
+
+/// What runs the handlers of a partition at a place.
+#[derive(Debug)]
+struct Engine {
+    epoch: Epoch,
+    models: BTreeMap<MatchId, Model>,
+}
+
+/// What an engine is about to do.
+#[derive(Debug)]
+enum Task {
+    /// What a handler is called with is kept, and it runs.
+    Keep(Place, Box<Call>),
+    Return(Place, MatchId, Return),
+    TakeOver(Place, Partition, Epoch),
+    Release(Place, Partition),
+}
+
+impl Task {
+    fn of(&self) -> (Place, Partition) {
+        match self {
+            Self::Keep(place, call) => (*place, call.id.partition()),
+            Self::Return(place, id, _) => (*place, id.partition()),
+            Self::TakeOver(place, partition, _) | Self::Release(place, partition) => (*place, *partition),
+        }
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Matches {
+    /// By the match's number; some may never have begun.
+    streams: Vec<StreamKey>,
+    logs: BTreeMap<Partition, Log>,
+    engines: BTreeMap<(Place, Partition), Engine>,
+    tasks: Vec<Task>,
+    ties: BTreeMap<(u32, Who), MatchTie>,
+    /// What was to be seen of each tick of each match.
+    ticks: BTreeMap<(u32, u32), u32>,
+    kicked: BTreeSet<(u32, Who)>,
+    /// Loops wait, so that the world can come to rest.
+    holds_loops: bool,
+}
+
+impl Matches {
+    /// What may go on.
+    pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
+        let is_ready = |task: &Task| match task {
+            Task::Keep(_, call) => {
+                let waits = self.holds_loops && matches!(call.callback, Callback::Loop(_));
+                !waits && self.engines.contains_key(&task.of())
+            }
+            Task::Return(..) | Task::TakeOver(..) | Task::Release(..) => true,
+        };
+        self.tasks.iter().enumerate().filter(move |(_, task)| is_ready(task)).map(|(number, _)| number)
+    }
+
+    /// Whether somebody waits for a log.
+    pub(super) fn is_taking_over(&self) -> bool {
+        self.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)))
+    }
+
+    pub(super) fn hold_loops(&mut self, holds: bool) {
+        self.holds_loops = holds;
+    }
+
+    pub(super) fn forget(&mut self, who: Who) {
+        self.ties.iter_mut().filter(|((_, other), _)| *other == who).for_each(|(_, tie)| tie.go());
+    }
+
+    fn live(&self) -> BTreeSet<MatchId> {
+        self.logs.values().flat_map(|log| &log.entries).map(|(call, _)| call.id).collect()
+    }
+}
+
+impl Model {
+    fn of_first(call: &Call) -> Checked<Self> {
+        let outline = Outline::of_first(call).ok_or_else(|| wrong(format!("the first of all is {call:?}")))?;
+        Ok(Self { outline, digest: 1, here: BTreeSet::new(), heard: BTreeMap::new() })
+    }
+
+    /// The handler is called.
+    fn run(&mut self, call: &Call) -> Checked<Return> {
+        let is_right = call.tick == self.outline.tick && call.label == self.outline.label;
+        ensure(Check::Matches, is_right, || format!("{:?} is called as {call:?}", self.outline))?;
+        let (outcome, acts) = match &call.callback {
+            Callback::Init { .. } => (Outcome::Begun { tick_rate: 1, label: "{}".into() }, Vec::new()),
+            Callback::JoinAttempt { presence, .. } => {
+                let is_let_in = !(who_is(presence) as u64 + self.outline.tick).is_multiple_of(7);
+                (Outcome::Decided(if is_let_in { Ok(()) } else { Err("no".into()) }), Vec::new())
+            }
+            Callback::Join(came) => {
+                for presence in came {
+                    self.mix(who_is(presence) as u32);
+                    let is_new = self.here.insert(presence.session_id);
+                    ensure(Check::Matches, is_new, || format!("{presence:?} came twice to {}", call.id))?;
+                }
+                (Outcome::Goes, Vec::new())
+            }
+            Callback::Leave(left) => {
+                for left in left {
+                    self.mix(!(who_is(&left.presence) as u32));
+                    let was_here = self.here.remove(&left.presence.session_id);
+                    ensure(Check::Matches, was_here, || format!("{left:?} was not in {}", call.id))?;
+                }
+                (Outcome::Goes, Vec::new())
+            }
+            Callback::Loop(inputs) => {
+                let mut acts = Vec::new();
+                for input in inputs {
+                    let (who, number) = (who_is(&input.sender), number_of(&input.data));
+                    let last = self.heard.insert(who, number);
+                    ensure(Check::Matches, last.is_none_or(|last| last < number), || {
+                        format!("{} hears {number} of {who} behind {last:?}", call.id)
+                    })?;
+                    self.mix(who as u32);
+                    self.mix(number);
+                    if (number + who as u32).is_multiple_of(11) {
+                        acts.push(Act::Kick(vec![input.sender.session_id]));
+                    }
+                }
+                acts.push(Act::Broadcast(self.state(call)));
+                (Outcome::Goes, acts)
+            }
+            Callback::Signal(_) | Callback::Timer { .. } | Callback::Terminate { .. } => {
+                (Outcome::Failed("unasked".into()), Vec::new())
+            }
+        };
+        let returned = Return { outcome, acts };
+        let goes_on = self.outline.returned(&call.callback, &returned);
+        ensure(Check::Matches, goes_on, || format!("{call:?} ends with {returned:?}"))?;
+        Ok(returned)
+    }
+
+    fn mix(&mut self, number: u32) {
+        self.digest = (self.digest ^ number).wrapping_mul(0x0100_0193).rotate_left(5);
+    }
+
+    fn state(&self, call: &Call) -> Broadcast {
+        let numbers = [call.tick as u32, self.digest];
+        let data: Vec<u8> = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
+        Broadcast { op_code: 1, data: data.into(), to: None, sender: None, reliable: true }
+    }
+}
+
+fn number_of(data: &[u8]) -> u32 {
+    data.first_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes))
+}
+
+fn wrong(detail: String) -> Violation {
+    Violation { check: Check::Matches, detail }
+}
+
+impl World {
+    pub(super) fn act_in_match(&mut self, who: Who) -> Checked {
+        let at = self.clients[&who].at;
+        let made = self.matches.streams.len();
+        if made == 0 || made < MATCHES_MAX && self.rng.u8(0..12) == 0 {
+            let random = Uuid::from_u128((made as u128) << 64);
+            let id = self.cluster.planes[&at.place].match_id(random, true);
+            let stream = id.stream(self.cluster.planes[&at.place].node());
+            self.trace.line(|| format!("session {who} has match {made} made, of {:?}", id.partition()));
+            self.matches.streams.push(stream.clone());
+            let Some(request) = self.ask(at.place, Asked::Match(MatchAsked::Make(who))) else { return Ok(()) };
+            let (params, chain) = (Bytes::new(), Chain::default());
+            let creation =
+                Creation { handler: "game".into(), params, created_at: Timestamp(1), chain, is_durable: true };
+            let ask = MatchAsk::Create(creation);
+            return self.step(at.place, |plane, now, out| plane.ask_match(now, stream, ask, Some(request), out));
+        }
+        let number = self.rng.usize(0..made);
+        let (game, stream) = (number as u32, self.matches.streams[number].clone());
+        let act = self.rng.u8(0..10);
+        self.trace.line(|| format!("session {who}, match {game}: {act}"));
+        let tie = self.matches.ties.entry((game, who)).or_default();
+        let comes = |asked: &Asked| matches!(asked, Asked::Match(MatchAsked::Come(other, ..)) if *other == who);
+        // Its client has the answer first.
+        if self.asked.values().any(comes) {
+            return Ok(());
+        }
+        if act == 0 {
+            tie.go();
+            return self.step(at.place, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop);
+        }
+        if !tie.may_hear || act == 1 {
+            tie.may_hear = true;
+            let asked = MatchAsked::Come(who, game, tie.generation);
+            let Some(request) = self.ask(at.place, Asked::Match(asked)) else { return Ok(()) };
+            return self.step(at.place, |plane, now, out| {
+                plane.come_to_match(now, at.key, stream, [].into(), request, out);
+            });
+        }
+        tie.sent += 1;
+        let data = Bytes::copy_from_slice(&tie.sent.to_le_bytes());
+        let ask = MatchAsk::Input { session: at, op_code: 1, data, reliable: true, received_at: Timestamp(1) };
+        self.step(at.place, |plane, now, out| plane.ask_match(now, stream, ask, None, out))
+    }
+
+    /// Whether nobody waits for an answer any more: whoever asked has closed.
+    pub(super) fn is_given_up(&self, asked: &Asked) -> bool {
+        matches!(asked, Asked::Match(MatchAsked::Come(who, ..)) if !self.clients[who].is_open)
+    }
+
+    pub(super) fn match_answered(&mut self, asked: MatchAsked, reply: &Reply) -> Checked {
+        match (asked, reply) {
+            (MatchAsked::Come(who, game, generation), Reply::Match(Ok(Answer::Entered(_)))) => {
+                let tie = self.matches.ties.entry((game, who)).or_default();
+                if tie.generation == generation && !tie.is_in {
+                    (tie.is_in, tie.from) = (true, tie.sent + 1);
+                }
+                Ok(())
+            }
+            (_, Reply::Match(Ok(Answer::Created) | Err(_)))
+            | (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => Ok(()),
+            (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
+        }
+    }
+
+    pub(super) fn hear_of_match(&mut self, who: Who, game: u32, word: &GameWord) -> Checked {
+        let known = self.matches.ties.entry((game, who)).or_default();
+        match word {
+            GameWord::Left => {
+                let may_go = self.matches.kicked.contains(&(game, who));
+                ensure(Check::Matches, may_go, || format!("session {who} is put out of match {game} for nothing"))?;
+                known.go();
+            }
+            GameWord::State { tick, digest } => {
+                let (tick, digest) = (*tick, *digest);
+                ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {game}"))?;
+                ensure(Check::Matches, known.last_tick < tick + 1, || {
+                    format!("session {who} hears tick {tick} of match {game} behind {}", known.last_tick)
+                })?;
+                known.last_tick = tick + 1;
+                let kept = self.matches.ticks.get(&(game, tick)).copied();
+                ensure(Check::Matches, kept == Some(digest), || {
+                    format!("session {who} sees tick {tick} of match {game} as {digest}, and it was {kept:?}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a plane wants of the engine of its place.
+    pub(super) fn order(&mut self, place: Place, order: HandlerOrder) -> Checked {
+        self.trace.line(|| format!("  {place:?} orders {order:?}"));
+        match order {
+            HandlerOrder::Call(call) => {
+                let of = (place, call.id.partition());
+                let has_log = self.matches.engines.contains_key(&of)
+                    || self.matches.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)) && task.of() == of);
+                ensure(Check::Matches, has_log, || format!("{place:?} calls {call:?}, and has no log for that"))?;
+                self.matches.tasks.push(Task::Keep(place, call));
+            }
+            HandlerOrder::Drop(id) => return Err(wrong(format!("{place:?} ends match {id}"))),
+            HandlerOrder::TakeOver(partitions) => {
+                let tasks = partitions.into_iter().map(|(partition, epoch)| Task::TakeOver(place, partition, epoch));
+                self.matches.tasks.extend(tasks);
+            }
+            HandlerOrder::Release(partition) => self.matches.tasks.push(Task::Release(place, partition)),
+            HandlerOrder::Forget(partition) => {
+                self.matches.tasks.retain(|task| task.of() != (place, partition));
+                self.matches.engines.remove(&(place, partition));
+            }
+        }
+        Ok(())
+    }
+
+    /// An engine goes on with something.
+    pub(super) fn go_on_in_engine(&mut self, number: usize) -> Checked {
+        let task = self.matches.tasks.remove(number);
+        let lives = self.cluster.planes.contains_key(&task.of().0);
+        self.trace.step(|| format!("  engine: {task:?}"), &[number as u64]);
+        match task {
+            // A process that is taken for dead writes what it was about to.
+            Task::Keep(place, call) => self.keep_call(place, &call),
+            _ if !lives => Ok(()),
+            Task::Return(place, id, returned) => {
+                self.step(place, |plane, now, out| plane.match_returned(now, id, returned, out))
+            }
+            Task::TakeOver(place, partition, epoch) => self.take_log_over(place, partition, epoch),
+            Task::Release(place, partition) => {
+                self.matches.engines.remove(&(place, partition));
+                self.step(place, |plane, now, out| plane.matches_released(now, partition, out))
+            }
+        }
+    }
+
+    fn keep_call(&mut self, place: Place, call: &Call) -> Checked {
+        let partition = call.id.partition();
+        let Some(engine) = self.matches.engines.get_mut(&(place, partition)) else { return Ok(()) };
+        let log = self.matches.logs.entry(partition).or_default();
+        if log.epoch != engine.epoch && !self.cluster.faults.admits() {
+            self.trace.line(|| format!("  the log of {partition:?} takes nothing of {place:?} any more"));
+            return Ok(());
+        }
+        if matches!(call.callback, Callback::Init { .. }) {
+            engine.models.insert(call.id, Model::of_first(call)?);
+        }
+        let Some(model) = engine.models.get_mut(&call.id) else {
+            return Err(wrong(format!("{place:?} calls a match that it has not: {call:?}")));
+        };
+        let returned = model.run(call)?;
+        if let Callback::Loop(inputs) = &call.callback {
+            let key = (game_of(call.id.0), call.tick as u32);
+            let before = self.matches.ticks.insert(key, model.digest);
+            ensure(Check::Matches, before.is_none(), || format!("tick {} of match {} comes again", key.1, key.0))?;
+            for input in inputs.iter().filter(|_| returned.acts.len() > 1) {
+                let who = who_is(&input.sender);
+                if (number_of(&input.data) + who as u32).is_multiple_of(11) {
+                    self.matches.kicked.insert((key.0, who));
+                }
+            }
+        }
+        if !self.cluster.faults.forgets(call) {
+            log.entries.push((call.clone(), returned.clone()));
+        }
+        self.matches.tasks.push(Task::Return(place, call.id, returned));
+        Ok(())
+    }
+
+    /// Whoever wrote the log before is shut out, and what is in it is played again.
+    fn take_log_over(&mut self, place: Place, partition: Partition, epoch: Epoch) -> Checked {
+        let log = self.matches.logs.entry(partition).or_default();
+        if log.epoch > epoch {
+            return Ok(());
+        }
+        log.epoch = epoch;
+        let mut models: BTreeMap<MatchId, Model> = BTreeMap::new();
+        for (call, returned) in &log.entries {
+            if matches!(call.callback, Callback::Init { .. }) {
+                models.insert(call.id, Model::of_first(call)?);
+            }
+            let Some(model) = models.get_mut(&call.id) else {
+                return Err(wrong(format!("the log begins with {call:?}")));
+            };
+            let again = model.run(call)?;
+            ensure(Check::Matches, again == *returned, || format!("{call:?} was {returned:?}, and is {again:?}"))?;
+        }
+        let mut outlines: Vec<Outline> = models.values().map(|model| model.outline.clone()).collect();
+        self.cluster.faults.unseat(&mut outlines);
+        self.matches.engines.insert((place, partition), Engine { epoch, models });
+        self.step(place, |plane, now, out| plane.matches_taken_over(now, partition, epoch, outlines, out))
+    }
+
+    /// Ticks that waited so that the world could come to rest go on, once.
+    pub(super) fn flush_loops(&mut self) -> Checked {
+        let is_loop = |task: &Task| matches!(task, Task::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
+        let held: Vec<Task> = self.matches.tasks.extract_if(.., |task| is_loop(task)).collect();
+        for task in held {
+            if let Task::Keep(place, call) = task {
+                self.keep_call(place, &call)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// At rest: each match has one owner, whose players are those who are in it by their places and as they know it; and
+    /// what they sent has arrived, unless a node died that it was on its way to.
+    pub(super) fn check_matches(&self) -> Checked {
+        let live = self.matches.live();
+        let durable: usize = self.cluster.planes.values().map(|plane| plane.stats().matches.durable).sum();
+        ensure(Check::Matches, durable == live.len(), || format!("{durable} matches, and {} in logs", live.len()))?;
+        for (game, stream) in (0..).zip(&self.matches.streams) {
+            let (owner, id) = (self.cluster.owner(stream), MatchId(stream.subject));
+            let engine = self.matches.engines.get(&(owner, id.partition()));
+            let model = engine.and_then(|engine| engine.models.get(&id));
+            ensure(Check::Matches, model.is_some() == live.contains(&id), || format!("{owner:?} has no match {game}"))?;
+            let presences = self.cluster.planes[&owner].owned_presences(stream);
+            let members: BTreeMap<Who, SessionId> = presences.map(|it| (who_is(it), it.session_id)).collect();
+            let here = model.map(|model| model.here.clone()).unwrap_or_default();
+            ensure(Check::Presences, members.values().copied().collect::<BTreeSet<_>>() == here, || {
+                format!("in match {game} are {members:?}, and for its handler {here:?}")
+            })?;
+            let open = self.clients.iter().filter(|(_, client)| client.is_open);
+            let hears = open.filter(|(_, client)| self.cluster.planes[&client.at.place].hears(client.at.key, stream));
+            let hearing: BTreeSet<Who> = hears.map(|(who, _)| *who).collect();
+            ensure(Check::Presences, hearing == members.keys().copied().collect(), || {
+                format!("in match {game} are {members:?}, and by their places {hearing:?}")
+            })?;
+            for ((_, who), tie) in self.matches.ties.range((game, 0)..=(game, Who::MAX)) {
+                ensure(Check::Matches, !tie.is_in || members.contains_key(who), || {
+                    format!("session {who} was in match {game}, and has seen nothing of its going")
+                })?;
+                let heard = model.and_then(|model| model.heard.get(who)).copied().unwrap_or_default();
+                let is_certain = tie.is_in && self.cluster.crashes == 0;
+                ensure(Check::Matches, !is_certain || tie.sent < tie.from || heard == tie.sent, || {
+                    format!("session {who} sent {} to match {game}, which heard {heard}", tie.sent)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
