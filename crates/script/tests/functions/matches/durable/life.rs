@@ -32,8 +32,8 @@ use crate::matches::presence;
 use crate::world;
 
 /// The match of a life.
-fn match_id() -> MatchId {
-    MatchId::of_partition(Partition::of_name("durable"), Uuid::from_u128(7 << 64))
+fn match_id(number: u64) -> MatchId {
+    MatchId::of_partition(Partition::of_name("durable"), Uuid::from_u128(u128::from(number) << 64))
 }
 
 /// A database that outlives processes.
@@ -83,13 +83,15 @@ impl Shelf {
 /// What happens to a match, call by call.
 pub struct Script {
     moves: Vec<(Timestamp, u64, Callback)>,
-    secret: u8,
+    secret: u64,
+    /// Of lives that share a database no two have the same match.
+    number: u64,
 }
 
 impl Script {
     /// Of as many ticks, and a question at the end.
     pub fn of_ticks(ticks: u64) -> Self {
-        let mut script = Self { moves: Vec::new(), secret: 1 };
+        let mut script = Self { moves: Vec::new(), secret: 1, number: 7 };
         script.add(0, init(true));
         for tick in 0..ticks {
             script.add(tick, Callback::Loop(Vec::new()));
@@ -98,12 +100,17 @@ impl Script {
         script
     }
 
-    pub fn with_secret(self, secret: u8) -> Self {
+    pub fn with_secret(self, secret: u64) -> Self {
         Self { secret, ..self }
     }
 
+    /// Of a match of its own.
+    pub fn of_match(self, number: u64) -> Self {
+        Self { number, secret: number, ..self }
+    }
+
     pub fn random(random: &mut Rng, pays: bool) -> Self {
-        let mut script = Self { moves: Vec::new(), secret: random.u8(..) };
+        let mut script = Self { moves: Vec::new(), secret: random.u64(..), number: 7 };
         script.add(0, init(pays));
         let (mut inside, mut tick): (Vec<u32>, u64) = (Vec::new(), 0);
         for _ in 0..random.usize(20..90) {
@@ -167,11 +174,11 @@ impl Clock for SetClock {
 }
 
 /// Draws the same all the time.
-struct Secret(u8);
+struct Secret(u64);
 
 impl Entropy for Secret {
     fn fill(&self, bytes: &mut [u8]) {
-        bytes.fill(self.0);
+        bytes.iter_mut().zip(self.0.to_le_bytes().into_iter().cycle()).for_each(|(byte, secret)| *byte = secret);
     }
 }
 
@@ -266,7 +273,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
         code.order(HandlerOrder::TakeOver(vec![(*partition, Epoch::default())]));
         let Some(resumed) = wait(disk, || owner.0.take()).await else { return life };
         let Some(Resumed { outline: goes_on, sent }) = resumed.into_iter().next() else {
-            return Life { is_gone: true, ..life };
+            return Life { is_gone: !disk.is_dead.get(), ..life };
         };
         first = latest as usize + 1;
         life.again = Some((latest as usize, sent));
@@ -274,7 +281,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     }
     for (number, (at, tick, callback)) in script.moves.iter().enumerate().skip(first) {
         now.set(*at);
-        let call = call(outline.as_ref(), *tick, callback.clone());
+        let call = call(match_id(script.number), outline.as_ref(), *tick, callback.clone());
         code.order(HandlerOrder::Call(Box::new(call.clone())));
         let Some(what) = wait(disk, || returned.borrow_mut().pop()).await else { return life };
         let its = outline.get_or_insert_with(|| Outline::of_first(&call).unwrap());
@@ -302,11 +309,11 @@ async fn wait<T>(disk: &Disk, mut ready: impl FnMut() -> Option<T>) -> Option<T>
     }
 }
 
-fn call(outline: Option<&Outline>, tick: u64, callback: Callback) -> Call {
+fn call(id: MatchId, outline: Option<&Outline>, tick: u64, callback: Callback) -> Call {
     let (label, tick_rate, timers) = outline.map_or((Arc::default(), 0, Timers::default()), |outline| {
         (outline.label.clone(), outline.tick_rate, outline.timers.clone())
     });
-    Call { id: match_id(), handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
+    Call { id, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
 }
 
 fn handler_of() -> Arc<str> {

@@ -187,6 +187,57 @@ fn matches_in_javascript_that_are_killed_go_on_as_twins_that_were_not() {
 }
 
 #[test]
+fn what_a_match_pays_it_pays_once_whenever_it_is_killed() {
+    const LIVES: u64 = 500;
+    let pays_at_50 = "
+        local nk = require('nakama')
+        local M = { durable = true }
+        function M.match_init() return { paid = 0 }, 10, '' end
+        function M.match_join_attempt(context, dispatcher, tick, state) return state, true end
+        function M.match_join(context, dispatcher, tick, state) return state end
+        function M.match_leave(context, dispatcher, tick, state) return state end
+        function M.match_loop(context, dispatcher, tick, state)
+            if tick == 50 then
+                local granted = nk.wallet_update('d0000000-0000-4000-8000-000000000063', { gold = 5 }, { of = context.match_id }, true)
+                state.paid = state.paid + 1
+            end
+            return state
+        end
+        function M.match_terminate(context, dispatcher, tick, state) return state end
+        function M.match_signal(context, dispatcher, tick, state) return state, tostring(state.paid) end
+        return M";
+    let files = [("game.lua", pays_at_50)];
+    let shelf = Shelf::new();
+    let mut kills = 0;
+    for life in 0..LIVES {
+        let mut random = fastrand::Rng::with_seed(life);
+        let script = Script::of_ticks(55).of_match(life);
+        // Most of the time around the moment at which it pays.
+        let mut disk = Disk::dying(if life % 4 == 0 { random.u64(..120) } else { random.u64(96..112) });
+        loop {
+            let played = Life::run(&script, &files, &shelf, &disk);
+            if played.is_over {
+                let (_, last) = played.seen.last_key_value().unwrap();
+                assert_eq!(last.outcome, Outcome::Signalled("1".into()), "life {life}");
+                break;
+            }
+            assert!(!played.is_gone, "life {life}: it does not go on");
+            let failed = played.seen.values().find(|returned| matches!(returned.outcome, Outcome::Failed(_)));
+            assert_eq!(failed, None, "life {life}");
+            kills += 1;
+            let share = random.f64() * 1.2;
+            disk = disk.found(|count| (count as f64 * share) as usize, random.u64(1..60));
+        }
+    }
+    assert!(kills >= LIVES, "{kills} kills");
+    let (wallet, ledger) = shelf.wallet();
+    assert_eq!(wallet, format!("{{\"gold\":{}}}", 5 * LIVES));
+    let mut matches: Vec<String> = ledger.into_iter().map(|(_, of)| of).collect();
+    matches.dedup();
+    assert_eq!(matches.len() as u64, LIVES.min(100), "grants of {} matches", matches.len());
+}
+
+#[test]
 fn the_state_must_be_plain_data_and_what_is_not_is_named() {
     let body = LUA.replace("paid = 0 }", "paid = 0, act = { now = pairs } }");
     let script = Script::random(&mut fastrand::Rng::with_seed(1), false);
