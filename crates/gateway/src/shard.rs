@@ -25,7 +25,7 @@ use muster_live::{CloseReason, Epoch, Partition, Plane, Routes};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::LocalSet;
-use tokio::time::{Instant, MissedTickBehavior, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 
 use crate::config::GatewayConfig;
 use crate::game;
@@ -35,6 +35,8 @@ use crate::ws::handle::Pushing;
 use crate::ws::resume::{self, Handover, Resumables};
 use crate::ws::shared::SocketShared;
 
+/// How often it is looked whether durable matches are at rest.
+const REST_LOOK: Duration = Duration::from_millis(5);
 /// The longest that the database may take to prove that it is there: who asks gives up a little later.
 const READINESS_WAIT: Duration = Duration::from_secs(3);
 /// For how long an answer of the database to that question serves others who ask: each costs it a synced write.
@@ -76,6 +78,13 @@ pub enum Command {
     /// Let game code say farewell, as one shard of a server does; `done` is told when it has, or its time is over.
     Farewell {
         /// How long it has.
+        within: Duration,
+        /// Told at the end.
+        done: oneshot::Sender<()>,
+    },
+    /// Let durable matches come to rest; `done` is told when all have, or their time is over.
+    RestMatches {
+        /// How long they have.
         within: Duration,
         /// Told at the end.
         done: oneshot::Sender<()>,
@@ -196,7 +205,7 @@ impl Shard {
         {
             return answer;
         }
-        let answer = tokio::time::timeout(READINESS_WAIT, self.app.store.ping()).await;
+        let answer = timeout(READINESS_WAIT, self.app.store.ping()).await;
         let is_ready = matches!(answer, Ok(Ok(_)));
         self.readiness.set(Some((Instant::now(), is_ready)));
         is_ready
@@ -242,7 +251,7 @@ impl Shard {
                 self.closed.notified().await;
             }
         };
-        let _ = tokio::time::timeout(within, async {
+        let _ = timeout(within, async {
             all_closed.await;
             // Game code is told of what happened until then, that sessions have ended among it.
             self.app.game.settled().await;
@@ -418,6 +427,19 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
                 Command::Farewell { within, done } => {
                     tokio::task::spawn_local(game::say_farewell(shard.app.clone(), within, done));
+                }
+                Command::RestMatches { within, done } => {
+                    live.step(|plane, _, out| plane.rest_matches(out));
+                    let live = live.clone();
+                    tokio::task::spawn_local(async move {
+                        let at_rest = async {
+                            while !live.look(|plane| plane.are_matches_at_rest()) {
+                                sleep(REST_LOOK).await;
+                            }
+                        };
+                        let _ = timeout(within, at_rest).await;
+                        let _ = done.send(());
+                    });
                 }
                 Command::Stop { within, done } => {
                     let shard = shard.clone();

@@ -2,6 +2,8 @@
 
 mod durable;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
-use muster_live::matches::Callback;
+use muster_live::matches::{Callback, Outline};
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
 use muster_wire::api::Event;
@@ -21,7 +23,7 @@ use crate::luau::program::Program;
 use crate::machine::Machine;
 use crate::machine::call::Sole;
 use crate::machine::registry::{Names, Point, When};
-use crate::matches::{JsMatches, LuaMatches, Resumed};
+use crate::matches::{JsMatches, LuaMatches};
 use crate::quickjs::program::Bundle;
 
 /// Functions and hooks.
@@ -200,12 +202,14 @@ pub struct LanguageMatches {
 struct Durable {
     logs: Rc<Logs>,
     owner: Box<dyn DurableOwner>,
+    /// Since when this place has partitions whose logs it takes over when there is something to write.
+    unwritten: RefCell<HashMap<Partition, Epoch>>,
 }
 
 /// Who says where durable matches are.
 pub trait DurableOwner {
     /// The log of a partition was taken over: these go on.
-    fn taken_over(&self, partition: Partition, epoch: Epoch, matches: Vec<Resumed>);
+    fn taken_over(&self, partition: Partition, epoch: Epoch, matches: Vec<Outline>);
 
     /// The log of a partition is given up, and all that was to be in it is.
     fn released(&self, partition: Partition);
@@ -220,7 +224,7 @@ impl LanguageMatches {
     /// The same with durable matches. The languages have the same logs.
     #[must_use]
     pub fn with_durable(mut self, logs: Rc<Logs>, owner: Box<dyn DurableOwner>) -> Self {
-        self.durable = Some(Durable { logs, owner });
+        self.durable = Some(Durable { logs, owner, unwritten: RefCell::default() });
         self
     }
 
@@ -246,10 +250,8 @@ impl LanguageMatches {
             HandlerOrder::Call(call) => javascript.holds(call.id),
             HandlerOrder::Drop(id) => javascript.holds(*id),
             HandlerOrder::TakeOver(partitions) => {
-                for (partition, epoch) in partitions.clone() {
-                    let its = self.clone();
-                    tokio::task::spawn_local(async move { its.take_over(partition, epoch).await });
-                }
+                let (its, partitions) = (self.clone(), partitions.clone());
+                tokio::task::spawn_local(async move { its.take_over(partitions).await });
                 return;
             }
             HandlerOrder::Release(partition) => {

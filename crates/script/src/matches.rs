@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-pub use self::recorded::Resumed;
 use futures_util::poll;
 use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Return};
@@ -183,6 +182,7 @@ impl<M: MatchMachine> GameMatches<M> {
         let home = self.homes.borrow_mut().remove(&id)?;
         home.machine.matches.set(home.machine.matches.get() - 1);
         self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.matches_durable.fetch_sub(home.life.is_some().into(), Ordering::Relaxed);
         Some(home)
     }
 

@@ -55,6 +55,8 @@ pub struct ScriptMetrics {
     pub ticks_over_time: AtomicU64,
     /// Matches there are now.
     pub matches: AtomicI64,
+    /// Those of them that are durable.
+    pub matches_durable: AtomicI64,
     /// Matches that went over to newer code.
     pub matches_migrated: AtomicU64,
     /// Those that were to, and failed.

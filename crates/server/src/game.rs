@@ -1,5 +1,6 @@
 //! Game code: where it is, and what each shard is given of it.
 
+mod durable;
 mod outgoing;
 mod reload;
 mod schedules;
@@ -13,6 +14,9 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
+use muster_live::{Epoch, Partition};
+use muster_script::durable::fate::{MatchClock, MatchEntropy};
+use muster_script::durable::logs::Logs;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
@@ -25,6 +29,8 @@ use muster_script::{
 };
 use tokio::sync::{mpsc, watch};
 
+pub(crate) use self::durable::MatchLogs;
+use self::durable::Owner;
 use self::outgoing::Outgoing;
 use self::reload::Shards;
 pub(crate) use self::reload::{Ask, Reload};
@@ -56,6 +62,8 @@ pub(crate) struct Game {
     taken: mpsc::Sender<u64>,
     loader: Loader,
     jobs: Jobs,
+    /// Without them no match is durable.
+    logs: Option<MatchLogs>,
 }
 
 /// Loads game code.
@@ -130,7 +138,7 @@ impl Game {
         let (taken, takes) = mpsc::channel(shards);
         let shards = Shards { count: shards, generations: told, takes };
         let reload = Reload::new(loader.clone(), (store, signing), shards, config.script.reload.then_some(files));
-        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server() }, reload))
+        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server(), logs: None }, reload))
     }
 
     /// Says which scheduled functions are this node's to run.
@@ -138,9 +146,16 @@ impl Game {
         self.jobs = jobs;
     }
 
-    /// The functions and hooks as one shard calls them; it runs the matches that are made there.
-    pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
-        let Self { mut generations, taken, loader: Loader { means, limits: (lua_limits, js_limits), .. }, jobs } = self;
+    /// Says where durable matches are written down.
+    pub(crate) fn set_logs(&mut self, logs: MatchLogs) {
+        self.logs = Some(logs);
+    }
+
+    /// The functions and hooks as one shard calls them; it runs the matches that are made there. On a server on its own those
+    /// durable ones go on that there were when it ended.
+    pub(crate) async fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
+        let Self { mut generations, taken, loader: Loader { means, limits: (lua_limits, js_limits), .. }, jobs, logs } =
+            self;
         let Generation { lua, javascript, .. } = generations.borrow_and_update().clone();
         let host = means.host(store, signing, live.clone(), live.clone());
         let returns = || {
@@ -152,15 +167,27 @@ impl Game {
             }
         };
         let counted = || means.metrics.clone();
-        let of_lua = LuaMatches::new(lua.clone(), host.clone(), lua_limits, counted(), returns());
-        let of_script = JsMatches::new(javascript.clone(), host.clone(), js_limits, counted(), returns());
-        let matches = Rc::new(LanguageMatches::new(Rc::new(of_lua), Rc::new(of_script)));
+        let mut of_lua = LuaMatches::new(lua.clone(), host.clone(), lua_limits, counted(), returns());
+        let mut of_script = JsMatches::new(javascript.clone(), host.clone(), js_limits, counted(), returns());
+        let kept = logs.as_ref().map(|logs| Logs::new(logs.of_shard()));
+        if let Some(kept) = &kept {
+            (of_lua, of_script) = (of_lua.with_logs(kept.clone()), of_script.with_logs(kept.clone()));
+        }
+        let mut matches = LanguageMatches::new(Rc::new(of_lua), Rc::new(of_script));
+        if let Some(kept) = kept {
+            matches = matches.with_durable(kept, Box::new(Owner(Rc::downgrade(live))));
+        }
+        let matches = Rc::new(matches);
+        host.handlers.set(&matches);
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
+        let is_own = |partition: &Partition| live.look(|plane| plane.is_owner(*partition));
+        let to_go_on = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own);
+        matches.take_over(to_go_on.map(|partition| (partition, Epoch::default())).collect()).await;
         let lua = LuaFunctions::new(lua, host.clone(), lua_limits, counted());
         let javascript = JsFunctions::new(javascript, host, js_limits, counted());
         let functions = Rc::new(Languages::new(lua, javascript, matches.clone()));
@@ -249,9 +276,10 @@ impl Means {
         players: Rc<dyn Players>,
         matches: Rc<dyn Matches>,
     ) -> Rc<Host> {
+        let current = Current::default();
         Rc::new(Host {
-            clock: Rc::new(System),
-            entropy: Rc::new(RandomPool::default()),
+            clock: Rc::new(MatchClock::new(Rc::new(System), current.clone())),
+            entropy: Rc::new(MatchEntropy::new(Rc::new(RandomPool::default()), current.clone())),
             store,
             players,
             matches,
@@ -262,7 +290,7 @@ impl Means {
             reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
             walks: Rc::default(),
-            current: Current::default(),
+            current,
             handlers: Handlers::default(),
         })
     }

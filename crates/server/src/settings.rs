@@ -119,7 +119,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
 fn recover(config: &Config) -> Recover {
     let cluster = &config.cluster;
     if cluster.is_joined() {
-        Recover { parties: cluster.recover_parties, rooms: true, tickets: true, matches: false }
+        Recover { parties: cluster.recover_parties, rooms: true, tickets: true, matches: true }
     } else {
         Recover::default()
     }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::{JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{Ask, Game};
+use crate::game::{Ask, Game, MatchLogs};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -143,6 +143,11 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let mut cluster = join_cluster(config, &*store, shard_count).await?;
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
     game.set_jobs(jobs.clone());
+    let match_logs = match &cluster {
+        Some(cluster) => MatchLogs::Cluster(cluster.telemetry().match_logs.clone()),
+        None => MatchLogs::open(&config.general.data_dir).map_err(StartError)?,
+    };
+    game.set_logs(match_logs);
     let lanes = match &cluster {
         Some(cluster) => rim::lanes_of(
             cluster.telemetry().number,
@@ -240,7 +245,8 @@ impl Running {
     /// Before [`Self::drain`]: tells the code of matches that the server stops, and waits until they have ended or their time
     /// is over. A server on its own that gives them no time just stops.
     pub async fn end_matches(&self) {
-        let left = || self.script.matches.load(Ordering::Relaxed);
+        let of = |count: &AtomicI64| count.load(Ordering::Relaxed);
+        let left = || of(&self.script.matches) - of(&self.script.matches_durable);
         if left() <= 0 || (self.matches_grace_sec == 0 && self.cluster.is_none()) {
             return;
         }
@@ -286,11 +292,15 @@ impl Running {
     }
 
     /// Stops: no new connections, game code told, sockets closed with their reason, requests under way finished, all within
-    /// `shutdown_drain_sec`. Answers how many connections had to be cut.
+    /// `shutdown_drain_sec`. Durable matches come to rest before: they go on when the server starts again. Answers how many
+    /// connections had to be cut.
     pub async fn stop(mut self) -> usize {
         self.tasks.shutdown().await;
         let begun = Instant::now();
         self.say_farewell().await;
+        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
+        let rests = self.shards.iter().map(|shard| shard.ask(|done| Command::RestMatches { within, done }));
+        join_all(rests).await;
         let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
         let stops = self.shards.iter().map(|shard| shard.ask(|done| Command::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
@@ -381,7 +391,7 @@ fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFacto
         Box::pin(async move {
             let store = shared.database.store().await.map_err(|error| error.to_string())?;
             let signing = signing(&shared);
-            let game = game.of_shard(store.clone(), signing, &live);
+            let game = game.of_shard(store.clone(), signing, &live).await;
             Ok(Rc::new(App {
                 store,
                 hooks: game.clone(),

@@ -72,6 +72,8 @@ impl Form for Outline {
             players: list_from_wire(wire.players)?,
             deferred: list_from_wire(wire.deferred)?,
             timers: Timers::of(list_from_wire::<Timer>(wire.timers)?),
+            // It has left, since its owner hands the match over.
+            sent: Vec::new(),
         })
     }
 }

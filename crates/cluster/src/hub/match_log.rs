@@ -1,6 +1,6 @@
 //! Logs of matches of a hub: messages by partition, published and read as over a network.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,6 +81,13 @@ impl Subjects for HubSubjects {
             return Err(unknown());
         }
         Ok(sequence)
+    }
+
+    async fn partitions(&self) -> Result<BTreeSet<u16>, ReadError> {
+        self.ask().await?;
+        let state = self.hub.state();
+        let by_partition = state.messages.by_partition.iter().filter(|(_, messages)| !messages.is_empty());
+        Ok(by_partition.map(|(partition, _)| *partition).collect())
     }
 
     async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {

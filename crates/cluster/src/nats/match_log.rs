@@ -1,5 +1,6 @@
 //! Logs of matches in a stream of JetStream: a subject for each partition.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
 use async_nats::jetstream::{self};
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::Nats;
 use super::bucket::{open_stream, what_became};
@@ -136,6 +137,17 @@ impl Subjects for MatchSubjects {
             }
             () = tokio::time::sleep(self.wait) => Err(PublishError::Unknown("no answer in time".to_owned())),
         }
+    }
+
+    async fn partitions(&self) -> Result<BTreeSet<u16>, ReadError> {
+        self.ask(async {
+            let told = self.stream.info_with_subjects(format!("{}*", self.prefix)).await;
+            let subjects = told.map_err(|error| failed(&error))?.try_collect::<Vec<_>>().await;
+            let subjects = subjects.map_err(|error| failed(&error))?;
+            let number = |subject: &str| subject.strip_prefix(&self.prefix)?.parse().ok();
+            Ok(subjects.iter().filter_map(|(subject, _)| number(subject)).collect())
+        })
+        .await
     }
 
     async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {

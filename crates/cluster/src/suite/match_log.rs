@@ -101,6 +101,17 @@ pub(crate) async fn whoever_takes_over_finds_the_records(ground: impl LogGround)
     assert_eq!(third.take(9, 2).await, Ok(vec![]));
 }
 
+pub(crate) async fn those_nobody_wrote_to_are_known(ground: impl LogGround) {
+    let place = ground.place().await;
+    let known = async || within("an answer", place.log.partitions()).await.expect("known");
+    assert!(known().await.is_empty());
+    for number in [3, 700] {
+        place.take(number, 1).await.expect("taken");
+        place.keep(number, b"record").await;
+    }
+    assert_eq!(known().await, [3, 700].map(partition).into());
+}
+
 pub(crate) async fn a_former_owner_is_shut_out(ground: impl LogGround) {
     let (former, owner) = (ground.place().await, ground.place().await);
     assert_eq!(former.append(3, b"early"), Err(LogError::Lost), "not taken over");

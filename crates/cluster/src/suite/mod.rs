@@ -35,6 +35,7 @@ run! {
     files by in_files:
     match_log {
         whoever_takes_over_finds_the_records
+        those_nobody_wrote_to_are_known
         a_former_owner_is_shut_out
         only_a_later_epoch_takes_a_log_over
         what_is_not_needed_goes
@@ -74,6 +75,7 @@ suite! {
         }
         match_log {
             whoever_takes_over_finds_the_records
+            those_nobody_wrote_to_are_known
             a_former_owner_is_shut_out
             only_a_later_epoch_takes_a_log_over
             what_is_not_needed_goes

@@ -112,6 +112,7 @@ fields!(Outline, random => Outline {
     players: any(random),
     deferred: any(random),
     timers: Timers::of(any::<Vec<Timer>>(random)),
+    sent: Vec::new(),
 });
 fields!(Timer, random => Timer { name: any(random), due_tick: number(random), data: any(random) });
 fields!(CarriedMatch, random => CarriedMatch {

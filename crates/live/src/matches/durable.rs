@@ -46,13 +46,16 @@ pub struct Outline {
     pub deferred: Vec<Broadcast>,
     /// When the handler wants to be called again.
     pub timers: Timers,
+    /// What the latest call of a durable match sent, in order. Whoever goes on with the match sends it again: whether it left
+    /// nobody knows.
+    pub sent: Vec<Broadcast>,
 }
 
 impl Outline {
     /// Of a match whose first callback is about to be called.
     pub fn new(id: MatchId, handler: Arc<str>, created_at: Timestamp) -> Self {
-        let (label, players, deferred, timers) = Default::default();
-        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, deferred, timers }
+        let (label, players, deferred, timers, sent) = Default::default();
+        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, deferred, timers, sent }
     }
 
     /// Of a match whose first callback this is; `None` if it is another callback.
@@ -64,6 +67,7 @@ impl Outline {
     /// A callback has returned. Answers whether the match goes on.
     pub fn returned(&mut self, callback: &Callback, returned: &Return) -> bool {
         let tick = self.tick;
+        self.note_sent(matches!(callback, Callback::Loop(_)), &returned.acts);
         match (callback, &returned.outcome) {
             (Callback::Init { .. }, Outcome::Begun { tick_rate, label }) => {
                 if checked(*tick_rate, label).is_err() {
@@ -97,6 +101,18 @@ impl Outline {
             self.deferred.clear();
         }
         true
+    }
+
+    /// Before a call's acts are done: what of them is sent.
+    pub(super) fn note_sent(&mut self, is_loop: bool, acts: &[Act]) {
+        if !self.id.is_durable() {
+            return;
+        }
+        let at_once =
+            acts.iter().filter_map(|act| if let Act::Broadcast(broadcast) = act { Some(broadcast) } else { None });
+        let later = acts.iter().filter_map(|act| if let Act::Defer(broadcast) = act { Some(broadcast) } else { None });
+        let behind = self.deferred.iter().chain(later).filter(|_| is_loop);
+        self.sent = at_once.chain(behind).cloned().collect();
     }
 
     pub(super) fn begun(&mut self, tick_rate: u32, label: Arc<str>) {

@@ -447,6 +447,7 @@ impl Game {
             turned.ticked = Some((now.saturating_sub(self.tick_due_at), std::mem::take(&mut self.skipped)));
         }
         let tick = self.outline.tick;
+        self.outline.note_sent(is_loop, &acts);
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {
                 turned.is_relabelled = self.act(acts, tick, out);

@@ -4,6 +4,7 @@
 //! There is one log for each partition, written by its owner. A record is opaque here. Whoever takes a log over shuts the
 //! former owner out first: nothing that this still appends gets in.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -34,6 +35,9 @@ pub type LogFuture<T> = Pin<Box<dyn Future<Output = Result<T, LogError>>>>;
 
 /// See the module. Used on the thread of the shard that owns the partitions.
 pub trait MatchLog {
+    /// The partitions of which there may be records: nobody has written to the others yet.
+    fn partitions(&self) -> LogFuture<BTreeSet<Partition>>;
+
     /// Shuts out whoever had the partition's log in an earlier epoch, and answers all records that it has, in order.
     fn take_over(&self, partition: Partition, epoch: Epoch) -> LogFuture<Vec<Bytes>>;
 

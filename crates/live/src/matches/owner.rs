@@ -269,7 +269,8 @@ impl Matches {
 
     /// The server stops. Durable matches rest instead.
     pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
-        let mut ids: Vec<MatchId> = self.games.keys().copied().collect();
+        // Durable ones go on when it starts again, or elsewhere.
+        let mut ids: Vec<MatchId> = self.games.keys().copied().filter(|id| !id.is_durable()).collect();
         ids.sort_unstable();
         for id in ids {
             if let Some(game) = self.games.get_mut(&id) {

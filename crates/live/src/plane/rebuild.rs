@@ -267,7 +267,8 @@ impl Plane {
         self.handovers.leaving(partition).unwrap_or_else(|| self.local.routes.epoch(partition))
     }
 
-    pub(super) fn is_owner(&self, partition: Partition) -> bool {
+    /// Whether this place owns a partition.
+    pub fn is_owner(&self, partition: Partition) -> bool {
         self.local.routes.owner(partition) == self.local.me || self.handovers.leaving(partition).is_some()
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use muster_domain::ids::Uuid;
 use muster_domain::{Result as DomainResult, Timestamp};
 use muster_live::Partition;
-use muster_live::matches::{Broadcast, Callback, LogError, LogFuture, MatchId, MatchLog, Outline, RecordNumber};
+use muster_live::matches::{Callback, LogError, LogFuture, MatchId, MatchLog, Outline, RecordNumber};
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
@@ -75,9 +75,8 @@ impl Journal {
         calls: u64,
         state: &[u8],
         outline: &Outline,
-        sent: &[Broadcast],
     ) -> Result<RecordNumber, LogError> {
-        self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline, sent)))
+        self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
     }
 
     /// The match is over.

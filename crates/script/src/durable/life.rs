@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::Timestamp;
-use muster_live::matches::{Act, Broadcast, Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return};
+use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return};
 
 use super::fate::Fate;
 use super::journal::Journal;
@@ -27,8 +27,6 @@ pub(crate) struct Life {
     /// Callbacks so far, besides the first.
     calls: Cell<u64>,
     is_over: Cell<bool>,
-    /// What the latest callback sent.
-    sent: RefCell<Vec<Broadcast>>,
     /// The tick behind which the state is kept next, and after how many calls at the latest.
     keep_at: Cell<(u64, u64)>,
 }
@@ -42,17 +40,16 @@ impl Life {
 
     /// Of one that was kept so.
     pub(crate) fn resumed(journal: Rc<Journal>, snapshot: &Snapshot) -> Rc<Self> {
-        let Snapshot { origin, calls, outline, sent, .. } = snapshot;
+        let Snapshot { origin, calls, outline, .. } = snapshot;
         let life = Self::with(journal, origin.clone(), outline.clone(), *calls);
-        life.sent.replace(sent.clone());
         life.plan();
         life
     }
 
     fn with(journal: Rc<Journal>, origin: Origin, outline: Outline, calls: u64) -> Rc<Self> {
         let (seed, outline) = (Seed::new(origin.seed), RefCell::new(outline));
-        let (calls, keep_at, is_over, sent) = (Cell::new(calls), Cell::default(), Cell::default(), RefCell::default());
-        Rc::new(Self { journal, origin, seed, outline, calls, is_over, sent, keep_at })
+        let (calls, keep_at, is_over) = (Cell::new(calls), Cell::default(), Cell::default());
+        Rc::new(Self { journal, origin, seed, outline, calls, is_over, keep_at })
     }
 
     pub(crate) fn outline(&self) -> Outline {
@@ -110,24 +107,7 @@ impl Life {
 
     /// A callback has returned. Answers whether the match goes on.
     pub(crate) fn returned(&self, callback: &Callback, returned: &Return) -> bool {
-        let mut outline = self.outline.borrow_mut();
-        let mut sent = Vec::new();
-        let mut deferred = if let Callback::Loop(_) = callback { outline.deferred.clone() } else { Vec::new() };
-        for act in &returned.acts {
-            match act {
-                Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
-                Act::Defer(broadcast) if matches!(callback, Callback::Loop(_)) => deferred.push(broadcast.clone()),
-                Act::Defer(_) | Act::Kick(_) | Act::Label(_) | Act::SetTimer { .. } | Act::CancelTimer(_) => {}
-            }
-        }
-        sent.append(&mut deferred);
-        self.sent.replace(sent);
-        outline.returned(callback, returned)
-    }
-
-    /// What the latest callback sent.
-    pub(crate) fn sent(&self) -> Vec<Broadcast> {
-        self.sent.borrow().clone()
+        self.outline.borrow_mut().returned(callback, returned)
     }
 
     /// Whether the state is to be kept as a whole now.
@@ -154,7 +134,7 @@ impl Life {
         self.plan();
         let outline = self.outline.borrow();
         let calls = self.calls.get();
-        self.journal.snapshot(&self.origin, calls, state, &outline, &self.sent.borrow())
+        self.journal.snapshot(&self.origin, calls, state, &outline)
     }
 
     /// Whether it was over. It is from now on.

@@ -38,6 +38,11 @@ impl Logs {
         self.log.clone()
     }
 
+    /// Since when this place writes a log, or the first of all epochs.
+    pub(crate) fn epoch(&self, partition: Partition) -> Epoch {
+        self.open.borrow().get(&partition).map(|open| open.epoch).unwrap_or_default()
+    }
+
     /// Takes a partition's log over, if this place has not. Answers what is in it, to the first who asks.
     ///
     /// # Errors

@@ -44,8 +44,6 @@ pub(crate) struct Snapshot {
     pub(crate) calls: u64,
     pub(crate) state: Bytes,
     pub(crate) outline: Outline,
-    /// What the latest call sent.
-    pub(crate) sent: Vec<Broadcast>,
 }
 
 fn damaged(what: &str) -> Error {
@@ -252,13 +250,7 @@ impl Answered {
 }
 
 impl Snapshot {
-    pub(super) fn to_wire(
-        origin: &Origin,
-        calls: u64,
-        state: &[u8],
-        outline: &Outline,
-        sent: &[Broadcast],
-    ) -> wire::Snapshot {
+    pub(super) fn to_wire(origin: &Origin, calls: u64, state: &[u8], outline: &Outline) -> wire::Snapshot {
         let seated = |seated: &Seated| wire::Seated {
             presence: Some(presence_to_wire(&seated.presence)),
             has_joined: seated.has_joined,
@@ -273,7 +265,7 @@ impl Snapshot {
             label: outline.label.to_string(),
             players: outline.players.iter().map(seated).collect(),
             deferred: outline.deferred.iter().map(broadcast_to_wire).collect(),
-            sent: sent.iter().map(broadcast_to_wire).collect(),
+            sent: outline.sent.iter().map(broadcast_to_wire).collect(),
             timers: outline.timers.all().iter().map(timer_to_wire).collect(),
         }
     }
@@ -294,9 +286,9 @@ impl Snapshot {
             players: wire.players.into_iter().map(seated).collect::<Result<_>>()?,
             deferred: wire.deferred.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?,
             timers: Timers::of(wire.timers.into_iter().map(timer_of_wire)),
+            sent: wire.sent.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?,
         };
-        let sent = wire.sent.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?;
-        Ok(Self { origin, calls: wire.calls, state: wire.state, outline, sent })
+        Ok(Self { origin, calls: wire.calls, state: wire.state, outline })
     }
 }
 

@@ -41,6 +41,8 @@ use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
+use muster_live::Partition;
+use muster_live::matches::LogError;
 
 pub use current::{Current, Meter};
 pub use events::Reporter;
@@ -98,6 +100,9 @@ impl Host {
     }
 }
 
+/// What a durable match is told that cannot be written down.
+pub(crate) const NO_LOG: &str = "this server keeps no log of matches";
+
 /// The matches of a shard's game code, once there are any.
 #[derive(Clone, Default)]
 pub struct Handlers(Rc<OnceCell<Weak<LanguageMatches>>>);
@@ -106,6 +111,15 @@ impl Handlers {
     /// From now on these are asked.
     pub fn set(&self, matches: &Rc<LanguageMatches>) {
         self.0.get_or_init(|| Rc::downgrade(matches));
+    }
+
+    /// Has the log of a partition opened, before a durable match is made.
+    pub(crate) async fn open(&self, partition: Partition) -> std::result::Result<(), LogError> {
+        let matches = self.0.get().and_then(Weak::upgrade);
+        match matches {
+            Some(matches) => matches.open(partition).await,
+            None => Err(LogError::Failed(NO_LOG.to_owned())),
+        }
     }
 
     /// Whether matches of this name outlive the process.

@@ -1,21 +1,51 @@
 //! Durable matches of all languages: what the log of a partition has, goes on; what is to go on elsewhere is given up.
 
+use std::rc::Rc;
 use std::time::Duration;
 
-use muster_live::matches::{LogError, RecordNumber};
+use futures_util::future::join_all;
+
+use muster_live::matches::{LogError, Outline, RecordNumber};
 use muster_live::{Epoch, Partition};
 
 use super::{Durable, LanguageMatches};
 use crate::durable::history::{self, History};
-use crate::matches::Resumed;
+use crate::host::NO_LOG;
 
 /// Matches that cannot go on are kept for so long, for a release of the modules with which they can.
 pub const STRANDED_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 impl LanguageMatches {
-    /// Takes over the log of a partition, and goes on with its matches.
-    pub(super) async fn take_over(&self, partition: Partition, epoch: Epoch) {
+    /// Goes on with the matches of partitions that are this place's from now on, and says which these are. Most partitions never
+    /// had any: their logs are taken over when a match is made.
+    pub async fn take_over(self: &Rc<Self>, partitions: Vec<(Partition, Epoch)>) {
         let Some(durable) = &self.durable else { return };
+        let written = durable.logs.log().partitions().await;
+        let is_written = |partition: &Partition| written.as_ref().map_or(true, |written| written.contains(partition));
+        let (written, unwritten): (Vec<_>, Vec<_>) =
+            partitions.into_iter().partition(|(partition, _)| is_written(partition));
+        durable.unwritten.borrow_mut().extend(unwritten.iter().copied());
+        for (partition, epoch) in unwritten {
+            durable.owner.taken_over(partition, epoch, Vec::new());
+        }
+        join_all(written.into_iter().map(|(partition, epoch)| self.take_over_one(durable, partition, epoch))).await;
+    }
+
+    /// Before a match is made: takes over the log of its partition, unless it was. Somebody may have written to it meanwhile.
+    pub(crate) async fn open(&self, partition: Partition) -> Result<(), LogError> {
+        let Some(durable) = &self.durable else { return Err(LogError::Failed(NO_LOG.to_owned())) };
+        let epoch = durable.unwritten.borrow_mut().remove(&partition);
+        let epoch = epoch.unwrap_or_else(|| durable.logs.epoch(partition));
+        let matches = self.resume(durable, partition, epoch).await?;
+        if !matches.is_empty() {
+            durable.owner.taken_over(partition, epoch, matches);
+        }
+        Ok(())
+    }
+
+    /// Takes over the log of a partition, and goes on with its matches.
+    async fn take_over_one(&self, durable: &Durable, partition: Partition, epoch: Epoch) {
+        durable.unwritten.borrow_mut().remove(&partition);
         let matches = match self.resume(durable, partition, epoch).await {
             Ok(matches) => matches,
             Err(error) => {
@@ -26,7 +56,7 @@ impl LanguageMatches {
         durable.owner.taken_over(partition, epoch, matches);
     }
 
-    async fn resume(&self, durable: &Durable, partition: Partition, epoch: Epoch) -> Result<Vec<Resumed>, LogError> {
+    async fn resume(&self, durable: &Durable, partition: Partition, epoch: Epoch) -> Result<Vec<Outline>, LogError> {
         let records = durable.logs.open(partition, epoch).await?;
         let histories = history::read(records).map_err(|error| LogError::Failed(error.message.into_owned()))?;
         let (mut matches, mut needed) = (Vec::new(), Vec::new());
@@ -98,6 +128,7 @@ impl LanguageMatches {
         let Some(durable) = &self.durable else { return };
         self.lua.forget_all(partition);
         self.javascript.forget_all(partition);
+        durable.unwritten.borrow_mut().remove(&partition);
         durable.logs.release(partition);
     }
 }

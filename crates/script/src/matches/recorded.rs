@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_live::matches::{Broadcast, Call, Chain, LogError, MatchId, Outcome, Outline, RecordNumber, Return};
-use muster_live::{Epoch, Partition};
+use muster_live::Partition;
+use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, RecordNumber, Return};
 
 use super::{GameMatches, Home, Housed, chain_of};
 use crate::durable::fate::Fate;
@@ -13,20 +13,9 @@ use crate::durable::history::{History, Start};
 use crate::durable::journal::Journal;
 use crate::durable::life::Life;
 use crate::durable::logs::Logs;
-use crate::host::Meter;
+use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
-
-/// What a match is told that cannot be written down.
-const NO_LOG: &str = "this server keeps no log of matches";
-
-/// A match that goes on.
-pub struct Resumed {
-    /// What it is to the plane.
-    pub outline: Outline,
-    /// What its latest call sent. Whether that arrived nobody knows.
-    pub sent: Vec<Broadcast>,
-}
 
 impl<M: MatchMachine> GameMatches<M> {
     /// What is written down of a call's match; nothing if it is not recorded.
@@ -36,7 +25,7 @@ impl<M: MatchMachine> GameMatches<M> {
         };
         let logs = self.logs.as_ref().ok_or(NO_LOG)?;
         let partition = call.id.partition();
-        logs.open(partition, Epoch::default()).await.map_err(told)?;
+        self.host.handlers.open(partition).await.map_err(told)?;
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
         let life = Life::new(Journal::new(call.id, partition, logs.log()), outline, seed);
@@ -51,6 +40,7 @@ impl<M: MatchMachine> GameMatches<M> {
     fn keep_life(&self, id: MatchId, life: Rc<Life>) {
         if let Some(home) = self.homes.borrow_mut().get_mut(&id) {
             home.life = Some(life);
+            self.metrics.matches_durable.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -164,7 +154,7 @@ impl<M: MatchMachine> GameMatches<M> {
         &self,
         logs: &Logs,
         history: &mut History,
-    ) -> Result<Option<(Resumed, RecordNumber)>, Arc<str>> {
+    ) -> Result<Option<(Outline, RecordNumber)>, Arc<str>> {
         let id = history.id;
         let machine = self.house(id, true)?;
         let resumed = self.try_resume(&machine, logs, history).await;
@@ -182,7 +172,7 @@ impl<M: MatchMachine> GameMatches<M> {
         machine: &Rc<Housed<M>>,
         logs: &Logs,
         history: &mut History,
-    ) -> Result<Option<(Resumed, RecordNumber)>, Arc<str>> {
+    ) -> Result<Option<(Outline, RecordNumber)>, Arc<str>> {
         let id = history.id;
         let journal = Journal::new(id, id.partition(), logs.log());
         let calls = std::mem::take(&mut history.calls);
@@ -235,7 +225,7 @@ impl<M: MatchMachine> GameMatches<M> {
         } else {
             logs.carry_on(id.partition(), history)
         };
-        Ok(Some((Resumed { outline: life.outline(), sent: life.sent() }, kept.map_err(told)?)))
+        Ok(Some((life.outline(), kept.map_err(told)?)))
     }
 
     /// Calls what was called before. Answers why the match does not go on behind it, if it does not.

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
-use muster_cluster::nats::{Nats, NatsLogin, NatsOptions};
+use muster_cluster::nats::{JetLogs, Nats, NatsLogin, NatsOptions};
 use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, Order};
 use muster_gateway::rim::{LaneSenders, Outward};
 use muster_gateway::shard::{Command, ShardHandle};
@@ -249,11 +249,18 @@ fn run(options: &NatsOptions, node: NodeOptions, load: Load, ends: Ends) {
                 return;
             }
         };
-        serve(nats, node, load, ends).await;
+        let match_logs = match nats.match_logs(options).await {
+            Ok(logs) => logs,
+            Err(error) => {
+                let _ = ends.joined.send(Err(error.to_string()));
+                return;
+            }
+        };
+        serve((nats, match_logs), node, load, ends).await;
     });
 }
 
-async fn serve(nats: Arc<Nats>, options: NodeOptions, mut load: Load, ends: Ends) {
+async fn serve((nats, match_logs): (Arc<Nats>, JetLogs), options: NodeOptions, mut load: Load, ends: Ends) {
     let Ends { mut far, attach, view, standing, joined } = ends;
     let (node, mut events) = Node::start(nats.clone(), options);
     let number = match tokio::time::timeout(JOIN_WAIT, until_online(&mut events, &view)).await {
@@ -272,6 +279,7 @@ async fn serve(nats: Arc<Nats>, options: NodeOptions, mut load: Load, ends: Ends
         node: node.metrics().clone(),
         decoder: Arc::default(),
         nats: nats.clone(),
+        match_logs,
         load_percent: Arc::default(),
     };
     let load_percent = telemetry.load_percent.clone();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::DecoderMetrics;
 use muster_cluster::membership::{MembershipStats, View};
-use muster_cluster::nats::Nats;
+use muster_cluster::nats::{JetLogs, Nats};
 use muster_cluster::node::{Authority, NodeMetrics};
 use muster_cluster::recovery::Recovery as _;
 use muster_live::Place;
@@ -32,6 +32,8 @@ pub struct ClusterTelemetry {
     pub load_percent: Arc<AtomicU32>,
     /// Its connection.
     pub nats: Arc<Nats>,
+    /// The logs of durable matches.
+    pub match_logs: JetLogs,
 }
 
 impl ClusterTelemetry {

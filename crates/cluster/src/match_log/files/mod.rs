@@ -13,6 +13,7 @@ mod state;
 mod tests;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -186,6 +187,10 @@ impl FileLog {
 }
 
 impl MatchLog for FileLog {
+    fn partitions(&self) -> LogFuture<BTreeSet<Partition>> {
+        Box::pin(std::future::ready(Ok(self.logs.partitions().into_iter().collect())))
+    }
+
     fn take_over(&self, partition: Partition, epoch: Epoch) -> LogFuture<Vec<Bytes>> {
         let asked = number_of(partition).and_then(|number| self.shared().take_over(self.handle, number, epoch));
         Box::pin(async move { asked?.await.unwrap_or_else(|_| Err(LogError::Failed("the log is closed".to_owned()))) })

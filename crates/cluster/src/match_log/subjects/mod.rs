@@ -10,7 +10,7 @@ mod owner;
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +42,9 @@ pub trait Subjects: Send + Sync + 'static {
         expected: u64,
         message: Bytes,
     ) -> impl Future<Output = Result<u64, PublishError>> + Send;
+
+    /// The partitions of which there are messages. It may be an old answer, as that of [`Self::last`].
+    fn partitions(&self) -> impl Future<Output = Result<BTreeSet<u16>, ReadError>> + Send;
 
     /// The last message and its number. It may be an old one, told by who is not asked any more.
     fn last(&self, partition: u16) -> impl Future<Output = Result<Option<(u64, Bytes)>, ReadError>> + Send;
@@ -179,6 +182,14 @@ impl<S: Subjects> SubjectLog<S> {
 }
 
 impl<S: Subjects> MatchLog for SubjectLog<S> {
+    fn partitions(&self) -> LogFuture<BTreeSet<Partition>> {
+        let common = self.common.clone();
+        Box::pin(async move {
+            let numbers = common.subjects.partitions().await.map_err(|error| LogError::Failed(error.0))?;
+            Ok(numbers.into_iter().filter_map(Partition::new).collect())
+        })
+    }
+
     fn take_over(&self, partition: Partition, epoch: Epoch) -> LogFuture<Vec<Bytes>> {
         let begun = number_of(partition).map(|number| {
             let (owned, answer) = Owned::begin(self.common.clone(), number, self.owner, epoch);

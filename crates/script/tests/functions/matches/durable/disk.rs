@@ -1,7 +1,7 @@
 //! A log that dies with its process when it is told to, and then has what was synced and perhaps some of what was not.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -59,7 +59,7 @@ impl Disk {
         records.filter_map(|record| call_of(&Record::from_bytes(record.clone()).unwrap())).max()
     }
 
-    pub fn partitions(&self) -> Vec<Partition> {
+    pub fn written(&self) -> Vec<Partition> {
         self.logs.borrow().keys().copied().collect()
     }
 
@@ -73,6 +73,10 @@ impl Disk {
 }
 
 impl MatchLog for Disk {
+    fn partitions(&self) -> LogFuture<BTreeSet<Partition>> {
+        Box::pin(std::future::ready(Ok(self.logs.borrow().keys().copied().collect())))
+    }
+
     fn take_over(&self, partition: Partition, _: Epoch) -> LogFuture<Vec<Bytes>> {
         let mut logs = self.logs.borrow_mut();
         let log = logs.entry(partition).or_default();

@@ -23,7 +23,6 @@ use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
 use muster_script::host::Current;
 use muster_script::languages::DurableOwner;
-use muster_script::matches::Resumed;
 use muster_script::value::Value;
 use muster_script::{Bundle, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
 
@@ -183,10 +182,10 @@ impl Entropy for Secret {
 }
 
 #[derive(Clone, Default)]
-struct Owner(Rc<RefCell<Option<Vec<Resumed>>>>);
+struct Owner(Rc<RefCell<Option<Vec<Outline>>>>);
 
 impl DurableOwner for Owner {
-    fn taken_over(&self, _: Partition, _: Epoch, matches: Vec<Resumed>) {
+    fn taken_over(&self, _: Partition, _: Epoch, matches: Vec<Outline>) {
         self.0.replace(Some(matches));
     }
 
@@ -259,24 +258,25 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     };
     let metrics = Arc::<ScriptMetrics>::default();
     let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
-    let javascript = JsMatches::new(bundle, host, limits, metrics, returns()).with_logs(logs.clone());
+    let javascript = JsMatches::new(bundle, host.clone(), limits, metrics, returns()).with_logs(logs.clone());
     let owner = Owner::default();
     let code = LanguageMatches::new(Rc::new(lua), Rc::new(javascript)).with_durable(logs, Box::new(owner.clone()));
     let code = Rc::new(code);
+    host.handlers.set(&code);
 
     let mut life = Life::default();
     let mut outline = None;
     let mut first = 0;
-    if let Some(partition) = disk.partitions().first()
+    if let Some(partition) = disk.written().first()
         && let Some(latest) = disk.calls()
     {
         code.order(HandlerOrder::TakeOver(vec![(*partition, Epoch::default())]));
         let Some(resumed) = wait(disk, || owner.0.take()).await else { return life };
-        let Some(Resumed { outline: goes_on, sent }) = resumed.into_iter().next() else {
+        let Some(goes_on) = resumed.into_iter().next() else {
             return Life { is_gone: !disk.is_dead.get(), ..life };
         };
         first = latest as usize + 1;
-        life.again = Some((latest as usize, sent));
+        life.again = Some((latest as usize, goes_on.sent.clone()));
         outline = Some(goes_on);
     }
     for (number, (at, tick, callback)) in script.moves.iter().enumerate().skip(first) {

@@ -1,0 +1,68 @@
+//! Durable matches: where their logs are, and what the plane of a shard is told of them.
+
+use std::path::Path;
+use std::rc::{Rc, Weak};
+
+use muster_api::live::Live;
+use muster_cluster::match_log::files::{FileLogs, FileOptions};
+use muster_cluster::nats::JetLogs;
+use muster_live::matches::{MatchLog, Outline};
+use muster_live::{Epoch, Partition};
+use muster_script::languages::DurableOwner;
+
+/// The logs of durable matches of a server.
+#[derive(Clone)]
+pub(crate) enum MatchLogs {
+    /// Of one on its own: in files.
+    Files(FileLogs),
+    /// Of a node of a cluster: where all nodes reach them.
+    Cluster(JetLogs),
+}
+
+/// Their folder, in the data folder of a server on its own.
+const MATCHES: &str = "matches";
+
+impl MatchLogs {
+    /// Opens those of a server on its own.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub(crate) fn open(data_dir: &Path) -> Result<Self, String> {
+        let folder = data_dir.join(MATCHES);
+        let opened = FileLogs::open(&folder, FileOptions::default());
+        opened.map(Self::Files).map_err(|error| format!("cannot use the log of matches: {error}"))
+    }
+
+    /// As one shard has them.
+    pub(super) fn of_shard(&self) -> Rc<dyn MatchLog> {
+        match self {
+            Self::Files(logs) => Rc::new(logs.handle()),
+            Self::Cluster(logs) => Rc::new(logs.handle()),
+        }
+    }
+
+    /// The partitions whose matches go on when a server on its own starts. In a cluster the plane asks for them.
+    pub(super) fn to_go_on(&self) -> Vec<Partition> {
+        match self {
+            Self::Files(logs) => logs.partitions(),
+            Self::Cluster(_) => Vec::new(),
+        }
+    }
+}
+
+/// The plane of a shard.
+pub(super) struct Owner(pub(super) Weak<Live>);
+
+impl DurableOwner for Owner {
+    fn taken_over(&self, partition: Partition, epoch: Epoch, matches: Vec<Outline>) {
+        if let Some(live) = self.0.upgrade() {
+            live.step(|plane, now, out| plane.matches_taken_over(now, partition, epoch, matches, out));
+        }
+    }
+
+    fn released(&self, partition: Partition) {
+        if let Some(live) = self.0.upgrade() {
+            live.step(|plane, now, out| plane.matches_released(now, partition, out));
+        }
+    }
+}
