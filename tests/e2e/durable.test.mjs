@@ -1,0 +1,117 @@
+// Durable matches: they outlive the process that runs them, with what their players did, and pay once.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { Cluster } from "./support/cluster.mjs";
+import { startServer } from "./support/matrix.mjs";
+import { metrics, until } from "./support/nodes.mjs";
+import { connectPlayers, FORMAT_ORDERS, Player } from "./support/player.mjs";
+
+const MODULES = fileURLToPath(new URL("./modules-durable", import.meta.url));
+const SAY = 1;
+
+const create = async (player) => (await player.client.rpc(player.session, "table_create", {})).payload.id;
+
+const look = async (player, id, data) => (await player.client.rpc(player.session, "table_look", { id, data })).payload;
+
+const heard = async (player) => JSON.parse(Buffer.from((await player.next("matchData")).data));
+
+/** Says something in a match and waits until everybody in it has heard what it came to. */
+async function say(speaker, players, id, word) {
+  await speaker.socket.sendMatchState(id, SAY, word);
+  return (await Promise.all(players.map(heard)))[0];
+}
+
+const chips = async (player) => {
+  const { wallet } = await player.client.getAccount(player.session);
+  return JSON.parse(wallet).chips ?? 0;
+};
+
+for (const [signal, kind] of [
+  ["SIGKILL", { database: "sqlite", shards: 1 }],
+  ["SIGKILL", { database: "sqlite", shards: 4 }],
+  ["SIGTERM", { database: "sqlite", shards: 4 }],
+  ["SIGKILL", { database: "postgres", shards: 2 }],
+]) {
+  test(`a match goes on when its server starts again after ${signal}: ${kind.database}, ${kind.shards} shards`, async (t) => {
+    const server = await startServer(kind, { "runtime.path": MODULES });
+    t.after(() => server.dispose());
+    const [ann, bob] = await connectPlayers(server, FORMAT_ORDERS[0], 2);
+    const ids = [await create(ann), await create(ann), await create(bob)];
+    for (const id of ids) {
+      await ann.socket.joinMatch(id);
+      await bob.socket.joinMatch(id);
+      for (const word of ["a", "p", "b"]) {
+        await say(ann, [ann, bob], id, word);
+      }
+      assert.equal((await say(bob, [ann, bob], id, "c")).turns, 4);
+    }
+    const before = await Promise.all(ids.map((id) => look(ann, id, "timer")));
+    const paid = await chips(ann);
+    assert.equal(paid, before.reduce((sum, { deck }) => sum + deck[0], 0));
+
+    await server.stop(signal);
+    await server.start();
+    const [ann2, bob2] = await Promise.all(
+      [ann, bob].map((player, index) => Player.connect(server, FORMAT_ORDERS[0][index], { session: player.session })),
+    );
+    for (const [index, id] of ids.entries()) {
+      const after = await look(ann2, id);
+      const { deck, said, turns } = before[index];
+      assert.deepEqual([after.deck, after.said, after.turns], [deck, said, turns], "all that was answered is there");
+      assert.deepEqual(after.here, {}, "their sockets went with the server");
+      assert.ok(after.tick >= before[index].tick);
+      await ann2.socket.joinMatch(id);
+      await bob2.socket.joinMatch(id);
+    }
+    for (const player of ids.flatMap(() => [ann2, bob2])) {
+      assert.deepEqual(await heard(player), { timer: "bell", data: "rings" }, "timers go on too");
+    }
+    for (const id of ids) {
+      assert.equal((await say(bob2, [ann2, bob2], id, "d")).said, "cd");
+      assert.equal((await say(ann2, [ann2, bob2], id, "e")).turns, 6);
+    }
+    assert.equal(await chips(ann2), paid, "paid once");
+    const { matches } = await ann2.client.listMatches(ann2.session, 10, true, "table");
+    assert.deepEqual(matches.map(({ match_id }) => match_id).sort(), [...ids].sort());
+  });
+}
+
+describe("in a cluster", () => {
+  for (const how of ["SIGKILL", "SIGTERM"]) {
+    test(`a match goes on at another node after ${how}, and its players notice nothing`, async (t) => {
+      const cluster = await Cluster.start({ nodes: 3, shards: 2, flags: { "runtime.path": MODULES } });
+      t.after(() => cluster.dispose());
+      const { nodes } = cluster;
+      const players = await Promise.all([0, 1].map((index) => Player.connect(nodes[index], index ? "protobuf" : "json")));
+      const [ann, bob] = players;
+      const maker = await Player.connect(nodes[2], "json");
+      const ids = [await create(maker), await create(maker), await create(maker)];
+      for (const id of ids) {
+        await ann.socket.joinMatch(id);
+        await bob.socket.joinMatch(id);
+        await say(ann, players, id, "p");
+        assert.equal((await say(bob, players, id, "b")).node, "node-2");
+      }
+      const before = await Promise.all(ids.map((id) => look(ann, id)));
+      const paid = await chips(ann);
+      assert.ok(paid > 0);
+
+      await nodes[2].stop(how);
+      const gauges = async () => Promise.all([nodes[0], nodes[1]].map(async (node) => (await metrics(node))("match_durable")));
+      await until("they have all matches", async () => (await gauges()).reduce((sum, count) => sum + count, 0) === ids.length);
+      for (const [index, id] of ids.entries()) {
+        const after = await look(bob, id);
+        const { deck, said, here } = before[index];
+        assert.deepEqual([after.deck, after.said, after.here], [deck, said, here]);
+        assert.notEqual(after.node, "node-2");
+        assert.equal((await say(ann, players, id, "c")).said, "pc");
+        assert.equal((await say(bob, players, id, "d")).turns, 4);
+      }
+      assert.equal(await chips(ann), paid, "paid once");
+      assert.deepEqual(players.map((player) => player.unread("matchPresence").flatMap(({ leaves }) => leaves ?? [])), [[], []]);
+    });
+  }
+});
