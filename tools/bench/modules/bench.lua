@@ -9,7 +9,8 @@ end, "bench_lua")
 nk.register_rpc(function(_, payload)
     local asked = nk.json_decode(payload)
     local found = nk.match_list(1, true, nil, 0, asked.seats - 1, "+label.open:1 +label.run:" .. asked.run)
-    local id = if found[1] then found[1].match_id else nk.match_create("bench_match", asked)
+    local module = if asked.durable then "bench_match_durable" else "bench_match"
+    local id = if found[1] then found[1].match_id else nk.match_create(module, asked)
     return nk.json_encode({ match_id = id })
 end, "bench_find_match")
 
@@ -21,6 +22,27 @@ nk.register_rpc(function(_, payload)
     end
     return payload
 end, "bench_make_ticks")
+
+-- What `muster-bench failover` calls first: makes a match where it is asked.
+nk.register_rpc(function(_, payload)
+    return nk.json_encode({ match_id = nk.match_create("bench_failover", nk.json_decode(payload)) })
+end, "bench_make_failover")
+
+-- What each player of `muster-bench failover` asks in the end: what it has, and by how many steps it came to it.
+nk.register_rpc(function(context)
+    local coins, steps, cursor = 0, 0, nil
+    repeat
+        local items
+        items, cursor = nk.wallet_ledger_list(context.user_id, 100, cursor)
+        for _, item in items do
+            coins += item.changeset.coins
+            steps += 1
+        end
+    until cursor == nil or cursor == ""
+    local wallet = nk.account_get_id(context.user_id).wallet
+    local kept = if type(wallet) == "string" then nk.json_decode(wallet) else wallet
+    return nk.json_encode({ coins = kept.coins or 0, ledger_coins = coins, ledger_steps = steps })
+end, "bench_failover_purse")
 
 -- What `muster-bench rpc-lua --waits-for URL` calls.
 nk.register_rpc(function(_, payload)

@@ -48,6 +48,8 @@ pub enum Scenario {
     Hop,
     /// A node of a cluster is killed or halted: how soon do the others' players hear of it, and of each other again?
     Takeover,
+    /// The node that runs durable matches is killed: how soon do their players hear of them again, and is all as it was?
+    Failover,
     /// Players join streams over all nodes of a cluster: how soon does every node show that?
     Converge,
     /// Calls a function in Lua that reads its payload and writes it again: see `tools/bench/modules`.
@@ -80,6 +82,7 @@ impl Scenario {
             Self::Churn => "churn",
             Self::Hop => "hop",
             Self::Takeover => "takeover",
+            Self::Failover => "failover",
             Self::Converge => "converge",
             Self::RpcLua => "rpc-lua",
             Self::RpcJs => "rpc-js",
@@ -89,17 +92,27 @@ impl Scenario {
 
     /// Measured between two moments fixed beforehand; the others end when their work is done.
     pub fn is_timed(self) -> bool {
-        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords | Self::Takeover)
+        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords | Self::Takeover | Self::Failover)
     }
 
     /// It is about servers that know each other.
     pub fn needs_cluster(self) -> bool {
-        matches!(self, Self::Hop | Self::Takeover | Self::Converge)
+        matches!(self, Self::Hop | Self::Takeover | Self::Failover | Self::Converge)
+    }
+
+    /// One process sees all players, or strikes.
+    pub fn runs_in_one_process(self) -> bool {
+        matches!(self, Self::Passwords | Self::Takeover | Self::Failover)
+    }
+
+    /// A node is struck.
+    pub fn strikes(self) -> bool {
+        matches!(self, Self::Takeover | Self::Failover)
     }
 
     /// Accounts are written in the measured part.
     pub fn writes_accounts(self) -> bool {
-        matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn | Self::Takeover)
+        matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn | Self::Takeover | Self::Failover)
     }
 
     /// Players talk to each other: an operation is a message in or out.
@@ -123,7 +136,7 @@ impl Scenario {
             // Of as many nodes as there may be.
             Self::Hop => 480,
             Self::Chat | Self::Relay | Self::Matchmake => 500,
-            Self::Ccu | Self::Passwords | Self::Match | Self::Rooms | Self::Churn => 1_000,
+            Self::Ccu | Self::Passwords | Self::Match | Self::Failover | Self::Rooms | Self::Churn => 1_000,
             Self::Blast => 3_500,
         }
     }

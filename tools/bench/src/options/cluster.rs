@@ -1,6 +1,7 @@
 //! Options of servers that are nodes of one cluster. They travel to the generator processes as they stand.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Scenario;
@@ -22,7 +23,7 @@ pub struct ClusterOptions {
     /// The servers of --addr are nodes of one cluster: those who meet come in through different ones
     #[arg(long)]
     pub cluster: bool,
-    /// takeover: the process of the last node of --addr, which is struck; no other process is touched
+    /// takeover, failover: the process of the last node of --addr, which is struck; no other process is touched
     #[arg(long, value_name = "PID")]
     pub victim_pid: Option<u32>,
     /// takeover: how it is struck
@@ -49,20 +50,30 @@ impl ClusterOptions {
                 4 * nodes
             );
         }
-        if scenario != Scenario::Takeover {
-            ensure!(self.victim_pid.is_none(), "--victim-pid is for takeover only");
+        if !scenario.strikes() {
+            ensure!(self.victim_pid.is_none(), "--victim-pid is for takeover and failover only");
             return Ok(());
         }
         let Some(victim) = self.victim_pid else {
-            anyhow::bail!("takeover needs --victim-pid, the process of the last node of --addr");
+            anyhow::bail!("{name} needs --victim-pid, the process of the last node of --addr");
         };
-        ensure!(nodes > 2, "takeover needs three nodes, so that two are left to hear each other");
-        ensure!(connections.is_multiple_of(nodes), "--connections must be a multiple of the {nodes} nodes");
+        if scenario == Scenario::Takeover {
+            ensure!(nodes > 2, "takeover needs three nodes, so that two are left to hear each other");
+            ensure!(connections.is_multiple_of(nodes), "--connections must be a multiple of the {nodes} nodes");
+        } else {
+            ensure!(self.blow == Blow::Kill, "failover knows only --blow kill");
+        }
         if self.blow == Blow::Kill {
             ensure!(self.rounds == 1, "a killed node does not come back by itself: one round, or --blow halt");
             ensure!(!pids.contains(&victim), "the process of --victim-pid will be gone: leave it out of --pid");
         }
         ensure!(self.rounds > 0, "--rounds must be above zero");
         Ok(())
+    }
+
+    /// The process that is struck.
+    pub fn victim(&self) -> anyhow::Result<Pid> {
+        let raw = self.victim_pid.and_then(|pid| i32::try_from(pid).ok());
+        raw.and_then(Pid::from_raw).context("--victim-pid is no process id")
     }
 }

@@ -28,10 +28,10 @@ pub enum Via {
 /// Players who meet and talk.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct TalkOptions {
-    /// Players of a room or match [default: 5; match 10; rooms and churn 3 to 8 at random; converge all]
+    /// Players of a room or match [default: 5; match 10; failover 1; rooms and churn 3 to 8 at random; converge all]
     #[arg(long)]
     pub room_size: Option<usize>,
-    /// Messages per second of each player [default: relay 10, match 2, rooms and churn 0.25; chat waits for its answers]
+    /// Messages per second of each player [default: relay 10, match 2, failover 4, rooms and churn 0.25; chat waits for its answers]
     #[arg(long)]
     pub each: Option<f64>,
     /// Bytes of a message
@@ -40,6 +40,9 @@ pub struct TalkOptions {
     /// Chat messages are stored
     #[arg(long)]
     pub persistent: bool,
+    /// match: the matches are durable: they outlive their process
+    #[arg(long)]
+    pub durable: bool,
     /// rooms, churn: who puts players into rooms
     #[arg(long, value_enum, default_value_t)]
     pub via: Via,
@@ -77,10 +80,16 @@ pub struct MatchmakeOptions {
 }
 
 impl TalkOptions {
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self, scenario: Scenario) -> anyhow::Result<()> {
         let lengths = MESSAGE_LEN_MIN..=MESSAGE_LEN_MAX;
+        ensure!(!self.durable || scenario == Scenario::Match, "--durable is for match only");
+        // Who talks to others needs somebody else.
+        let size_min = if scenario == Scenario::Failover { 1 } else { 2 };
         ensure!(lengths.contains(&self.message_bytes), "--message-bytes must be between {lengths:?}");
-        ensure!(self.room_size.is_none_or(|size| (2..=ROOM_SIZE_MAX).contains(&size)), "--room-size must be 2 to 1000");
+        ensure!(
+            self.room_size.is_none_or(|size| (size_min..=ROOM_SIZE_MAX).contains(&size)),
+            "--room-size must be {size_min} to {ROOM_SIZE_MAX}"
+        );
         ensure!(self.each.is_none_or(|each| each > 0.0 && each.is_finite()), "--each must be above zero");
         ensure!(self.leave_rate > 0.0 && self.leave_rate.is_finite(), "--leave-rate must be above zero");
         Ok(())

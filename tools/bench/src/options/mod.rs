@@ -148,7 +148,7 @@ impl Options {
         if self.scenario == Scenario::Authenticate {
             ensure!(self.users >= processes, "{processes} processes need at least as many --users");
         }
-        if matches!(self.scenario, Scenario::Passwords | Scenario::Takeover) {
+        if self.scenario.runs_in_one_process() {
             ensure!(processes == 1, "{} runs in one process", self.scenario.as_str());
         }
         if self.scenario == Scenario::Passwords {
@@ -160,7 +160,14 @@ impl Options {
         if self.rpc.waits_for.is_some() && self.scenario != Scenario::RpcLua {
             bail!("--waits-for is for rpc-lua only");
         }
-        self.talk.check()?;
+        self.talk.check(self.scenario)?;
+        if self.scenario == Scenario::Failover {
+            let size = self.talk.room_size.unwrap_or(1);
+            ensure!(
+                connections.is_multiple_of(size),
+                "--connections must be a multiple of the {size} players of a match"
+            );
+        }
         self.churn.check()?;
         self.matchmake.check()?;
         self.cluster.check(self.scenario, self.addr.len(), connections / processes, &self.pid)?;
@@ -201,7 +208,7 @@ impl Options {
 
     pub fn processes(&self) -> usize {
         let enough = self.connections().div_ceil(CONNECTIONS_PER_PROCESS).max(1);
-        let runs_in_one = matches!(self.scenario, Scenario::Passwords | Scenario::Takeover);
+        let runs_in_one = self.scenario.runs_in_one_process();
         let default = if runs_in_one { 1 } else { enough };
         self.processes.unwrap_or(default)
     }
@@ -269,13 +276,17 @@ mod tests {
             ("rooms --cluster", "--addr A,B"),
             ("hop", "--addr A,B"),
             ("hop --addr a:1,b:1,c:1 -c 100", "a multiple of 12"),
-            ("heartbeat --victim-pid 1", "for takeover only"),
+            ("heartbeat --victim-pid 1", "for takeover and failover only"),
             ("takeover --addr a:1,b:1", "needs --victim-pid"),
             ("takeover --addr a:1,b:1 --victim-pid 7", "needs three nodes"),
             ("takeover --addr a:1,b:1,c:1 --victim-pid 7 -c 10", "a multiple of the 3 nodes"),
             ("takeover --addr a:1,b:1,c:1 --victim-pid 7 --rounds 2", "--blow halt"),
             ("takeover --addr a:1,b:1,c:1 --victim-pid 7 --pid 6,7", "leave it out of --pid"),
             ("takeover --addr a:1,b:1,c:1 --victim-pid 7 -p 2", "runs in one process"),
+            ("chat --durable", "for match only"),
+            ("failover --addr a:1,b:1", "needs --victim-pid"),
+            ("failover --addr a:1,b:1 --victim-pid 7 --blow halt", "--blow kill"),
+            ("failover --addr a:1,b:1 --victim-pid 7 -c 10 --room-size 3", "a multiple of the 3 players"),
         ] {
             let error = parse(arguments).check().unwrap_err().to_string();
             assert!(error.contains(reason), "{arguments}: {error}");

@@ -226,7 +226,8 @@ fn saturated(generator: f64, server_thread: Option<f64>, wait: f64) -> String {
 }
 
 fn loop_kind(options: &Options) -> &'static str {
-    let is_paced = matches!(options.scenario, Scenario::Ccu | Scenario::Passwords | Scenario::Takeover);
+    let is_paced =
+        matches!(options.scenario, Scenario::Ccu | Scenario::Passwords | Scenario::Takeover | Scenario::Failover);
     let is_open = options.rate().is_some() || is_paced;
     if is_open { "open" } else { "closed" }
 }

@@ -4,6 +4,7 @@ mod blast;
 mod calls;
 mod ccu;
 mod converge;
+mod failover;
 mod heartbeat;
 mod hop;
 mod inbox;
@@ -55,6 +56,14 @@ pub mod names {
     /// of the others.
     pub const FIRST_MESSAGE: &str = "first_message";
     pub const UNDISTURBED: &str = "undisturbed";
+    /// `failover`: from an input to its answer, before the blow.
+    pub const ANSWER: &str = "answer";
+    /// `failover`: durable matches, their inputs that were answered and the payments that were found in wallets; what
+    /// was refused while a match had no node.
+    pub const MATCHES: &str = "matches";
+    pub const INPUTS: &str = "inputs";
+    pub const GRANTS: &str = "grants";
+    pub const REFUSED: &str = "refused";
     /// `ticks`: ticks that never came.
     pub const SKIPPED: &str = "ticks_skipped";
     /// `passwords`: latencies of pings before the registrations.
@@ -82,6 +91,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Rooms | Scenario::Churn => rooms::run(worker).await,
         Scenario::Matchmake => matchmake::run(worker).await,
         Scenario::Takeover => takeover::run(worker).await,
+        Scenario::Failover => failover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
         Scenario::RpcLua | Scenario::RpcJs => rpc::run(worker).await,
         Scenario::Ticks => ticks::run(worker).await,

@@ -38,7 +38,7 @@ const RETURN_PAUSE: Duration = Duration::from_millis(200);
 const SCOUTS_FROM: usize = 1 << 19;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
-    let victim = victim(&worker)?;
+    let victim = worker.plan.cluster.victim()?;
     say(&Event::Ready)?;
     worker.wait_for_go().await;
     worker.begin_measuring();
@@ -51,11 +51,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     worker.end_measuring();
     say(&Event::Measured)?;
     Ok(Connections::new())
-}
-
-fn victim(worker: &Worker) -> anyhow::Result<Pid> {
-    let raw = worker.plan.cluster.victim_pid.and_then(|pid| i32::try_from(pid).ok());
-    raw.and_then(Pid::from_raw).context("--victim-pid is no process id")
 }
 
 /// Whether all went well, so that another round can follow.

@@ -56,7 +56,7 @@ impl Talk {
     pub(super) async fn find_match(&self, player: &mut Player) -> Result<(Rc<Group>, String), Fault> {
         let seats = self.worker.plan.talk.room_size.unwrap_or(SEATS);
         let run = format!("r{:016x}", self.worker.plan.seed);
-        let payload = json!({ "seats": seats, "run": run }).to_string();
+        let payload = json!({ "seats": seats, "run": run, "durable": self.worker.plan.talk.durable }).to_string();
         for _ in 0..TRIES_MAX {
             let request = Rpc { id: FIND_MATCH.to_owned(), payload: payload.clone(), http_key: String::new() };
             let Some(Message::Rpc(answer)) =
