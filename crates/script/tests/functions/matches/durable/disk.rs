@@ -128,6 +128,6 @@ fn call_of(record: &Record) -> Option<u64> {
         What::Called(called) => Some(called.call),
         What::Snapshot(snapshot) => Some(snapshot.calls),
         What::Carried(carried) => carried.records.iter().filter_map(call_of).max(),
-        What::Answered(_) | What::Ended(_) => None,
+        What::Answered(_) | What::Ended(_) | What::Returned(_) => None,
     }
 }

@@ -250,7 +250,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     let limits = Limits::default();
     let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
     let bundle = Arc::new(Bundle::load(folder.path(), None, &host, &limits).await.unwrap());
-    let logs = Logs::new(disk.clone() as Rc<dyn MatchLog>);
+    let logs = Logs::new(disk.clone() as Rc<dyn MatchLog>, None);
     let returned: Rc<RefCell<Vec<Return>>> = Rc::default();
     let returns = || {
         let returned = returned.clone();
