@@ -2,6 +2,7 @@
 
 mod migrate;
 mod recorded;
+pub mod replay;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};

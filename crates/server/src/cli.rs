@@ -40,6 +40,8 @@ pub enum Command {
     Account { action: AccountAction, user_id: Uuid, flags: Vec<Setting> },
     /// Write declarations of what game code may call into a folder.
     Types { folder: PathBuf },
+    /// Play recordings of matches again.
+    Match { action: MatchAction, files: Vec<PathBuf>, flags: Vec<Setting> },
     /// Print this text and succeed: help, version, list of keys.
     Print(String),
 }
@@ -64,6 +66,15 @@ pub enum AccountAction {
     Unban,
     /// Remove the account and all that names the player.
     Delete,
+}
+
+/// What to do with recordings of matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchAction {
+    /// Print each call and what comes of it.
+    Replay,
+    /// Tell whether the modules still do what they did.
+    Verify,
 }
 
 /// The server whose health is asked for.

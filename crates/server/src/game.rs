@@ -2,6 +2,7 @@
 
 mod durable;
 mod outgoing;
+mod recordings;
 mod reload;
 mod schedules;
 
@@ -17,6 +18,7 @@ use muster_domain::ports::store::Store;
 use muster_live::{Epoch, Partition};
 use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
+use muster_script::durable::recording::Recorder;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
@@ -32,6 +34,8 @@ use tokio::sync::{mpsc, watch};
 pub(crate) use self::durable::MatchLogs;
 use self::durable::Owner;
 use self::outgoing::Outgoing;
+use self::recordings::Folder;
+pub(crate) use self::recordings::{Player, read as read_recording};
 use self::reload::Shards;
 pub(crate) use self::reload::{Ask, Reload};
 use crate::config::Config;
@@ -64,6 +68,8 @@ pub(crate) struct Game {
     jobs: Jobs,
     /// Without them no match is durable.
     logs: Option<MatchLogs>,
+    /// Where durable matches are recorded: `match.record_dir`.
+    record_dir: Option<PathBuf>,
 }
 
 /// Loads game code.
@@ -138,7 +144,8 @@ impl Game {
         let (taken, takes) = mpsc::channel(shards);
         let shards = Shards { count: shards, generations: told, takes };
         let reload = Reload::new(loader.clone(), (store, signing), shards, config.script.reload.then_some(files));
-        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server(), logs: None }, reload))
+        let (jobs, record_dir) = (Jobs::of_one_server(), config.matches.record_dir.clone());
+        Ok((Self { generations, taken, loader, jobs, logs: None, record_dir }, reload))
     }
 
     /// Says which scheduled functions are this node's to run.
@@ -154,8 +161,9 @@ impl Game {
     /// The functions and hooks as one shard calls them; it runs the matches that are made there. On a server on its own those
     /// durable ones go on that there were when it ended.
     pub(crate) async fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
-        let Self { mut generations, taken, loader: Loader { means, limits: (lua_limits, js_limits), .. }, jobs, logs } =
-            self;
+        let Self { mut generations, taken, loader, jobs, logs, record_dir } = self;
+        let Loader { means, limits: (lua_limits, js_limits), .. } = loader;
+        let recorder = record_dir.map(|folder| Rc::new(Folder(folder)) as Rc<dyn Recorder>);
         let Generation { lua, javascript, .. } = generations.borrow_and_update().clone();
         let host = means.host(store, signing, live.clone(), live.clone());
         let returns = || {
@@ -169,7 +177,7 @@ impl Game {
         let counted = || means.metrics.clone();
         let mut of_lua = LuaMatches::new(lua.clone(), host.clone(), lua_limits, counted(), returns());
         let mut of_script = JsMatches::new(javascript.clone(), host.clone(), js_limits, counted(), returns());
-        let kept = logs.as_ref().map(|logs| Logs::new(logs.of_shard()));
+        let kept = logs.as_ref().map(|logs| Logs::new(logs.of_shard(), recorder));
         if let Some(kept) = &kept {
             (of_lua, of_script) = (of_lua.with_logs(kept.clone()), of_script.with_logs(kept.clone()));
         }

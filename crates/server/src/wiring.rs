@@ -36,7 +36,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, Standing};
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{Ask, Game, MatchLogs};
+use crate::game::{Ask, Game, MatchLogs, Player};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -212,6 +212,30 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         cluster,
         reload: asked,
     })
+}
+
+/// The modules alone, to play recordings of matches with, over an empty database in a folder that goes with what is answered.
+///
+/// # Errors
+/// What keeps the modules from loading.
+pub(crate) async fn player(config: &Config) -> Result<(Player, tempfile::TempDir), StartError> {
+    let folder = tempfile::tempdir().map_err(StartError::because("cannot make a folder for a moment"))?;
+    let address = muster_store::Address::Sqlite(folder.path().join("muster.db"));
+    let opened = Database::open_at(address, Default::default(), Arc::new(StoreMetrics::default())).await;
+    let database = opened.map_err(|error| StartError(error.0))?;
+    let store = database.store().await.map_err(StartError::because("cannot use a database"))?;
+    let shared = Shared {
+        config: config.clone(),
+        passwords: start_passwords(config, false, Arc::new(PasswordMetrics::default()))?,
+        keys: Arc::new(keys(config)?),
+        revocations: Arc::new(Revocations::new(Box::new(|_| {}))),
+        guessing: Arc::new(SharedGuessing::new(guessing(config))),
+        direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
+        user_ids: UserIdForm::TimeOrdered,
+        database,
+    };
+    let player = Player::load(config, store, signing(&shared)).await.map_err(StartError)?;
+    Ok((player, folder))
 }
 
 impl Running {

@@ -78,6 +78,14 @@ impl RecordingWriter {
         Ok(())
     }
 
+    /// Hands what was written to the system: it survives this process.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn flush(&mut self) -> Result<(), RecordingError> {
+        Ok(self.file.flush()?)
+    }
+
     /// Ends the recording, and answers when it is on the disk.
     ///
     /// # Errors

@@ -72,12 +72,12 @@ impl Confidence {
         }
     }
 
-    /// The connection was lost.
-    pub(super) fn disconnected(&mut self, now: Millis) {
+    /// The connection was lost, at that moment or later.
+    pub(super) fn disconnected(&mut self, now: Millis, lost_since: Millis) {
         if self.doubt.is_some_and(|doubt| doubt.last == Millis::MAX) {
             return;
         }
-        let since = self.doubt.map_or(now, |doubt| doubt.since);
+        let since = self.doubt.map_or(lost_since, |doubt| doubt.since.min(lost_since));
         // What was sent within this millisecond may have gone before.
         self.doubt = Some(Doubt { since, last: now + 1, renewed: None });
     }

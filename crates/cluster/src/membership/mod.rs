@@ -11,6 +11,7 @@
 
 mod action;
 mod assign;
+mod awake;
 mod compatibility;
 mod confidence;
 mod lease;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use action::Requests;
 pub use action::{Action, Event, RequestRef};
 pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, pull, slack};
+use awake::Awake;
 pub use compatibility::{Compatibility, Incompatible};
 use confidence::Confidence;
 use lease::Lease;
@@ -91,6 +93,7 @@ pub struct Membership {
     view: Arc<View>,
     /// Whether the watch told what there is.
     knows_state: bool,
+    awake: Awake,
     lease: Lease,
     confidence: Confidence,
     others: Others,
@@ -120,6 +123,7 @@ impl Membership {
     pub fn new(config: NodeConfig, incarnation: u128, now: Millis) -> Self {
         Self {
             started_at: now,
+            awake: Awake::new(now),
             lease: Lease::new(incarnation, now),
             config,
             incarnation,
@@ -146,6 +150,7 @@ impl Membership {
 
     /// A step. `now` is this process's monotonic clock, which has to go on while the machine sleeps.
     pub fn handle(&mut self, now: Millis, event: Event, out: &mut Vec<Action>) {
+        self.awake.step(now);
         // What is said while it slept must not find it online.
         self.review(now, out);
         match event {
@@ -174,7 +179,7 @@ impl Membership {
         }
         let mut due = self.proposals.due().min(self.lease.due());
         if let Some(ends) = self.confidence.due(self.lease.good_since()) {
-            due = due.min(ends);
+            due = due.min(ends).min(self.awake.due());
             if !self.confidence.is_in_doubt() {
                 due = due.min(self.others.due().max(self.grace_until));
             }
@@ -321,7 +326,7 @@ impl Membership {
         let was_lost = losses > self.losses || (self.is_connected && !is_up);
         (self.is_connected, self.losses) = (is_up, losses);
         if was_lost {
-            self.confidence.disconnected(now);
+            self.confidence.disconnected(now, self.awake.lost_since());
             self.lease.disconnected(now);
             self.proposals.disconnected();
         }

@@ -295,6 +295,30 @@ fn a_node_alone_joins_and_owns_everything_until_it_cannot_renew() {
 }
 
 #[test]
+fn who_lost_its_connection_while_it_was_halted_is_an_island_when_it_wakes() {
+    let wake = |pause_ms: Millis, told_after_ms: Millis| {
+        let mut alone = Alone::new(7);
+        alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+        alone.run(0, 5_000);
+        let woken = 5_000 + pause_ms;
+        alone.handle(woken, Event::Tick);
+        let told = woken + told_after_ms;
+        let mut out = Vec::new();
+        alone.membership.handle(told, Event::Connection { is_up: true, losses: 1 }, &mut out);
+        (alone, told)
+    };
+    for (pause_ms, told_after_ms) in [(400, 0), (400, 50), (1_900, 20)] {
+        let (mut alone, told) = wake(pause_ms, told_after_ms);
+        assert!(!alone.membership.is_online(told), "after {pause_ms} ms, told after {told_after_ms}");
+        alone.run(told + 1, told + 1_000);
+        assert!(alone.membership.is_online(told + 1_000), "the registry still has it");
+    }
+    // Awake, it was told at once: time enough to be confirmed.
+    let (alone, told) = wake(60, 10);
+    assert!(alone.membership.is_online(told + 50) && !alone.membership.is_online(told + 150));
+}
+
+#[test]
 fn who_finds_the_registry_empty_or_unreadable_is_out_and_comes_again_under_a_new_number() {
     let unreadable =
         Entry { key: VIEW_KEY.to_owned(), value: Bytes::from_static(b"nonsense"), revision: Revision(1_000) };

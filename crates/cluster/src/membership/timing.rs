@@ -12,6 +12,12 @@ pub const ISLAND_AFTER_MS: Millis = 5_000;
 /// So long after its connection was lost a node is an island, unless it was confirmed since. Less than
 /// [`PROBE_AGAIN_MS`], so that it is one before others are sure that nobody listens.
 pub const DISCONNECTED_ISLAND_AFTER_MS: Millis = 150;
+/// A node that acts for what it owns takes a step so often, so that it knows of its own pauses.
+pub const STEP_EVERY_MS: Millis = 100;
+/// Without a step for so long it was halted.
+pub const PAUSE_MS: Millis = 150;
+/// A node that is awake is told of the loss of its connection within this time.
+pub const TOLD_WITHIN_MS: Millis = 80;
 /// A write that was not answered by then may have happened or not.
 pub const ANSWER_WITHIN_MS: Millis = 1_500;
 /// What failed is tried again after so long.

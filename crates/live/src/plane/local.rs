@@ -396,7 +396,12 @@ impl Local {
                 }
             }
             Down::Push { session, payload, delivery, ended } => {
+                // An owner that was told of a ticket before word of its end was here takes it to go on: its word is the second.
+                let is_second = self.routes.is_of_cluster() && !ended.is_empty() && !self.is_on_any(session, &ended);
                 ended.iter().for_each(|ticket| self.take_off_ticket(session, ticket));
+                if is_second {
+                    return;
+                }
                 if let Some(known) = self.sessions.get(session) {
                     let frame = self.encode.frame(&*payload, known.encoding);
                     self.deliveries += 1;

@@ -271,6 +271,10 @@ impl Local {
         }
     }
 
+    pub(super) fn is_on_any(&self, key: SessionKey, tickets: &[TicketId]) -> bool {
+        self.sessions.get(key).is_some_and(|session| session.tickets.iter().any(|held| tickets.contains(&held.id)))
+    }
+
     pub(super) fn take_off_ticket(&mut self, key: SessionKey, id: &TicketId) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         session.tickets.retain(|held| held.id != *id);

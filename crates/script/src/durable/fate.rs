@@ -24,6 +24,8 @@ pub(crate) struct Fate {
     now: Timestamp,
     pub(crate) chance: Chance,
     is_again: bool,
+    /// It is looked at what the call does: nothing of it happens.
+    is_sealed: bool,
     /// What the host answered when this call was made before, in order.
     known: RefCell<VecDeque<Answered>>,
     /// How many functions were asked for an answer that is kept.
@@ -41,12 +43,12 @@ impl Fate {
         call: u64,
         now: Timestamp,
         chance: Chance,
-        known: Option<Vec<Answered>>,
+        (known, is_sealed): (Option<Vec<Answered>>, bool),
     ) -> Rc<Self> {
         let (is_again, known) = (known.is_some(), known.unwrap_or_default());
         let (known, asked, writes, diverged) =
             (RefCell::new(known.into()), Cell::new(0), Cell::new(0), RefCell::default());
-        Rc::new(Self { journal, call, now, chance, is_again, known, asked, writes, diverged })
+        Rc::new(Self { journal, call, now, chance, is_again, is_sealed, known, asked, writes, diverged })
     }
 
     /// The moment that the call sees.
@@ -63,6 +65,11 @@ impl Fate {
     pub(crate) fn diverged(&self) -> Option<String> {
         let left = self.known.borrow().front().map(|left| format!("it did not call {} again", left.function));
         self.diverged.borrow().clone().or(left)
+    }
+
+    fn diverge(&self, told: String) -> Error {
+        self.diverged.borrow_mut().get_or_insert(told.clone());
+        Error::new(ErrorKind::Internal, told)
     }
 
     /// When a write of this call happens, and its key.
@@ -99,10 +106,12 @@ impl Fate {
         if let Some(before) = self.known.borrow_mut().pop_front() {
             if before.ordinal != ordinal || before.function != function.name {
                 let told = format!("it called {} where it had called {}", function.name, before.function);
-                self.diverged.borrow_mut().get_or_insert(told.clone());
-                return Err(Error::new(ErrorKind::Internal, told));
+                return Err(self.diverge(told));
             }
             return before.answer.map(Started::Now);
+        }
+        if self.is_sealed {
+            return Err(self.diverge(format!("it called {} and had not", function.name)));
         }
         self.chance.enter(ordinal);
         let (its, name, host) = (self.clone(), function.name, host.clone());

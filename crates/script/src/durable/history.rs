@@ -102,8 +102,8 @@ fn take(histories: &mut BTreeMap<MatchId, History>, record: wire::Record) -> Res
         Some(What::Carried(wire::Carried { records })) => {
             return records.into_iter().try_for_each(|record| take(histories, record));
         }
-        // Of a later release, and of no effect on what this one does.
-        None => {}
+        // Of recordings; of a later release, and of no effect on what this one does.
+        Some(What::Returned(_)) | None => {}
     }
     if let Some(history) = histories.get_mut(&id) {
         history.records.push(record);

@@ -27,6 +27,8 @@ pub(crate) struct Life {
     /// Callbacks so far, besides the first.
     calls: Cell<u64>,
     is_over: Cell<bool>,
+    /// It is looked at what the match did: nothing of it happens.
+    is_sealed: Cell<bool>,
     /// The tick behind which the state is kept next, and after how many calls at the latest.
     keep_at: Cell<(u64, u64)>,
 }
@@ -48,8 +50,14 @@ impl Life {
 
     fn with(journal: Rc<Journal>, origin: Origin, outline: Outline, calls: u64) -> Rc<Self> {
         let (seed, outline) = (Seed::new(origin.seed), RefCell::new(outline));
-        let (calls, keep_at, is_over) = (Cell::new(calls), Cell::default(), Cell::default());
-        Rc::new(Self { journal, origin, seed, outline, calls, is_over, keep_at })
+        let (calls, keep_at, is_over, is_sealed) =
+            (Cell::new(calls), Cell::default(), Cell::default(), Cell::default());
+        Rc::new(Self { journal, origin, seed, outline, calls, is_over, is_sealed, keep_at })
+    }
+
+    /// What is done from here on is only looked at.
+    pub(crate) fn seal(&self) {
+        self.is_sealed.set(true);
     }
 
     pub(crate) fn outline(&self) -> Outline {
@@ -57,11 +65,17 @@ impl Life {
     }
 
     fn fate(&self, call: u64, now: Timestamp) -> Rc<Fate> {
-        Fate::new(self.journal.clone(), call, now, Chance::new(self.seed.clone(), call), None)
+        Fate::new(self.journal.clone(), call, now, Chance::new(self.seed.clone(), call), (None, false))
     }
 
     fn fate_again(&self, call: u64, now: Timestamp, known: Vec<Answered>) -> Rc<Fate> {
-        Fate::new(self.journal.clone(), call, now, Chance::new(self.seed.clone(), call), Some(known))
+        Fate::new(
+            self.journal.clone(),
+            call,
+            now,
+            Chance::new(self.seed.clone(), call),
+            (Some(known), self.is_sealed.get()),
+        )
     }
 
     /// A callback is about to be called: it is written down. The first record of a match is needed from here on.

@@ -12,11 +12,14 @@ use muster_wire::match_log::record::What;
 use tokio::sync::OnceCell;
 
 use super::history::History;
+use super::journal::Journal;
 use super::record::id_bytes;
+use super::recording::Recorder;
 
 /// See the module.
 pub struct Logs {
     log: Rc<dyn MatchLog>,
+    recorder: Option<Rc<dyn Recorder>>,
     open: RefCell<HashMap<Partition, Rc<Open>>>,
 }
 
@@ -29,9 +32,14 @@ struct Open {
 }
 
 impl Logs {
-    /// Of a place that writes this log.
-    pub fn new(log: Rc<dyn MatchLog>) -> Rc<Self> {
-        Rc::new(Self { log, open: RefCell::default() })
+    /// Of a place that writes this log, and perhaps recordings besides.
+    pub fn new(log: Rc<dyn MatchLog>, recorder: Option<Rc<dyn Recorder>>) -> Rc<Self> {
+        Rc::new(Self { log, recorder, open: RefCell::default() })
+    }
+
+    /// Of one match.
+    pub(crate) fn journal(&self, id: MatchId) -> Rc<Journal> {
+        Journal::new(id, self.log(), self.recorder.as_ref().and_then(|recorder| recorder.begin(id)))
     }
 
     pub(crate) fn log(&self) -> Rc<dyn MatchLog> {

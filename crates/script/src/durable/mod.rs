@@ -11,5 +11,7 @@ pub(crate) mod history;
 pub(crate) mod journal;
 pub mod life;
 pub mod logs;
-mod record;
+pub(crate) mod record;
+pub mod recording;
 pub(crate) mod seed;
+pub mod tape;

@@ -301,7 +301,7 @@ fn timer_of_wire(wire: wire::Timer) -> Timer {
     Timer { name: wire.name.into(), due_tick: wire.due_tick, data: wire.data.into() }
 }
 
-fn broadcast_to_wire(broadcast: &Broadcast) -> wire::Broadcast {
+pub(super) fn broadcast_to_wire(broadcast: &Broadcast) -> wire::Broadcast {
     let to = broadcast.to.as_deref().unwrap_or_default();
     wire::Broadcast {
         op_code: broadcast.op_code,

@@ -1,6 +1,7 @@
 //! Durable matches of all languages: what the log of a partition has, goes on; what is to go on elsewhere is given up.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,7 +11,9 @@ use muster_live::{Epoch, Partition};
 
 use super::{Durable, LanguageMatches};
 use crate::durable::history::{self, History};
+use crate::durable::tape::Tape;
 use crate::host::NO_LOG;
+use crate::matches::replay::{Played, Replayed};
 
 /// Matches that cannot go on are kept for so long, for a release of the modules with which they can.
 pub const STRANDED_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -83,6 +86,20 @@ impl LanguageMatches {
         durable.log_synced(partition).await?;
         needed.into_iter().for_each(|(id, from)| durable.logs.need(partition, id, from));
         Ok(matches)
+    }
+
+    /// Plays a recording again, and shows each call.
+    ///
+    /// # Errors
+    /// When the modules have no such match, or it cannot begin.
+    pub async fn replay(&self, tape: Tape, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
+        if self.lua.has_handler(tape.handler()) {
+            self.lua.replay(tape, see).await
+        } else if self.javascript.has_handler(tape.handler()) {
+            self.javascript.replay(tape, see).await
+        } else {
+            Err(format!("the modules have no match '{}'", tape.handler()).into())
+        }
     }
 
     /// A match cannot go on, now. It stays in the log for some time: answers from where on.

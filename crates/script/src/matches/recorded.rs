@@ -10,7 +10,6 @@ use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, Rec
 use super::{GameMatches, Home, Housed, chain_of};
 use crate::durable::fate::Fate;
 use crate::durable::history::{History, Start};
-use crate::durable::journal::Journal;
 use crate::durable::life::Life;
 use crate::durable::logs::Logs;
 use crate::host::{Meter, NO_LOG};
@@ -28,7 +27,7 @@ impl<M: MatchMachine> GameMatches<M> {
         self.host.handlers.open(partition).await.map_err(told)?;
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
-        let life = Life::new(Journal::new(call.id, partition, logs.log()), outline, seed);
+        let life = Life::new(logs.journal(call.id), outline, seed);
         self.keep_life(call.id, life.clone());
         Ok(Some(life))
     }
@@ -65,16 +64,20 @@ impl<M: MatchMachine> GameMatches<M> {
         let meter = Meter::fated(chain_of(call), &self.limits, fate);
         let (mut returned, is_late) = self.host.current.during(meter, machine.vm.call(call)).await;
         let mut kept = None;
-        if !life.returned(&call.callback, &returned) {
-            self.end(life, why(&returned.outcome));
-        } else if life.is_to_be_kept(&call.callback) {
+        let mut over: Option<Arc<str>> =
+            (!life.returned(&call.callback, &returned)).then(|| why(&returned.outcome).into());
+        if over.is_none() && life.is_to_be_kept(&call.callback) {
             match machine.vm.freeze(call.id) {
                 Ok(state) => kept = Some(life.keep(&state)?),
                 Err(why) => {
-                    self.end(life, &why);
-                    returned = failed(why);
+                    returned = failed(why.clone());
+                    over = Some(why);
                 }
             }
+        }
+        life.journal.returned(life.calls(), &returned);
+        if let Some(why) = over {
+            self.end(life, &why);
         }
         life.journal.synced().await?;
         if let Some(kept) = kept {
@@ -174,7 +177,8 @@ impl<M: MatchMachine> GameMatches<M> {
         history: &mut History,
     ) -> Result<Option<(Outline, RecordNumber)>, Arc<str>> {
         let id = history.id;
-        let journal = Journal::new(id, id.partition(), logs.log());
+        let journal = logs.journal(id);
+        journal.carried(&history.records);
         let calls = std::mem::take(&mut history.calls);
         let mut over = None;
         let mut is_to_be_kept = false;
@@ -229,13 +233,24 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 
     /// Calls what was called before. Answers why the match does not go on behind it, if it does not.
-    async fn repeat(
+    pub(super) async fn repeat(
         &self,
         machine: &Rc<Housed<M>>,
         life: &Life,
         call: &Call,
         fate: Rc<Fate>,
     ) -> Result<Option<Arc<str>>, Arc<str>> {
+        Ok(self.call_again(machine, life, call, fate).await?.1)
+    }
+
+    /// The same, with what the call returned.
+    pub(super) async fn call_again(
+        &self,
+        machine: &Rc<Housed<M>>,
+        life: &Life,
+        call: &Call,
+        fate: Rc<Fate>,
+    ) -> Result<(Return, Option<Arc<str>>), Arc<str>> {
         self.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
         let meter = Meter::fated(chain_of(call), &self.limits, fate.clone());
         let (returned, _) = self.host.current.during(meter, machine.vm.call(call)).await;
@@ -243,7 +258,8 @@ impl<M: MatchMachine> GameMatches<M> {
             return Err(diverged.into());
         }
         let goes_on = life.returned(&call.callback, &returned);
-        Ok((!goes_on).then(|| why(&returned.outcome).into()))
+        let over = (!goes_on).then(|| why(&returned.outcome).into());
+        Ok((returned, over))
     }
 }
 

@@ -10,6 +10,8 @@
   const CODE_MAX = 1_048_576;
   // Characters to compare when a text is looked for in another.
   const COMPARISONS_MAX = 1_000_000_000;
+  // Of texts put together from what stands for matches, at most.
+  const EXPANSION_MAX = 268_435_456;
   // Characters and places, after which the time is asked for.
   const WORK_MAX = 1_000_000;
 
@@ -142,9 +144,51 @@
       throw new RangeErrorOfHost(`${label}: too much to compare`);
     }
   };
-  for (const name of ["includes", "indexOf", "lastIndexOf", "replace", "replaceAll", "split"]) {
+  for (const name of ["includes", "indexOf", "lastIndexOf", "split"]) {
     replace(String.prototype, name, search);
   }
+
+  // What stands for matches is put together in one go, which goes on even when there is no memory for it. Functions are
+  // asked between, so that a long text is given by one.
+  const { includes, split } = String.prototype;
+  const stand = (text, given, matches, label) => {
+    const by = given[1];
+    if (typeof by === "function") {
+      given[1] = (...found) => {
+        const answer = apply(by, undefined, found);
+        work(answer);
+        return answer;
+      };
+    } else if (typeof by === "string" && !apply(includes, by, ["$"])) {
+      if (by.length > 100) {
+        given[1] = () => {
+          work(by);
+          return by;
+        };
+      }
+    } else if (typeof by === "string" && typeof text === "string") {
+      // All of the text that is before a match, and behind it.
+      const sides = apply(split, by, ["$`"]).length + apply(split, by, ["$'"]).length - 2;
+      if (matches * (by.length + sides * text.length) > EXPANSION_MAX) {
+        throw new RangeErrorOfHost(`${label}: too much to put together`);
+      }
+    }
+  };
+  for (const name of ["replace", "replaceAll"]) {
+    replace(String.prototype, name, (self, given, label) => {
+      search(self, given, label);
+      const [needle] = given;
+      // Objects have a way of their own to replace.
+      if (needle === null || typeof needle !== "object") {
+        const length = typeof self === "string" ? self.length : 0;
+        stand(self, given, label === "replace" ? 1 : length / (needle?.length || 1) + 1, label);
+      }
+    });
+  }
+  replace(RegExp.prototype, Symbol.replace, (_, given, label) => {
+    const length = typeof given[0] === "string" ? given[0].length : 0;
+    stand(given[0], given, length + 1, label);
+  });
   for (const name of ["normalize", "localeCompare", "toLowerCase", "toUpperCase"]) {
     replace(String.prototype, name, (self, _, label) => short(self, label));
   }
@@ -197,11 +241,14 @@
     const descriptor = getOwnPropertyDescriptor(Iterator.prototype, "join");
     descriptor.value = {
       join(separator = ",") {
+        const between = `${separator}`;
         let text = "";
         let before = "";
         for (const value of { [Symbol.iterator]: () => this }) {
-          text += before + (value === undefined || value === null ? "" : `${value}`);
-          before = separator;
+          const piece = before + (value === undefined || value === null ? "" : `${value}`);
+          work(piece);
+          text += piece;
+          before = between;
         }
         return text;
       },
@@ -210,6 +257,9 @@
   }
 
   // What it works on is known when it has.
-  replace(JSON, "stringify", () => {});
+  replace(JSON, "stringify", (_, [value, only], label) => {
+    places(value, label);
+    places(only, label);
+  });
   replace(String, "raw", (_, [strings], label) => places(strings && strings.raw, label));
 })

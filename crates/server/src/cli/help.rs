@@ -16,6 +16,9 @@ Muster, a game server.
   muster healthcheck [PORT|URL] ask a running server whether it is well (default port 7350)
   muster drain NODE             have a node of a cluster give all it has to others and stop
   muster types FOLDER           write declarations for TypeScript and Luau of what game code may call
+  muster match record FOLDER    start as `dev` does, and record durable matches into a folder
+  muster match replay FILE      play a recording again with the modules that there are, and print each call
+  muster match verify FILE ...  tell whether the modules still do what they did in recordings
   muster bench ...              load a server and measure it; `muster bench --help` tells more
   muster help KEY               tell about one configuration key
   muster --version

@@ -4,13 +4,13 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::config::{Key, Kind, Mode, Setting, Source, keys, reference};
 
-use super::{AccountAction, Command, HealthTarget, MigrateAction, UsageError, help};
+use super::{AccountAction, Command, HealthTarget, MatchAction, MigrateAction, UsageError, help};
 
 /// Where `muster healthcheck` asks by default.
 const DEFAULT_PORT: u16 = 7350;
 
 /// Names of all commands, for suggestions.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "dev",
     "serve",
     "check",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 12] = [
     "healthcheck",
     "drain",
     "types",
+    "match",
     "bench",
     "help",
 ];
@@ -52,6 +53,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         "healthcheck" => healthcheck(rest),
         "drain" => drain(rest),
         "types" => one_folder(rest, "types", &[], |folder, _, _| Command::Types { folder }),
+        "match" => of_match(rest),
         "help" | "-h" | "-help" | "--help" => about(rest),
         "version" | "-version" | "--version" => Ok(Command::Print(help::version())),
         _ if name.starts_with('-') => Err(UsageError(format!(
@@ -128,6 +130,28 @@ fn one_folder(
         [folder] => Ok(command(PathBuf::from(folder), !split.switches.is_empty(), split.flags)),
         _ => Err(UsageError(format!("write `muster {name} FOLDER`, with one folder"))),
     }
+}
+
+fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
+    let Split { mut flags, words, help, .. } = split(rest, &[])?;
+    let usage = || {
+        let told =
+            "write `muster match record FOLDER`, or `muster match replay|verify FILE`, with one recording or more";
+        UsageError(told.to_owned())
+    };
+    let action = match words.as_slice() {
+        _ if help => return Ok(overview()),
+        [word, folder] if word == "record" => {
+            let key = keys::find("match.record_dir").ok_or_else(usage)?;
+            flags.push(Setting::one(key, folder, Source::Flag));
+            return Ok(Command::Start { mode: Mode::Dev, flags });
+        }
+        [word, _, ..] if word == "replay" => MatchAction::Replay,
+        [word, _, ..] if word == "verify" => MatchAction::Verify,
+        _ => return Err(usage()),
+    };
+    let files = words.into_iter().skip(1).map(PathBuf::from).collect();
+    Ok(Command::Match { action, files, flags })
 }
 
 fn account(rest: Vec<String>) -> Result<Command, UsageError> {

@@ -4,6 +4,7 @@ mod account;
 mod database;
 mod drain;
 mod health;
+mod matches;
 mod serve;
 mod types;
 
@@ -30,6 +31,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Restore { file, force, flags } => database::restore(&file, force, &flags),
         Command::Healthcheck { target } => health::check(&target),
         Command::Drain { node, flags } => drain::drain(&node, &flags),
+        Command::Match { action, files, flags } => matches::run(action, &files, &flags),
         Command::Types { folder } => types::write(&folder),
         Command::Account { action, user_id, flags } => account::run(action, user_id, &flags),
     };

@@ -8,7 +8,7 @@
 pub struct Record {
     #[prost(bytes = "bytes", tag = "1")]
     pub match_id: ::prost::bytes::Bytes,
-    #[prost(oneof = "record::What", tags = "2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "record::What", tags = "2, 3, 4, 5, 6, 7, 8")]
     pub what: ::core::option::Option<record::What>,
 }
 /// Nested message and enum types in `Record`.
@@ -28,6 +28,9 @@ pub mod record {
         /// All that is needed of the match, once more: what came before is not.
         #[prost(message, tag = "7")]
         Carried(super::Carried),
+        /// In recordings alone.
+        #[prost(message, tag = "8")]
+        Returned(super::Returned),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -273,6 +276,55 @@ pub struct Sender {
     pub user_id: ::prost::bytes::Bytes,
     #[prost(string, tag = "3")]
     pub username: ::prost::alloc::string::String,
+}
+/// What came of a call.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Returned {
+    /// As in `Called`; 0 is the first of all.
+    #[prost(uint64, tag = "1")]
+    pub call: u64,
+    /// What it answered, in words.
+    #[prost(string, tag = "2")]
+    pub outcome: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub acts: ::prost::alloc::vec::Vec<Act>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Act {
+    #[prost(oneof = "act::Act", tags = "1, 2, 3, 4, 5, 6")]
+    pub act: ::core::option::Option<act::Act>,
+}
+/// Nested message and enum types in `Act`.
+pub mod act {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Act {
+        #[prost(message, tag = "1")]
+        Broadcast(super::Broadcast),
+        #[prost(message, tag = "2")]
+        Deferred(super::Broadcast),
+        #[prost(message, tag = "3")]
+        Kick(super::Kick),
+        #[prost(string, tag = "4")]
+        Label(::prost::alloc::string::String),
+        #[prost(message, tag = "5")]
+        SetTimer(super::SetTimer),
+        #[prost(string, tag = "6")]
+        CancelTimer(::prost::alloc::string::String),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Kick {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub sessions: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetTimer {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub after_ms: u64,
+    #[prost(string, tag = "3")]
+    pub data: ::prost::alloc::string::String,
 }
 /// The match is over, for this reason.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

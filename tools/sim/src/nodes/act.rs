@@ -115,6 +115,7 @@ impl World {
         }
         self.note("the registry forgets everything");
         self.registry = Registry::default();
+        self.lose_writes();
         self.history.forgotten();
         self.restart_bus();
     }

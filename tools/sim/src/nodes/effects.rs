@@ -169,6 +169,17 @@ impl World {
         Ok(())
     }
 
+    /// What is on its way to a registry that loses everything is lost with it.
+    pub(super) fn lose_writes(&mut self) {
+        let is_write = |_: &(Millis, u64), happening: &mut Happening| matches!(happening, Happening::Write(..));
+        let lost: Vec<Happening> = self.happenings.extract_if(.., is_write).map(|(_, write)| write).collect();
+        for write in lost {
+            if let Happening::Write(id, _, request, _) = write {
+                self.answer(id, request, Err(RegistryError::Unknown("no answer".into())), GIVE_UP_MS);
+            }
+        }
+    }
+
     fn answer(&mut self, id: usize, request: RequestRef, outcome: Written, after_ms: Millis) {
         self.later(after_ms, Happening::Tell(id, Event::Written { request, outcome }));
     }

@@ -54,7 +54,7 @@ pub struct World {
     pub(super) down_until: Millis,
     /// The registry answers nobody until then, though the bus is up.
     pub(super) stuck_until: Millis,
-    happenings: BTreeMap<(Millis, u64), Happening>,
+    pub(super) happenings: BTreeMap<(Millis, u64), Happening>,
     order: u64,
     pub(super) history: History,
     pub(super) faults: Faults,

@@ -15,6 +15,11 @@ use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{When, Who, pick};
 use crate::violation::Checked;
 
+/// The first of the acts of a kind.
+const TIME_PASSES: u8 = 16;
+const ROOM_ACT: u8 = 73;
+const PARTY_ACT: u8 = 93;
+
 /// Nodes that live at a time.
 const NODES_MAX: usize = 4;
 
@@ -45,7 +50,11 @@ impl World {
     pub(super) fn act(&mut self) -> Checked {
         let who = self.rng.usize(0..self.clients.len().max(1));
         let stream = self.rng.usize(0..self.streams.len()) as StreamId;
-        match self.rng.u8(0..115) {
+        let mut act = self.rng.u8(0..115);
+        if self.is_kept_often && act >= 25 {
+            act = pick(&mut self.rng, &[act, act, PARTY_ACT, ROOM_ACT, TIME_PASSES]);
+        }
+        match act {
             _ if self.clients.len() < 3 => self.open(),
             0..=7 => self.open(),
             8..=10 => self.close(who),
@@ -56,7 +65,7 @@ impl World {
                 self.cluster.move_some(&mut self.rng);
                 Ok(())
             }
-            16..=18 => {
+            TIME_PASSES..=18 => {
                 // Nobody waits so long for recovery data, or a log.
                 let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
                 let longest = if nobody_waits { PASS_INTERVAL_MS } else { 300 };
@@ -69,9 +78,9 @@ impl World {
             45..=52 => self.go(who, stream),
             53..=60 => self.listen(who, stream),
             61..=72 => self.publish(who, stream),
-            73..=84 => self.act_in_rooms(who),
+            ROOM_ACT..=84 => self.act_in_rooms(who),
             85..=92 => self.act_with_tickets(who),
-            93..=99 => self.act_in_party(who),
+            PARTY_ACT..=99 => self.act_in_party(who),
             _ => self.act_in_match(who),
         }
     }

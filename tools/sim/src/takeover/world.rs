@@ -122,6 +122,9 @@ pub(super) struct World {
     pub matches: Matches,
     pub closing: Vec<Who>,
     pub is_merged: bool,
+    /// Whether much happens in parties and rooms, and time passes, by which they are kept: what goes wrong with that takes
+    /// several in the same, and that it is kept before and behind a crash.
+    pub is_kept_often: bool,
     /// Whether nodes die.
     pub has_crashes: bool,
     /// What is heard in this step is how a place differs from what it knew: no other hears the same.
@@ -199,6 +202,7 @@ impl World {
             matches: Matches::default(),
             closing: Vec::new(),
             is_merged,
+            is_kept_often: seed % 8 == 7,
             has_crashes,
             is_difference: false,
             steps: 0,

@@ -30,6 +30,8 @@ fn what_claims_to_be_long_is_refused() {
         "'x'.repeat(2 ** 28)",
         "('a'.repeat(2 ** 20)).indexOf('a'.repeat(2 ** 19) + 'b')",
         "[...new Array(2 ** 32 - 1).keys()]",
+        "'a'.repeat(2 ** 16).replace(/a/g, '$`')",
+        "'a'.repeat(2 ** 16).replaceAll('', \"$'\")",
     ] {
         let body = format!("try {{ {expression}; }} catch (e) {{ return e.name; }}");
         assert_eq!(run(&body), Ok("RangeError".to_owned()), "{expression}");
@@ -51,6 +53,9 @@ fn builtins_are_what_they_were() {
         ("new Uint8Array([3, 1, 2]).sort().join()", "1,2,3"),
         ("'a-b-c'.split('-').join() + 'aXa'.replaceAll('X', '!') + 'ab'.padStart(4, '.')", "a,b,ca!a..ab"),
         ("'abc'.replace(/b/, (x) => x.toUpperCase()) + 'é'.normalize('NFD').length", "aBc2"),
+        ("'abc'.replace(/b/, \"[$`$&$']\") + 'abc'.replaceAll('b', '<$&>')", "a[abc]ca<b>c"),
+        ("'abcb'.replace(/b/g, 'x'.repeat(101)).length + 'abcb'.replaceAll('b', 'y'.repeat(101))[4]", "204y"),
+        ("'ab'.replace(/(?<first>a)(b)/, (...found) => found.length + found[5].first)", "6a"),
         ("String(Object.keys(Array.prototype).length)", "0"),
         ("encodeURIComponent('ä b') + JSON.parse('[1]')[0]", "%C3%A4%20b1"),
     ] {

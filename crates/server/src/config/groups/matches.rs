@@ -1,6 +1,8 @@
 //! Matches that game code runs.
 
-use super::super::key::{Key, at_least, honoured};
+use std::path::PathBuf;
+
+use super::super::key::{Key, Kind, Origin, at_least, honoured};
 
 honoured! {
     /// What waits for a match, and how long one is there for nobody.
@@ -15,6 +17,9 @@ honoured! {
         deferred_queue_size: usize = "128", at_least(1);
         /// How long a match may be empty before it ends, in seconds; 0 for any time.
         max_empty_sec: u32 = "0", at_least(0);
+        /// Folder into which durable matches are recorded, to be played again by `muster match`; empty for none. Recordings
+        /// hold all that a match knows, its secret seed too.
+        record_dir: Option<PathBuf> = "", Kind::Path, Origin::Ours;
     }
 }
 

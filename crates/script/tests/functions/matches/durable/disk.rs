@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use muster_live::matches::{LogError, LogFuture, MatchLog, RecordNumber};
+use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RecordNumber};
 use muster_live::{Epoch, Partition};
+use muster_script::durable::recording::{Recorder, Recording};
 use muster_wire::match_log::Record;
 use muster_wire::match_log::record::What;
 
@@ -17,6 +18,7 @@ pub struct Disk {
     /// So many appends and syncs go well still.
     left: Cell<u64>,
     pub is_dead: Cell<bool>,
+    recording: Rc<RefCell<Vec<Bytes>>>,
 }
 
 #[derive(Default)]
@@ -44,7 +46,7 @@ impl Disk {
             (*partition, Log { kept, ..Log::default() })
         };
         let logs = self.logs.borrow().iter().map(log).collect();
-        Rc::new(Self { logs: RefCell::new(logs), left: Cell::new(dying_after), is_dead: Cell::new(false) })
+        Rc::new(Self { logs: RefCell::new(logs), left: Cell::new(dying_after), ..Self::default() })
     }
 
     /// Records that are there.
@@ -59,6 +61,11 @@ impl Disk {
         records.filter_map(|record| call_of(&Record::from_bytes(record.clone()).unwrap())).max()
     }
 
+    /// What was recorded of the match of this process.
+    pub fn recording(&self) -> Vec<Bytes> {
+        self.recording.borrow().clone()
+    }
+
     pub fn written(&self) -> Vec<Partition> {
         self.logs.borrow().keys().copied().collect()
     }
@@ -70,6 +77,25 @@ impl Disk {
         }
         !self.is_dead.get()
     }
+}
+
+impl Recorder for Disk {
+    fn begin(&self, _: MatchId) -> Option<Box<dyn Recording>> {
+        Some(Box::new(Part(self.recording.clone())))
+    }
+}
+
+/// Recordings outlive the process, whatever it is.
+struct Part(Rc<RefCell<Vec<Bytes>>>);
+
+impl Recording for Part {
+    fn write(&mut self, record: &[u8]) {
+        self.0.borrow_mut().push(Bytes::copy_from_slice(record));
+    }
+
+    fn flush(&mut self) {}
+
+    fn finish(self: Box<Self>) {}
 }
 
 impl MatchLog for Disk {
@@ -128,6 +154,6 @@ fn call_of(record: &Record) -> Option<u64> {
         What::Called(called) => Some(called.call),
         What::Snapshot(snapshot) => Some(snapshot.calls),
         What::Carried(carried) => carried.records.iter().filter_map(call_of).max(),
-        What::Answered(_) | What::Ended(_) => None,
+        What::Answered(_) | What::Ended(_) | What::Returned(_) => None,
     }
 }

@@ -21,8 +21,11 @@ use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
 use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
+use muster_script::durable::recording::Recorder;
+use muster_script::durable::tape::Tape;
 use muster_script::host::Current;
 use muster_script::languages::DurableOwner;
+use muster_script::matches::replay::Replayed;
 use muster_script::value::Value;
 use muster_script::{Bundle, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
 
@@ -237,7 +240,16 @@ impl Life {
     }
 }
 
-async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Life {
+/// The modules as a process has them.
+struct Process {
+    code: Rc<LanguageMatches>,
+    owner: Owner,
+    returned: Rc<RefCell<Vec<Return>>>,
+    now: Rc<Cell<Timestamp>>,
+    _folder: tempfile::TempDir,
+}
+
+async fn start(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Process {
     let folder = tempfile::tempdir().unwrap();
     world::write_all(folder.path(), files);
     let (current, now) = (Current::default(), Rc::new(Cell::new(Timestamp(0))));
@@ -250,7 +262,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     let limits = Limits::default();
     let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
     let bundle = Arc::new(Bundle::load(folder.path(), None, &host, &limits).await.unwrap());
-    let logs = Logs::new(disk.clone() as Rc<dyn MatchLog>);
+    let logs = Logs::new(disk.clone() as Rc<dyn MatchLog>, Some(disk.clone() as Rc<dyn Recorder>));
     let returned: Rc<RefCell<Vec<Return>>> = Rc::default();
     let returns = || {
         let returned = returned.clone();
@@ -263,7 +275,24 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     let code = LanguageMatches::new(Rc::new(lua), Rc::new(javascript)).with_durable(logs, Box::new(owner.clone()));
     let code = Rc::new(code);
     host.handlers.set(&code);
+    Process { code, owner, returned, now, _folder: folder }
+}
 
+/// Plays the recording of a disk with these files. Answers what came of it, and what was different.
+pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Replayed, Vec<String>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let shelf = Shelf::new();
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let process = start(script, files, &shelf, &Disk::dying(0)).await;
+        let tape = Tape::read(disk.recording()).unwrap();
+        let mut differences = Vec::new();
+        let replayed = process.code.replay(tape, &mut |played| differences.extend(played.difference)).await;
+        (replayed.unwrap(), differences)
+    })
+}
+
+async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Life {
+    let Process { code, owner, returned, now, _folder } = start(script, files, shelf, disk).await;
     let mut life = Life::default();
     let mut outline = None;
     let mut first = 0;

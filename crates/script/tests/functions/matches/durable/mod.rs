@@ -7,7 +7,7 @@ use muster_live::matches::{Outcome, Return};
 use serde_json::Value as Json;
 
 use self::disk::Disk;
-use self::life::{Life, Script, Shelf};
+use self::life::{Life, Script, Shelf, replay};
 
 /// A handler that iterates over tables, draws, reads clock and storage, and pays.
 const LUA: &str = "
@@ -148,7 +148,13 @@ fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
         let pays = life % 8 == 0;
         let script = Script::random(&mut random, pays);
         let (twin_shelf, shelf) = if pays { (&Shelf::new(), &Shelf::new()) } else { (&unpaid, &unpaid) };
-        let twin = Life::run(&script, files, twin_shelf, &Disk::dying(u64::MAX));
+        let twin_disk = Disk::dying(u64::MAX);
+        let twin = Life::run(&script, files, twin_shelf, &twin_disk);
+        if life % 16 == 0 {
+            let (replayed, differences) = replay(&script, files, &twin_disk);
+            assert_eq!(differences, [""; 0], "life {life}: its recording, played again");
+            assert!(replayed.calls == twin.seen.len() as u64 && replayed.states > 0, "{replayed:?}");
+        }
         assert!(twin.is_over, "the twin plays to its end: {:?}", twin.seen.last_key_value());
         let mut disk = Disk::dying(random.u64(1..120));
         loop {
@@ -272,6 +278,35 @@ fn a_match_whose_code_answers_otherwise_now_is_kept_until_it_fits_again() {
     let disk = disk.found(|count| count, u64::MAX);
     let again = Life::run(&script, &files, &shelf, &disk);
     assert!(again.is_over && !again.is_gone, "it does with its own");
+}
+
+#[test]
+fn a_recording_tells_where_other_code_does_something_else() {
+    let script = Script::of_ticks(40);
+    let files = [("game.lua", LUA), ("helper.lua", HELPER)];
+    // It dies, and goes on in another process, whose recording begins where that one begins.
+    let (shelf, disk) = (Shelf::new(), Disk::dying(60));
+    assert!(!Life::run(&script, &files, &shelf, &disk).is_over);
+    let second = disk.found(|count| count, u64::MAX);
+    assert!(Life::run(&script, &files, &shelf, &second).is_over);
+    for disk in [&disk, &second] {
+        let (replayed, differences) = replay(&script, &files, disk);
+        assert!(differences.is_empty() && replayed.calls > 5, "{replayed:?}: {differences:?}");
+    }
+
+    let said = LUA.replace("'paid ' ..", "'was paid ' ..");
+    let (replayed, differences) = replay(&script, &[("game.lua", &said), ("helper.lua", HELPER)], &disk);
+    // The third tick is the fourth call of all, the first included.
+    assert_eq!((replayed.calls, replayed.differences), (4, 1), "it ends where another match begins");
+    assert!(differences[0].starts_with("its act 1 is Some(Deferred(Broadcast"), "{differences:?}");
+
+    let asks = LUA.replace("nk.storage_read(", "nk.storage_list('', 'game', 10, '') nk.storage_read(");
+    let (_, differences) = replay(&script, &[("game.lua", &asks), ("helper.lua", HELPER)], &disk);
+    assert_eq!(differences, ["it called storage_list where it had called storage_read"]);
+
+    let counts = LUA.replace("state.paid = state.paid + 1", "state.paid = state.paid + 2");
+    let (_, differences) = replay(&script, &[("game.lua", &counts), ("helper.lua", HELPER)], &second);
+    assert!(differences[0].starts_with("its state is another: "), "{differences:?}");
 }
 
 /// What a signal answered.

@@ -1,0 +1,135 @@
+//! Recordings of matches in files, and playing them again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_cluster::match_log::recording::{EXTENSION, RecordingError, RecordingReader, RecordingWriter};
+use muster_domain::ports::store::Store;
+use muster_live::matches::MatchId;
+use muster_script::durable::recording::{Recorder, Recording};
+use muster_script::durable::tape::Tape;
+use muster_script::host::{NoMatches, NoPlayers, Signing};
+use muster_script::matches::replay::{Played, Replayed};
+use muster_script::process::CustomMetrics;
+use muster_script::{JsMatches, LanguageMatches, LuaMatches, ScriptMetrics};
+
+use super::{Game, Generation, Loader};
+use crate::config::Config;
+
+/// Most files of one match: it has another one each time that it goes on elsewhere.
+const PARTS_MAX: u32 = 10_000;
+
+/// Writes recordings into a folder.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Recorder for Folder {
+    fn begin(&self, id: MatchId) -> Option<Box<dyn Recording>> {
+        match self.create(id) {
+            Ok((writer, path)) => Some(Box::new(Part { writer: Some(writer), path })),
+            Err(error) => {
+                tracing::error!(%id, folder = %self.0.display(), %error, "a match is not recorded");
+                None
+            }
+        }
+    }
+}
+
+impl Folder {
+    fn create(&self, id: MatchId) -> Result<(RecordingWriter, PathBuf), RecordingError> {
+        std::fs::create_dir_all(&self.0)?;
+        for part in 1..PARTS_MAX {
+            let path = self.0.join(format!("{}-{part}.{EXTENSION}", id.0));
+            match RecordingWriter::create(&path) {
+                Err(RecordingError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return Ok((made?, path)),
+            }
+        }
+        Err(io::Error::other(format!("there are {PARTS_MAX} recordings of it already: remove some")).into())
+    }
+}
+
+/// A file that is written, until that fails.
+struct Part {
+    writer: Option<RecordingWriter>,
+    path: PathBuf,
+}
+
+impl Part {
+    fn attempt(&mut self, what: impl FnOnce(&mut RecordingWriter) -> Result<(), RecordingError>) {
+        if let Some(Err(error)) = self.writer.as_mut().map(what) {
+            tracing::error!(path = %self.path.display(), %error, "a match is recorded no more: the file cannot be written");
+            self.writer = None;
+        }
+    }
+}
+
+impl Recording for Part {
+    fn write(&mut self, record: &[u8]) {
+        self.attempt(|writer| writer.write(record));
+    }
+
+    fn flush(&mut self) {
+        self.attempt(RecordingWriter::flush);
+    }
+
+    fn finish(mut self: Box<Self>) {
+        if let Some(Err(error)) = self.writer.take().map(RecordingWriter::finish) {
+            tracing::error!(path = %self.path.display(), %error, "the end of a recording is not written");
+        }
+    }
+}
+
+/// A recording as it was read.
+pub(crate) struct Read {
+    pub(crate) tape: Tape,
+    /// Whether its end is there.
+    pub(crate) is_complete: bool,
+}
+
+/// Reads a recording.
+///
+/// # Errors
+/// A sentence that names the file.
+pub(crate) fn read(path: &Path) -> Result<Read, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let mut reader = RecordingReader::open(path).map_err(|error| failed(&error))?;
+    let mut records = Vec::new();
+    while let Some(record) = reader.read().map_err(|error| failed(&error))? {
+        records.push(record);
+    }
+    let tape = Tape::read(records).map_err(|error| failed(&error.message))?;
+    Ok(Read { tape, is_complete: reader.is_complete() })
+}
+
+/// The modules as the configuration names them, to play recordings with. Nothing that they do happens.
+pub(crate) struct Player(Rc<LanguageMatches>);
+
+impl Player {
+    /// Loads the modules; what they ask of a database while they load, this one is asked.
+    ///
+    /// # Errors
+    /// A sentence with file and line.
+    pub(crate) async fn load(config: &Config, store: Rc<dyn Store>, signing: Signing) -> Result<Self, String> {
+        let metrics = Arc::new(ScriptMetrics::default());
+        let custom = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
+        let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), (metrics.clone(), custom)).await?;
+        let Generation { lua, javascript, .. } = game.generations.borrow().clone();
+        let Loader { means, limits: (lua_limits, js_limits), .. } = game.loader;
+        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let lua = LuaMatches::new(lua, host.clone(), lua_limits, metrics.clone(), |_, _| ());
+        let javascript = JsMatches::new(javascript, host.clone(), js_limits, metrics, |_, _| ());
+        let matches = Rc::new(LanguageMatches::new(Rc::new(lua), Rc::new(javascript)));
+        host.handlers.set(&matches);
+        Ok(Self(matches))
+    }
+
+    /// Plays a recording.
+    ///
+    /// # Errors
+    /// Why it cannot be played.
+    pub(crate) async fn play(&self, tape: Tape, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
+        self.0.replay(tape, see).await
+    }
+}
