@@ -31,7 +31,7 @@ use muster_script::{
 };
 use tokio::sync::{mpsc, watch};
 
-pub(crate) use self::durable::MatchLogs;
+pub use self::durable::MatchLogs;
 use self::durable::Owner;
 use self::outgoing::Outgoing;
 use self::recordings::Folder;

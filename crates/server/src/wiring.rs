@@ -147,7 +147,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         Some(cluster) => MatchLogs::Cluster(cluster.telemetry().match_logs.clone()),
         None => MatchLogs::open(&config.general.data_dir).map_err(StartError)?,
     };
-    game.set_logs(match_logs);
+    game.set_logs(match_logs.clone());
     let lanes = match &cluster {
         Some(cluster) => rim::lanes_of(
             cluster.telemetry().number,
@@ -182,6 +182,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
         cluster: cluster.as_ref().map(|cluster| cluster.telemetry().clone()),
+        match_logs,
     };
     let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
     let accepting = listener::accept(listener, connections_max, shards.clone(), gateway_metrics.clone());

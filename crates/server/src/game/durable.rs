@@ -12,7 +12,7 @@ use muster_script::languages::DurableOwner;
 
 /// The logs of durable matches of a server.
 #[derive(Clone)]
-pub(crate) enum MatchLogs {
+pub enum MatchLogs {
     /// Of one on its own: in files.
     Files(FileLogs),
     /// Of a node of a cluster: where all nodes reach them.

@@ -3,6 +3,7 @@
 pub mod cluster;
 mod custom;
 pub mod exposition;
+mod match_logs;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -28,6 +29,7 @@ use muster_wire::realtime_variants::VARIANTS;
 
 use self::cluster::ClusterTelemetry;
 use self::exposition::Exposition;
+use crate::game::MatchLogs;
 use crate::passwords::PasswordMetrics;
 
 /// Everything that counts, and what each sample is labelled with.
@@ -64,6 +66,8 @@ pub struct Telemetry {
     pub revocations: Arc<Revocations>,
     /// On a node of a cluster.
     pub cluster: Option<ClusterTelemetry>,
+    /// Of durable matches.
+    pub match_logs: MatchLogs,
 }
 
 impl Telemetry {
@@ -81,6 +85,7 @@ impl Telemetry {
         self.render_accounts(&mut page);
         self.render_script(&mut page);
         self.render_routes(&mut page);
+        self.match_logs.render(&mut page);
         if let Some(cluster) = &self.cluster {
             cluster.render(&mut page);
         }
