@@ -8,8 +8,11 @@ use muster_script::typings;
 
 use super::{Outcome, print};
 
+/// What a file holds.
+type Text = fn() -> String;
+
 /// The files, and what they hold.
-const FILES: [(&str, fn() -> String); 2] = [("muster.d.ts", typings::typescript), ("nakama.luau", typings::luau)];
+const FILES: [(&str, Text); 2] = [("muster.d.ts", typings::typescript), ("nakama.luau", typings::luau)];
 
 /// Writes declarations into a folder.
 pub(super) fn write(folder: &Path) -> Outcome {

@@ -13,9 +13,9 @@ use muster_script::durable::tape::Tape;
 use muster_script::host::{NoMatches, NoPlayers, Signing};
 use muster_script::matches::replay::{Played, Replayed};
 use muster_script::process::CustomMetrics;
-use muster_script::{JsMatches, LanguageMatches, LuaMatches, ScriptMetrics};
+use muster_script::{GoMatches, JsMatches, LanguageMatches, LuaMatches, Programs, ScriptMetrics};
 
-use super::{Game, Generation, Loader};
+use super::{Game, Loader};
 use crate::config::Config;
 
 /// Most files of one match: it has another one each time that it goes on elsewhere.
@@ -115,12 +115,13 @@ impl Player {
         let metrics = Arc::new(ScriptMetrics::default());
         let custom = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
         let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), (metrics.clone(), custom)).await?;
-        let Generation { lua, javascript, .. } = game.generations.borrow().clone();
-        let Loader { means, limits: (lua_limits, js_limits), .. } = game.loader;
+        let Programs { go, lua, javascript } = game.generations.borrow().programs.clone();
+        let Loader { means, limits, .. } = game.loader;
         let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
-        let lua = LuaMatches::new(lua, host.clone(), lua_limits, metrics.clone(), |_, _| ());
-        let javascript = JsMatches::new(javascript, host.clone(), js_limits, metrics, |_, _| ());
-        let matches = Rc::new(LanguageMatches::new(Rc::new(lua), Rc::new(javascript)));
+        let lua = LuaMatches::new(lua, host.clone(), limits.lua, metrics.clone(), |_, _| ());
+        let javascript = JsMatches::new(javascript, host.clone(), limits.javascript, metrics.clone(), |_, _| ());
+        let go = GoMatches::new(go, host.clone(), limits.go, metrics, |_, _| ());
+        let matches = Rc::new(LanguageMatches::new(Rc::new(go), Rc::new(lua), Rc::new(javascript)));
         host.handlers.set(&matches);
         Ok(Self(matches))
     }

@@ -93,7 +93,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Takeover => takeover::run(worker).await,
         Scenario::Failover => failover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
-        Scenario::RpcLua | Scenario::RpcJs => rpc::run(worker).await,
+        Scenario::RpcLua | Scenario::RpcJs | Scenario::RpcGo => rpc::run(worker).await,
         Scenario::Ticks => ticks::run(worker).await,
     }
 }

@@ -27,7 +27,7 @@ use muster_script::host::Current;
 use muster_script::languages::DurableOwner;
 use muster_script::matches::replay::Replayed;
 use muster_script::value::Value;
-use muster_script::{Bundle, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
+use muster_script::{Bundle, GoMatches, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
 
 use super::disk::Disk;
 use crate::matches::presence;
@@ -269,10 +269,12 @@ async fn start(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc
         move |_, what| returned.borrow_mut().push(what)
     };
     let metrics = Arc::<ScriptMetrics>::default();
+    let go = GoMatches::new(Arc::default(), host.clone(), limits, metrics.clone(), returns());
     let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
     let javascript = JsMatches::new(bundle, host.clone(), limits, metrics, returns()).with_logs(logs.clone());
     let owner = Owner::default();
-    let code = LanguageMatches::new(Rc::new(lua), Rc::new(javascript)).with_durable(logs, Box::new(owner.clone()));
+    let code = LanguageMatches::new(Rc::new(go), Rc::new(lua), Rc::new(javascript))
+        .with_durable(logs, Box::new(owner.clone()));
     let code = Rc::new(code);
     host.handlers.set(&code);
     Process { code, owner, returned, now, _folder: folder }
