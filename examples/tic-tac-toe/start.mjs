@@ -1,8 +1,8 @@
 // Starts the server with this game's code, and the page beside it.
 //
-//     npm start [lua | javascript | typescript]
+//     npm start [lua | javascript | typescript | go]
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
@@ -23,7 +23,21 @@ const page = createServer(async (request, response) => {
   response.end(body ?? "not found");
 });
 
-const muster = ["dev", "--runtime.path", join(here, language), "--data_dir", join(here, "data")];
+/** The folder of the game's code. Code in Go is built first. */
+function modules() {
+  if (language !== "go") {
+    return join(here, language);
+  }
+  const folder = join(here, "data", "go");
+  const env = { ...process.env, GOOS: "wasip1", GOARCH: "wasm" };
+  const built = spawnSync("go", ["build", "-o", join(folder, "game.wasm"), "."], { cwd: join(here, "go"), env, stdio: "inherit" });
+  if (built.status !== 0) {
+    process.exit(1);
+  }
+  return folder;
+}
+
+const muster = ["dev", "--runtime.path", modules(), "--data_dir", join(here, "data")];
 const server = spawn("cargo", ["run", "--release", "--bin", "muster", "--", ...muster], {
   cwd: join(here, "..", ".."),
   stdio: ["ignore", "inherit", "inherit"],

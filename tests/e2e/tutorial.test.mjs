@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
+import { goModule } from "./support/go.mjs";
 import { onEveryServer } from "./support/matrix.mjs";
 import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
 
@@ -21,8 +22,9 @@ async function enter(player) {
   return (await player.socket.joinMatch(payload.match_id)).match_id;
 }
 
-for (const language of ["lua", "javascript", "typescript"]) {
+for (const language of ["lua", "javascript", "typescript", "go"]) {
   const game = fileURLToPath(new URL(`../../examples/tic-tac-toe/${language}`, import.meta.url));
+  const flags = language === "go" ? await goModule(game) : { "runtime.path": game };
   onEveryServer(
     `tic-tac-toe in ${language}`,
     (holder) => {
@@ -73,6 +75,6 @@ for (const language of ["lua", "javascript", "typescript"]) {
         await ann.disconnect();
       });
     },
-    { "runtime.path": game },
+    flags,
   );
 }

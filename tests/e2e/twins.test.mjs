@@ -11,6 +11,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { claims, clientOf, newId } from "./support/client.mjs";
+import { goModule } from "./support/go.mjs";
 import { SERVERS, startServer } from "./support/matrix.mjs";
 import { until } from "./support/nodes.mjs";
 import { connectPlayers, FORMAT_ORDERS, list, Player, refusedWith, userIds } from "./support/player.mjs";
@@ -19,6 +20,7 @@ import { PLAYS } from "./twins/plays.mjs";
 
 const SOURCES = fileURLToPath(new URL("./twins", import.meta.url));
 const MATCH_JOIN_REJECTED = 5;
+const inGo = await goModule(join(SOURCES, "go"));
 const NAMES = ["ann", "bob", "carl"];
 
 /** The languages, and how a folder of modules comes of their sources. */
@@ -30,6 +32,7 @@ const TWINS = {
     const texts = await Promise.all(names.map((name) => readFile(join(SOURCES, "javascript", name), "utf8")));
     await writeFile(join(folder, "index.js"), texts.join("\n"));
   },
+  go: (folder) => cp(inGo["runtime.path"], folder, { recursive: true }),
 };
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", {
@@ -55,7 +58,8 @@ async function startTwin(language, kind, flags = {}) {
   const folder = await mkdtemp(join(tmpdir(), `muster-twins-${language}-`));
   await TWINS[language](folder);
   await cp(join(SOURCES, "data"), join(folder, "data"), { recursive: true });
-  const server = await startServer(kind, { "runtime.path": folder, "runtime.env": "GAME=twins", name: "twins", ...flags });
+  const ours = { "runtime.path": folder, "runtime.env": "GAME=twins", name: "twins" };
+  const server = await startServer(kind, { ...inGo, ...ours, ...flags });
   const dispose = async () => {
     await server.dispose();
     await rm(folder, { recursive: true });

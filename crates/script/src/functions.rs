@@ -24,6 +24,7 @@ use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
 use crate::quickjs::vm::Vm as JsVm;
 use crate::schedules::Schedules;
+use crate::wasm::vm::Vm as GoVm;
 
 /// What every call is told of the server.
 #[derive(Clone, Debug)]
@@ -41,6 +42,9 @@ pub type LuaFunctions = Functions<LuaVm>;
 
 /// The functions and hooks of one shard's JavaScript code.
 pub type JsFunctions = Functions<JsVm>;
+
+/// The functions and hooks of one shard's Go code.
+pub type GoFunctions = Functions<GoVm>;
 
 /// The functions and hooks of one shard's code in a language.
 pub struct Functions<M: Machine> {

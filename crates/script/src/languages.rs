@@ -1,4 +1,5 @@
-//! Game code of one shard in all its languages. What several of them have is Lua's, as in the original: they do not chain.
+//! Game code of one shard in all its languages. What several of them have is Go's, then Lua's, as in the original: they do
+//! not chain.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -12,20 +13,33 @@ use muster_live::plane::HandlerOrder;
 use muster_wire::api::Event;
 use muster_wire::code::Code;
 
-use crate::functions::{Functions, JsFunctions, LuaFunctions};
+use crate::functions::{Functions, GoFunctions, JsFunctions, LuaFunctions};
 use crate::luau::program::Program;
 use crate::machine::Machine;
 use crate::machine::call::Sole;
 use crate::machine::registry::{Names, Point, When};
-use crate::matches::{JsMatches, LuaMatches};
+use crate::matches::{GoMatches, JsMatches, LuaMatches};
 use crate::quickjs::program::Bundle;
+use crate::wasm::module::GoModule;
 
 /// Functions and hooks.
 pub struct Languages {
+    go: GoFunctions,
     lua: LuaFunctions,
     javascript: JsFunctions,
     /// Kept for the plane, which must not keep what keeps it.
     _matches: Rc<LanguageMatches>,
+}
+
+/// The code of all languages, as it was loaded at one time.
+#[derive(Clone)]
+pub struct Programs {
+    /// In Go.
+    pub go: Arc<GoModule>,
+    /// In Lua.
+    pub lua: Arc<Program>,
+    /// In JavaScript.
+    pub javascript: Arc<Bundle>,
 }
 
 /// What a language has to answer for.
@@ -35,34 +49,43 @@ impl<M: Machine> Language for Functions<M> {}
 
 impl Languages {
     /// Of a shard whose matches are these.
-    pub fn new(lua: LuaFunctions, javascript: JsFunctions, matches: Rc<LanguageMatches>) -> Self {
-        Self { lua, javascript, _matches: matches }
+    pub fn new(go: GoFunctions, lua: LuaFunctions, javascript: JsFunctions, matches: Rc<LanguageMatches>) -> Self {
+        Self { go, lua, javascript, _matches: matches }
     }
 
     /// From now on calls are of these programs, the so manieth that the process has had. Those under way end as they began.
-    pub async fn renew(&self, lua: Arc<Program>, javascript: Arc<Bundle>, generation: u64) {
-        self.lua.renew(lua, generation).await;
-        self.javascript.renew(javascript, generation).await;
+    pub async fn renew(&self, programs: &Programs, generation: u64) {
+        self.go.renew(programs.go.clone(), generation).await;
+        self.lua.renew(programs.lua.clone(), generation).await;
+        self.javascript.renew(programs.javascript.clone(), generation).await;
     }
 
-    /// Starts as many machines of JavaScript as there are to be at least.
+    /// Starts as many machines of JavaScript as there are to be at least, and goes to where Go runs.
     pub async fn warm_up(&self) {
+        self.go.warm_up().await;
         self.javascript.warm_up().await;
     }
 
     /// Runs scheduled functions that are due, if this place is the one that does. Answers when the next one is, in seconds
     /// since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
-        let next = [self.lua.turn_schedules(is_mine), self.javascript.turn_schedules(is_mine)];
+        let next = [
+            self.go.turn_schedules(is_mine),
+            self.lua.turn_schedules(is_mine),
+            self.javascript.turn_schedules(is_mine),
+        ];
         next.into_iter().flatten().min()
     }
 
-    fn all(&self) -> [&dyn Language; 2] {
-        [&self.lua, &self.javascript]
+    fn all(&self) -> [&dyn Language; 3] {
+        [&self.go, &self.lua, &self.javascript]
     }
 
     /// The first language that has something.
     fn find(&self, is_there: impl Fn(&Names) -> bool) -> Option<&dyn Language> {
+        if self.go.has(&is_there) {
+            return Some(&self.go);
+        }
         if self.lua.has(&is_there) {
             return Some(&self.lua);
         }
@@ -187,35 +210,42 @@ fn gone<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T, Fa
 
 /// Matches.
 pub struct LanguageMatches {
+    go: Rc<GoMatches>,
     lua: Rc<LuaMatches>,
     javascript: Rc<JsMatches>,
 }
 
 impl LanguageMatches {
     /// Of these languages.
-    pub fn new(lua: Rc<LuaMatches>, javascript: Rc<JsMatches>) -> Self {
-        Self { lua, javascript }
+    pub fn new(go: Rc<GoMatches>, lua: Rc<LuaMatches>, javascript: Rc<JsMatches>) -> Self {
+        Self { go, lua, javascript }
     }
 
     /// From now on matches are made of these programs, the so manieth that the process has had. Those that there are go on as
     /// they began.
-    pub fn renew(&self, lua: Arc<Program>, javascript: Arc<Bundle>, generation: u64) {
-        self.lua.renew(lua, generation);
-        self.javascript.renew(javascript, generation);
+    pub fn renew(&self, programs: &Programs, generation: u64) {
+        self.go.renew(programs.go.clone(), generation);
+        self.lua.renew(programs.lua.clone(), generation);
+        self.javascript.renew(programs.javascript.clone(), generation);
     }
 
     /// Does what the plane says, on the runtime's local tasks. A match stays with the language in which it began.
     pub fn order(&self, order: HandlerOrder) {
-        let Self { lua, javascript } = self;
-        let is_in_javascript = match &order {
+        let Self { go, lua, javascript } = self;
+        let (is_in_go, is_in_javascript) = match &order {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
-                !lua.has_handler(&call.handler) && javascript.has_handler(&call.handler)
+                let handler = &call.handler;
+                (go.has_handler(handler), !lua.has_handler(handler) && javascript.has_handler(handler))
             }
-            HandlerOrder::Call(call) => javascript.holds(call.id),
-            HandlerOrder::Drop(id) => javascript.holds(*id),
+            HandlerOrder::Call(call) => (go.holds(call.id), javascript.holds(call.id)),
+            HandlerOrder::Drop(id) => (go.holds(*id), javascript.holds(*id)),
             // No match is durable yet.
             HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => return,
         };
-        if is_in_javascript { javascript.order(order) } else { lua.order(order) }
+        match (is_in_go, is_in_javascript) {
+            (true, _) => go.order(order),
+            (false, true) => javascript.order(order),
+            (false, false) => lua.order(order),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Game code: what a studio writes in Lua and JavaScript, and what it may call. Why it is built so stands in `docs/adr/0012-game-code.md`.
+//! Game code: what a studio writes in Lua, JavaScript and Go, and what it may call. Why it is built so stands in `docs/adr/0012-game-code.md`.
 //!
 //! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
 //! touches a socket or the database.
@@ -18,14 +18,17 @@ pub mod routes;
 mod schedules;
 pub mod typings;
 pub mod value;
+mod wasm;
 pub mod watch;
 
-pub use functions::{JsFunctions, LuaFunctions};
+pub use functions::{GoFunctions, JsFunctions, LuaFunctions};
 pub use host::Host;
-pub use languages::{LanguageMatches, Languages};
+pub use languages::{LanguageMatches, Languages, Programs};
 pub use luau::program::Program;
 pub use machine::LoadError;
 pub use machine::limits::Limits;
-pub use matches::{JsMatches, LuaMatches};
+pub use matches::{GoMatches, JsMatches, LuaMatches};
 pub use metrics::ScriptMetrics;
 pub use quickjs::program::Bundle;
+pub use wasm::lane::{ASKED_MAX, CALLS_MAX};
+pub use wasm::module::GoModule;

@@ -22,6 +22,7 @@ use crate::machine::matches::{failed, is_want_of_memory};
 use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
 use crate::quickjs::matches::MatchVm as JsMatchVm;
+use crate::wasm::matches::MatchVm as GoMatchVm;
 
 /// Takes what comes of calls.
 type Returns = Box<dyn Fn(MatchId, Return)>;
@@ -31,6 +32,9 @@ pub type LuaMatches = GameMatches<LuaMatchVm>;
 
 /// The matches of one shard's JavaScript code.
 pub type JsMatches = GameMatches<JsMatchVm>;
+
+/// The matches of one shard's Go code.
+pub type GoMatches = GameMatches<GoMatchVm>;
 
 /// The matches of one shard's code in a language.
 pub struct GameMatches<M: MatchMachine> {

@@ -45,6 +45,8 @@ pub struct ScriptMetrics {
     pub routes_failed: AtomicU64,
     /// Calls that wait for a machine now.
     pub waiting: AtomicI64,
+    /// Instances of Go that ended before they were needed no more.
+    pub instances_ended: AtomicU64,
     /// Machines there are now.
     pub machines: AtomicI64,
     /// Callbacks of matches that were called.

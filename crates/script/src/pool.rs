@@ -39,6 +39,7 @@ impl<M: Machine> Pool<M> {
         limits: Limits,
         metrics: Arc<ScriptMetrics>,
     ) -> Self {
+        M::settle(&program, &host, &limits);
         let permits = Semaphore::new(limits.machines_max);
         let (idle, waiting) = Default::default();
         Self { program, generation, host, limits, permits, idle, waiting, metrics }
@@ -105,7 +106,7 @@ impl<M: Machine> Pool<M> {
         if is_full || vm.is_spent() {
             // What fills it are variables of modules, and stays: every further call would fail.
             held.machine = None;
-            self.metrics.machines.fetch_sub(1, Ordering::Relaxed);
+            self.metrics.machines.fetch_sub(i64::from(M::IS_COUNTED), Ordering::Relaxed);
         }
         end.result
     }
@@ -125,7 +126,7 @@ impl<M: Machine> Pool<M> {
             tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
             Failure::new(Code::Internal, "An internal error occurred.")
         })?;
-        self.metrics.machines.fetch_add(1, Ordering::Relaxed);
+        self.metrics.machines.fetch_add(i64::from(M::IS_COUNTED), Ordering::Relaxed);
         Ok(vm)
     }
 
@@ -174,7 +175,7 @@ impl<M> Drop for Held<'_, M> {
 
 impl<M: Machine> Drop for Pool<M> {
     fn drop(&mut self) {
-        let machines = i64::try_from(self.idle.borrow().len()).unwrap_or(i64::MAX);
+        let machines = i64::try_from(self.idle.borrow().len()).unwrap_or(i64::MAX) * i64::from(M::IS_COUNTED);
         self.metrics.machines.fetch_sub(machines, Ordering::Relaxed);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Endings of the files that are looked at.
-const EXTENSIONS: [&str; 6] = ["lua", "js", "mjs", "ts", "mts", "json"];
+const EXTENSIONS: [&str; 7] = ["lua", "js", "mjs", "ts", "mts", "json", "wasm"];
 
 /// Folders that are not looked into: what package managers put there is only for compilers and bundlers.
 const LEFT_OUT: &str = "node_modules";

@@ -20,8 +20,8 @@ use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{
-    Bundle, Host, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions, LuaMatches, Program,
-    ScriptMetrics,
+    Bundle, CALLS_MAX, GoFunctions, GoMatches, GoModule, Host, JsFunctions, JsMatches, LanguageMatches, Languages,
+    Limits, LuaFunctions, LuaMatches, Program, Programs, ScriptMetrics,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -36,6 +36,9 @@ use crate::system::{RandomPool, System};
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
 
+/// Where compiled modules are kept, in the data folder.
+const COMPILED: &str = "compiled";
+
 /// Where modules that stopped the server are noted, in the data folder.
 const STUCK_MODULES: &str = "stuck-modules";
 
@@ -44,8 +47,7 @@ const STUCK_MODULES: &str = "stuck-modules";
 pub(crate) struct Generation {
     /// The how manieth of the process.
     number: u64,
-    lua: Arc<Program>,
-    javascript: Arc<Bundle>,
+    programs: Programs,
 }
 
 /// The game code of a server, whichever generation of it there is.
@@ -67,8 +69,15 @@ struct Loader {
     /// `runtime.js_entrypoint`.
     entrypoint: Option<PathBuf>,
     means: Means,
-    /// Of Lua's machines, and of JavaScript's.
-    limits: (Limits, Limits),
+    limits: LimitsOfAll,
+}
+
+/// What the code of each language may use.
+#[derive(Clone, Copy)]
+struct LimitsOfAll {
+    go: Limits,
+    lua: Limits,
+    javascript: Limits,
 }
 
 /// What machines of all shards work with.
@@ -106,6 +115,8 @@ impl Game {
         };
         let mut process = Process::new(around(config), metrics.clone(), custom);
         process.folder = Some(folder.clone());
+        let compiled = config.script.compiled_dir.clone();
+        process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
         process.config = told(config);
         guard(config, &folder, &mut process)?;
         let means = Means {
@@ -114,14 +125,23 @@ impl Game {
             http_strict: config.script.http_strict,
             metrics,
         };
-        let js_limits = Limits {
+        let javascript = Limits {
             machines_max: config.runtime.js_max_count.div_ceil(shards),
             machines_min: config.runtime.js_min_count.min(config.runtime.js_max_count).div_ceil(shards),
             js_read_only_globals: config.runtime.js_read_only_globals,
             ..limits
         };
         let entrypoint = config.runtime.js_entrypoint.clone();
-        let loader = Loader { folder, is_named, entrypoint, means, limits: (limits, js_limits) };
+        let go = Limits {
+            // Ways to the one instance, which takes as many calls as there are.
+            machines_max: CALLS_MAX.div_ceil(shards),
+            machines_min: 1,
+            machine_bytes: config.script.go_bytes,
+            matches_per_machine: usize::MAX,
+            ..limits
+        };
+        let limits = LimitsOfAll { go, lua: limits, javascript };
+        let loader = Loader { folder, is_named, entrypoint, means, limits };
         // Before they are read: what changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
@@ -140,8 +160,8 @@ impl Game {
 
     /// The functions and hooks as one shard calls them; it runs the matches that are made there.
     pub(crate) fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
-        let Self { mut generations, taken, loader: Loader { means, limits: (lua_limits, js_limits), .. }, jobs } = self;
-        let Generation { lua, javascript, .. } = generations.borrow_and_update().clone();
+        let Self { mut generations, taken, loader: Loader { means, limits, .. }, jobs } = self;
+        let Programs { go, lua, javascript } = generations.borrow_and_update().programs.clone();
         let host = means.host(store, signing, live.clone(), live.clone());
         let returns = || {
             let plane = Rc::downgrade(live);
@@ -152,18 +172,20 @@ impl Game {
             }
         };
         let counted = || means.metrics.clone();
-        let of_lua = LuaMatches::new(lua.clone(), host.clone(), lua_limits, counted(), returns());
-        let of_script = JsMatches::new(javascript.clone(), host.clone(), js_limits, counted(), returns());
-        let matches = Rc::new(LanguageMatches::new(Rc::new(of_lua), Rc::new(of_script)));
+        let in_go = GoMatches::new(go.clone(), host.clone(), limits.go, counted(), returns());
+        let in_lua = LuaMatches::new(lua.clone(), host.clone(), limits.lua, counted(), returns());
+        let in_javascript = JsMatches::new(javascript.clone(), host.clone(), limits.javascript, counted(), returns());
+        let matches = Rc::new(LanguageMatches::new(Rc::new(in_go), Rc::new(in_lua), Rc::new(in_javascript)));
         let runner = Rc::downgrade(&matches);
         live.on_handler(move |order| {
             if let Some(matches) = runner.upgrade() {
                 matches.order(order);
             }
         });
-        let lua = LuaFunctions::new(lua, host.clone(), lua_limits, counted());
-        let javascript = JsFunctions::new(javascript, host, js_limits, counted());
-        let functions = Rc::new(Languages::new(lua, javascript, matches.clone()));
+        let go = GoFunctions::new(go, host.clone(), limits.go, counted());
+        let lua = LuaFunctions::new(lua, host.clone(), limits.lua, counted());
+        let javascript = JsFunctions::new(javascript, host, limits.javascript, counted());
+        let functions = Rc::new(Languages::new(go, lua, javascript, matches.clone()));
         let warm = functions.clone();
         tokio::task::spawn_local(async move { warm.warm_up().await });
         let of_shard = OfShard {
@@ -193,14 +215,14 @@ impl OfShard {
     /// Goes over to each generation that comes.
     async fn follow(self, mut generations: watch::Receiver<Generation>) {
         while generations.changed().await.is_ok() {
-            let Generation { number, lua, javascript } = generations.borrow_and_update().clone();
+            let Generation { number, programs } = generations.borrow_and_update().clone();
             let (Some(functions), Some(matches), Some(live)) =
                 (self.functions.upgrade(), self.matches.upgrade(), self.live.upgrade())
             else {
                 return;
             };
-            functions.renew(lua.clone(), javascript.clone(), number).await;
-            matches.renew(lua, javascript, number);
+            functions.renew(&programs, number).await;
+            matches.renew(&programs, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
             // Whoever counts may have stopped to wait.
@@ -219,14 +241,17 @@ impl Loader {
     ///
     /// Errors: a sentence with file and line.
     async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
-        let Self { folder, is_named, entrypoint, means, limits: (lua_limits, js_limits) } = self;
+        let Self { folder, is_named, entrypoint, means, limits } = self;
         if !is_named && !folder.is_dir() {
-            return Ok(Generation { number, lua: Arc::default(), javascript: Arc::default() });
+            let programs = Programs { go: Arc::default(), lua: Arc::default(), javascript: Arc::default() };
+            return Ok(Generation { number, programs });
         }
         let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
         let failed = |error| format!("cannot load the game code in {}: {error}", folder.display());
-        let lua = Program::load(folder, &host, lua_limits).await.map_err(failed)?;
-        let javascript = Bundle::load(folder, entrypoint.as_deref(), &host, js_limits).await.map_err(failed)?;
+        let lua = Program::load(folder, &host, &limits.lua).await.map_err(failed)?;
+        let javascript =
+            Bundle::load(folder, entrypoint.as_deref(), &host, &limits.javascript).await.map_err(failed)?;
+        let go = GoModule::load(folder, &host, &limits.go).await.map_err(failed)?;
         let (modules, functions, hooks) = (lua.modules_count(), lua.functions().len(), lua.hooks_count());
         if modules > 0 {
             let folder = folder.display();
@@ -237,7 +262,13 @@ impl Loader {
             let matches = javascript.handlers().len();
             tracing::info!(file, generation = number, functions, hooks, matches, "game code in JavaScript is loaded");
         }
-        Ok(Generation { number, lua: Arc::new(lua), javascript: Arc::new(javascript) })
+        if !go.is_empty() {
+            let (file, functions, hooks) = (go.file(), go.functions().len(), go.hooks_count());
+            let matches = go.handlers().len();
+            tracing::info!(file, generation = number, functions, hooks, matches, "game code in Go is loaded");
+        }
+        let programs = Programs { go: Arc::new(go), lua: Arc::new(lua), javascript: Arc::new(javascript) };
+        Ok(Generation { number, programs })
     }
 }
 

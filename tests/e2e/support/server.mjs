@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 120_000;
 const STOP_LIMIT_MS = 30_000;
 const POLL_INTERVAL_MS = 25;
 const LOG_BYTES_MAX = 1024 * 1024;

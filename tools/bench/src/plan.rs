@@ -58,6 +58,10 @@ pub enum Scenario {
     #[value(name = "rpc-js")]
     #[serde(rename = "rpc-js")]
     RpcJs,
+    /// The same in Go.
+    #[value(name = "rpc-go")]
+    #[serde(rename = "rpc-go")]
+    RpcGo,
     /// Matches of game code without players, `--matches` of them at `--tick-rate`: how late are their ticks? Needs
     /// `--metrics`, and `tools/bench/modules`.
     Ticks,
@@ -83,6 +87,7 @@ impl Scenario {
             Self::Converge => "converge",
             Self::RpcLua => "rpc-lua",
             Self::RpcJs => "rpc-js",
+            Self::RpcGo => "rpc-go",
             Self::Ticks => "ticks",
         }
     }
@@ -109,13 +114,13 @@ impl Scenario {
 
     /// Calls game code.
     pub fn is_rpc(self) -> bool {
-        matches!(self, Self::RpcLua | Self::RpcJs)
+        matches!(self, Self::RpcLua | Self::RpcJs | Self::RpcGo)
     }
 
     /// Connections unless the command says otherwise.
     pub fn default_connections(self) -> usize {
         match self {
-            Self::Register | Self::Authenticate | Self::RpcLua | Self::RpcJs => 64,
+            Self::Register | Self::Authenticate | Self::RpcLua | Self::RpcJs | Self::RpcGo => 64,
             Self::Ticks => 8,
             Self::Takeover => 60,
             Self::Heartbeat => 100,

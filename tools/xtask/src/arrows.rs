@@ -56,6 +56,7 @@ const NAMED_BY: &[(&str, &[&str])] = &[
     ("oxc_parser", &["script"]),
     ("oxc_transformer", &["script"]),
     ("rquickjs", &["script"]),
+    ("wasmtime", &["script"]),
     ("tokio", &["store", "cluster", "api", "script", "gateway", "server", "client", "bench", "e2e"]),
     (
         "serde_json",

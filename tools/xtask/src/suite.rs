@@ -20,6 +20,9 @@ const BINARY_VARIABLE: &str = "MUSTER_BIN";
 /// Names the NATS server of the end-to-end tests of clusters.
 const NATS_VARIABLE: &str = "MUSTER_TEST_NATS";
 
+/// Where Go installs itself, which may not be on `PATH`.
+const GO_FOLDER: &str = "/usr/local/go/bin";
+
 /// A file of end-to-end tests that takes longer hangs: it is stopped and has failed.
 const FILE_LIMIT_MS: u32 = 600_000;
 
@@ -59,6 +62,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
     summary.part("nats", || Ok(Outcome::Passed(muster_testenv::nats_server()?.display().to_string())));
     if parts != Parts::EndToEnd {
         summary.part("strace", strace);
+        summary.part("go", || go(&server));
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
         summary.count_tests(counted.passed, counted.failed);
@@ -96,10 +100,22 @@ fn strace() -> Result<()> {
     Ok(())
 }
 
+/// What game code in Go is compiled with; it also has to compile for whoever edits a module outside of WebAssembly.
+fn go(server: &Postgres) -> Result<()> {
+    for arguments in [["vet", "./..."], ["test", "./..."]] {
+        let mut go = Command::new("go");
+        go.args(arguments).current_dir(repository::root().join("sdk/go"));
+        go.env("PATH", path_with(server.programs_folder())?);
+        run::check(&mut go).context("the tests need Go 1.26 or newer: https://go.dev/dl")?;
+    }
+    Ok(())
+}
+
 fn cargo_test(server: &Postgres, rest: &[String], counted: &mut Counts) -> Result<Outcome> {
     let mut cargo = run::cargo();
     // Every crate's tests run, whatever those of another do: one run shows all there is to repair.
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(rest).env(URL_VARIABLE, server.url());
+    cargo.env("PATH", path_with(server.programs_folder())?);
     let succeeded = run::watch(&mut cargo, |line| counted.read_cargo(line))?;
     counted.verdict(succeeded)
 }
@@ -137,10 +153,11 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
     counted.verdict(succeeded)
 }
 
-/// `PATH` with one more folder, first.
+/// `PATH` with one more folder, first, and with Go's, last.
 fn path_with(folder: &Path) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    let folders = folders.chain([PathBuf::from(GO_FOLDER)]);
     std::env::join_paths(folders).context("the folder of PostgreSQL's programs does not fit into PATH")
 }
 

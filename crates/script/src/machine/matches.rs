@@ -99,7 +99,7 @@ impl Wanted {
         match act {
             Act::SetTimer { name, after_ms, data } => {
                 let Some(timers) = &mut self.timers else {
-                    return Err("the match has no function for timers: match_timer, or matchTimer".into());
+                    return Err("the match has no function for timers: match_timer, matchTimer or MatchTimer".into());
                 };
                 if name.is_empty() || name.len() > TIMER_NAME_BYTES_MAX {
                     return Err(format!("a timer's name has 1 to {TIMER_NAME_BYTES_MAX} bytes"));

@@ -45,11 +45,17 @@ pub trait Machine: Sized + 'static {
     /// How the language is shown messages.
     const FORM: WriteOptions;
 
+    /// Whether each is one more machine. Otherwise all are ways to the same, which counts itself.
+    const IS_COUNTED: bool = true;
+
     /// Starts one.
     ///
     /// # Errors
     /// What a module failed with, with file and line.
     async fn start(program: &Self::Program, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError>;
+
+    /// A shard works with a program from now on.
+    fn settle(_: &Self::Program, _: &Rc<Host>, _: &Limits) {}
 
     /// Whether it can go on after a call that found no memory.
     fn has_room(&self) -> bool {

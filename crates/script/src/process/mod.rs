@@ -25,6 +25,8 @@ pub struct Process {
     pub around: Surroundings,
     /// Where the modules are, and what else game code may read.
     pub folder: Option<PathBuf>,
+    /// Where compiled modules are kept.
+    pub compiled: Option<PathBuf>,
     /// What game code is told of the configuration.
     pub config: Value,
     /// What game code keeps in memory.
@@ -48,6 +50,7 @@ impl Process {
         Self {
             around,
             folder: None,
+            compiled: None,
             config: Value::Map(Vec::new()),
             cache: LocalCache::new(metrics.clone()),
             custom,

@@ -10,6 +10,7 @@ mod events;
 #[path = "../../../wire/tests/wire/generated.rs"]
 mod generated;
 mod generations;
+mod go;
 mod hooks;
 mod host;
 mod javascript;

@@ -300,6 +300,8 @@ impl Telemetry {
         page.counter("script_failed_count", "Calls that ended in an error.", read(&script.failed));
         page.counter("script_over_time_count", "Calls that used up their time.", read(&script.over_time));
         page.counter("script_over_memory_count", "Calls that failed for want of memory.", read(&script.over_memory));
+        let ended = read(&script.instances_ended);
+        page.counter("script_instance_ended_count", "Instances of Go that ended and were replaced.", ended);
         let over = read(&script.over_host_calls);
         page.counter("script_over_host_calls_count", "Calls that used too many functions of the host.", over);
         let dropped = read(&script.log_lines_dropped);

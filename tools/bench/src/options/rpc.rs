@@ -14,7 +14,7 @@ pub enum Over {
 /// Calls of functions of game code.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct RpcOptions {
-    /// rpc-lua, rpc-js: how calls travel
+    /// rpc-lua, rpc-js, rpc-go: how calls travel
     #[arg(long, value_enum, default_value_t)]
     pub over: Over,
     /// rpc-lua: what the function asks over HTTP before it answers, and waits for

@@ -83,7 +83,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Matchmake => matchmake::run(worker).await,
         Scenario::Takeover => takeover::run(worker).await,
         Scenario::Converge => converge::run(worker).await,
-        Scenario::RpcLua | Scenario::RpcJs => rpc::run(worker).await,
+        Scenario::RpcLua | Scenario::RpcJs | Scenario::RpcGo => rpc::run(worker).await,
         Scenario::Ticks => ticks::run(worker).await,
     }
 }

@@ -1,4 +1,4 @@
-//! `rpc-lua` and `rpc-js`: a function of game code that reads its payload and writes it again.
+//! `rpc-lua`, `rpc-js` and `rpc-go`: a function of game code that reads its payload and writes it again.
 //!
 //! Over HTTP by keep-alive connections, each with a player of its own, closed or open loop. Over sockets each player
 //! has one call under way.
@@ -30,6 +30,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 fn function(worker: &Worker) -> &'static str {
     match (worker.plan.scenario, &worker.plan.rpc.waits_for) {
         (Scenario::RpcJs, _) => "bench_js",
+        (Scenario::RpcGo, _) => "bench_go",
         (_, Some(_)) => "bench_wait",
         (_, None) => "bench_lua",
     }

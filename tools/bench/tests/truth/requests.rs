@@ -192,7 +192,8 @@ fn server_figures_come_with_its_process() {
 
 #[test]
 fn functions_answer_what_they_were_told() {
-    for arguments in ["rpc-lua", "rpc-js --rate 200", "rpc-js --over socket", "rpc-lua --over socket --format protobuf"]
+    for arguments in
+        ["rpc-lua", "rpc-js --rate 200", "rpc-js --over socket", "rpc-go", "rpc-lua --over socket --format protobuf"]
     {
         let said = run(Honest, arguments);
         assert_eq!(said.number("errors"), 0.0, "{arguments}: {}", said.first_line);

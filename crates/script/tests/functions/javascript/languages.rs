@@ -6,7 +6,8 @@ use std::sync::Arc;
 use muster_api::game::{GameFunctions as _, Invocation};
 use muster_api::hooks::{Hooks as _, Subject};
 use muster_script::{
-    JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions, LuaMatches, ScriptMetrics,
+    GoFunctions, GoMatches, GoModule, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions,
+    LuaMatches, ScriptMetrics,
 };
 
 use crate::world::{block_on, bundle, call, program};
@@ -31,13 +32,16 @@ fn what_both_have_is_lua_s() {
     let (program, host) = program(&files, &limits);
     let bundle = bundle(&files, &host, &limits);
     let metrics = Arc::new(ScriptMetrics::default());
+    let go = Arc::new(GoModule::default());
     let matches = Rc::new(LanguageMatches::new(
+        Rc::new(GoMatches::new(go.clone(), host.clone(), limits, metrics.clone(), |_, _| ())),
         Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, metrics.clone(), |_, _| ())),
         Rc::new(JsMatches::new(bundle.clone(), host.clone(), limits, metrics.clone(), |_, _| ())),
     ));
+    let go = GoFunctions::new(go, host.clone(), limits, metrics.clone());
     let lua = LuaFunctions::new(program, host.clone(), limits, metrics.clone());
     let javascript = JsFunctions::new(bundle, host, limits, metrics);
-    let both = Languages::new(lua, javascript, matches);
+    let both = Languages::new(go, lua, javascript, matches);
     block_on(async {
         for (id, expect) in [("both", "lua"), ("of_lua", "lua"), ("of_javascript", "nothing")] {
             assert!(both.has(id));

@@ -9,6 +9,7 @@ mod timers;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,9 @@ use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
 use muster_live::{Encoding, Millis, Place, Presence, SessionKey, SessionRef};
 use muster_script::value::Value;
-use muster_script::{JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
+use muster_script::{
+    Bundle, GoMatches, GoModule, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics,
+};
 
 use crate::world;
 
@@ -32,6 +35,7 @@ pub struct Hall {
     rules: RefCell<Matches>,
     code: LanguageMatches,
     lua: Rc<LuaMatches>,
+    handler: &'static str,
     metrics: Arc<ScriptMetrics>,
     returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
     under_way: Cell<usize>,
@@ -53,6 +57,21 @@ impl Hall {
     pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
         let (program, host) = world::program(files, &limits);
         let bundle = world::bundle(files, &host, &limits);
+        Self::with_code(Arc::default(), (program, bundle), host, limits)
+    }
+
+    /// A hall whose matches are one of the module in Go of a folder.
+    pub async fn in_go(folder: &Path, host: Rc<Host>, limits: Limits, handler: &'static str) -> Self {
+        let module = GoModule::load(folder, &host, &limits).await.unwrap();
+        Self { handler, ..Self::with_code(Arc::new(module), Default::default(), host, limits) }
+    }
+
+    fn with_code(
+        go: Arc<GoModule>,
+        (program, bundle): (Arc<Program>, Arc<Bundle>),
+        host: Rc<Host>,
+        limits: Limits,
+    ) -> Self {
         let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
         let returns = || {
             let returns = returned.clone();
@@ -60,11 +79,13 @@ impl Hall {
         };
         let metrics = Arc::<ScriptMetrics>::default();
         let lua = Rc::new(LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()));
+        let go = GoMatches::new(go, host.clone(), limits, metrics.clone(), returns());
         let javascript = JsMatches::new(bundle, host, limits, metrics.clone(), returns());
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
-            code: LanguageMatches::new(lua.clone(), Rc::new(javascript)),
+            code: LanguageMatches::new(Rc::new(go), lua.clone(), Rc::new(javascript)),
             lua,
+            handler: "game",
             metrics,
             returned,
             under_way: Cell::default(),
@@ -96,7 +117,7 @@ impl Hall {
     pub async fn create(&self, number: u128, params: Value) -> Result<(), String> {
         let (params, created_at) = (Bytes::from(params.encode()), Timestamp::from_seconds(world::NOW_SEC));
         let creation =
-            Creation { handler: "game".into(), params, created_at, chain: Chain::default(), is_durable: false };
+            Creation { handler: self.handler.into(), params, created_at, chain: Chain::default(), is_durable: false };
         self.ask(number, MatchAsk::Create(creation)).await.map(drop)
     }
 

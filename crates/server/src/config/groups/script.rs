@@ -1,5 +1,7 @@
 //! What game code may use, and do beyond the server.
 
+use std::path::PathBuf;
+
 use super::super::key::{Kind, Origin, honoured, number};
 
 honoured! {
@@ -17,6 +19,10 @@ honoured! {
         load_cpu_ms: u64 = "5000", number(1, 600_000), Origin::Ours;
         /// Memory of a machine, in bytes. A call that finds no more fails.
         vm_bytes: usize = "67108864", number(4 << 20, 4 << 30), Origin::Ours;
+        /// Memory of the instance that runs modules in Go, in bytes. One that needs more ends, all its calls fail, and a new one starts.
+        go_bytes: usize = "268435456", number(16 << 20, 4 << 30), Origin::Ours;
+        /// Where compiled modules in Go are kept, so that they are compiled once. They are run as they are: nobody else may write there. `compiled` in the data folder if it is not set.
+        compiled_dir: Option<PathBuf> = "", Kind::Path, Origin::Ours;
         /// Memory of what a match keeps between its callbacks, in bytes. One that keeps more ends.
         match_bytes: usize = "4194304", number(64 << 10, 4 << 30), Origin::Ours;
         /// Functions of the server that one call uses; further ones are errors.

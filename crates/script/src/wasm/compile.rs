@@ -1,0 +1,102 @@
+//! From a file of WebAssembly to something that runs. Compiling takes seconds, so what comes of it is kept in a folder of
+//! the server's own, and taken from there when the same file is to be compiled again.
+
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::{Config, Engine, InstancePre, Module, OptLevel, RegallocAlgorithm};
+
+use super::instance::State;
+use super::wasi::linked;
+
+/// So many compiled modules are kept: the last ones used.
+const KEPT_MAX: usize = 4;
+
+/// Compiles a module, or takes what is kept of it.
+///
+/// # Errors
+/// A sentence, for what is no module or asks for what there is not.
+pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre<State>, String> {
+    let failed = |error: wasmtime::Error| format!("{error:#}");
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    if cfg!(debug_assertions) {
+        // The compiler itself is slow then: its code need not be fast.
+        config.cranelift_opt_level(OptLevel::None);
+        config.cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
+    let engine = Engine::new(&config).map_err(failed)?;
+    let kept = folder.map(|folder| folder.join(name(&engine, bytes)));
+    let module = match kept.as_deref().and_then(|path| take(&engine, path)) {
+        Some(module) => module,
+        None => {
+            let module = Module::new(&engine, bytes).map_err(failed)?;
+            if let Some(path) = &kept
+                && let Err(error) = keep(&module, path)
+            {
+                tracing::warn!(path = %path.display(), %error, "a compiled module cannot be kept: it is compiled again next time");
+            }
+            module
+        }
+    };
+    linked(&engine, &module).map_err(failed)
+}
+
+/// What a compiled module is called: whatever it depends on makes another name.
+fn name(engine: &Engine, bytes: &[u8]) -> String {
+    struct Hashed(Sha256);
+    impl Hasher for Hashed {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut hashed = Hashed(Sha256::new_with_prefix(bytes));
+    engine.precompile_compatibility_hash().hash(&mut hashed);
+    let digest: String = hashed.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{digest}.bin")
+}
+
+#[expect(unsafe_code, reason = "compiled code is run as it is: the folder is the server's own, as its keys are")]
+fn take(engine: &Engine, path: &Path) -> Option<Module> {
+    let compiled = fs::read(path).ok()?;
+    // SAFETY: only `keep` writes there, whole files, under the name of what they are compiled from.
+    let module = unsafe { Module::deserialize(engine, compiled) };
+    // It is compiled anew if it is of another release.
+    let module = module.ok()?;
+    let used = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    if let Err(error) = used {
+        tracing::debug!(path = %path.display(), %error, "cannot note that a compiled module was used");
+    }
+    Some(module)
+}
+
+fn keep(module: &Module, path: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let folder = path.parent().ok_or("there is no folder for it")?;
+    fs::create_dir_all(folder).map_err(failed)?;
+    let compiled = module.serialize().map_err(|error| error.to_string())?;
+    // A name of its own until it is whole: a server that dies half-way leaves nothing that is taken for a module.
+    let whole = path.with_extension(format!("{}.part", std::process::id()));
+    fs::write(&whole, compiled).map_err(failed)?;
+    fs::rename(&whole, path).map_err(failed)?;
+    forget_old(folder);
+    Ok(())
+}
+
+/// Removes what was not used for longest.
+fn forget_old(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let used = |path: PathBuf| Some((path.metadata().ok()?.modified().ok()?, path));
+    let mut kept: Vec<_> = entries.flatten().filter_map(|entry| used(entry.path())).collect();
+    kept.sort();
+    for (_, path) in kept.iter().rev().skip(KEPT_MAX) {
+        // Another server of the same folder may have done so.
+        let _ = fs::remove_file(path);
+    }
+}

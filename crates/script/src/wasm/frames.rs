@@ -1,0 +1,388 @@
+//! What the host and an instance say to each other, as frames. `sdk/go/server.go` is the other side.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_api::game::{Failure, Invocation, Multimap, Occasion};
+use muster_live::Presence;
+use muster_live::matches::{
+    Act, Broadcast, Call, Callback, LABEL_BYTES_MAX, LeaveReason, MatchId, Outcome, Return, Sender,
+};
+use muster_wire::code::Code;
+
+use super::codec::{Reader, Unreadable, Writer};
+use crate::functions::Surroundings;
+use crate::machine::call::{Callee, Given, Sole};
+use crate::machine::matches::{SENT_BYTES_MAX, Sink};
+use crate::machine::registry::{Among, Names, Point, Registry, When};
+use crate::value::Value;
+
+/// The first frame's version; another one is of an SDK that this server does not know.
+pub(super) const VERSION: u32 = 1;
+
+/// A match's callbacks, in the order of their numbers.
+const CALLBACKS: [&str; 8] = [
+    "MatchInit",
+    "MatchJoinAttempt",
+    "MatchJoin",
+    "MatchLeave",
+    "MatchLoop",
+    "MatchTerminate",
+    "MatchSignal",
+    "MatchTimer",
+];
+
+/// The first frame: what every call is told of the server.
+pub(super) fn hello(around: &Surroundings, public_node: &str, deferred_max: usize) -> Vec<u8> {
+    let mut frame = Writer::new(1);
+    frame.u32(VERSION).text(&around.node).text(&around.version);
+    frame.pairs(around.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    frame.text(public_node).length(deferred_max).length(SENT_BYTES_MAX);
+    frame.finish()
+}
+
+/// A call of what is registered.
+pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: Given) -> Vec<u8> {
+    let mut frame = Writer::new(2);
+    frame.u64(id);
+    match callee {
+        Callee::Function(id) => frame.byte(0).text(id),
+        Callee::Hook(Point { when, subject }) => {
+            frame.byte(1).flag(when == When::After).text(subject.name());
+            frame.flag(matches!(subject, muster_api::hooks::Subject::Message(_)))
+        }
+        Callee::Sole(sole) => frame.byte(2).byte(sole as u8),
+        Callee::Listener(occasion, index) => frame.byte(3).byte(occasion as u8).length(index),
+        Callee::Schedule(index) => frame.byte(4).length(index),
+        Callee::Route(index) => frame.byte(5).length(index),
+    };
+    write_invocation(&mut frame, invocation);
+    match given {
+        Given::Text(text) => frame.byte(0).text(&text),
+        Given::Number(number) => frame.byte(1).u64(number.to_bits()),
+        Given::Value(value) => frame.byte(2).value(value),
+        Given::Messages(messages) => {
+            frame.byte(3).length(messages.len());
+            for message in messages {
+                match message {
+                    Some(json) => frame.flag(true).bytes(&json),
+                    None => frame.flag(false),
+                };
+            }
+            &mut frame
+        }
+        Given::Request(request, body) => frame.byte(4).value(request).bytes(&body),
+    };
+    frame.finish()
+}
+
+fn write_invocation(frame: &mut Writer, invocation: &Invocation) {
+    frame.text(invocation.mode.name());
+    match &invocation.user {
+        None => frame.flag(false),
+        Some(claims) => {
+            frame.flag(true).text(&claims.user_id.to_string()).text(&claims.username).i64(claims.expires_at_sec);
+            frame.pairs(claims.vars.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        }
+    };
+    let client = &invocation.client;
+    frame.text_or_none(invocation.session_id.as_deref());
+    frame.text_or_none(client.address.map(|address| address.to_string()).as_deref());
+    frame.text_or_none(client.port.map(|port| port.to_string()).as_deref());
+    frame.text_or_none(client.lang.as_deref());
+    frame.text_or_none(invocation.trace_id.map(|id| id.to_string()).as_deref());
+    write_multimap(frame, &invocation.headers);
+    write_multimap(frame, &invocation.query);
+}
+
+fn write_multimap(frame: &mut Writer, values: &Multimap) {
+    frame.length(values.len());
+    for (name, values) in values {
+        frame.text(name).length(values.len());
+        values.iter().for_each(|value| {
+            frame.text(value);
+        });
+    }
+}
+
+/// The host's answer to a call of the instance.
+pub(super) fn answer(sequence: u32, result: muster_domain::Result<Value>) -> Vec<u8> {
+    let mut frame = Writer::new(3);
+    frame.u32(sequence);
+    match result {
+        Ok(value) => frame.flag(true).value(value),
+        Err(error) => {
+            frame.flag(false).u32(u32::from(muster_api::http::code(error.kind).number())).text(&error.message)
+        }
+    };
+    frame.finish()
+}
+
+/// Nobody waits any more for what comes of a call.
+pub(super) fn cancel(id: u64) -> Vec<u8> {
+    let mut frame = Writer::new(4);
+    frame.u64(id);
+    frame.finish()
+}
+
+/// A callback of a match. `public_id` is what game code knows the match by.
+pub(super) fn match_call(id: u64, call: &Call, public_id: &str, node: &str) -> Result<Vec<u8>, Unreadable> {
+    let mut frame = Writer::new(5);
+    frame.u64(id).text(&call.id.to_string()).text(public_id).text(&call.handler);
+    frame.u64(call.tick).u32(call.tick_rate).text(&call.label).byte(callback_number(&call.callback));
+    match &call.callback {
+        Callback::Init { params, .. } => {
+            let params = Value::decode(params).map_err(|error| error.message)?;
+            frame.value(params);
+        }
+        Callback::JoinAttempt { presence, metadata } => {
+            write_presence(&mut frame, presence, node, None);
+            frame.pairs(metadata.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        }
+        Callback::Join(came) => {
+            frame.length(came.len());
+            came.iter().for_each(|presence| write_presence(&mut frame, presence, node, None));
+        }
+        Callback::Leave(left) => {
+            frame.length(left.len());
+            left.iter().for_each(|left| write_presence(&mut frame, &left.presence, node, Some(left.reason)));
+        }
+        Callback::Loop(inputs) => {
+            frame.length(inputs.len());
+            for input in inputs {
+                write_presence(&mut frame, &input.sender, node, None);
+                frame.i64(input.op_code).bytes(&input.data).flag(input.reliable).i64(input.received_at.0 / 1_000);
+            }
+        }
+        Callback::Terminate { grace_sec } => {
+            frame.u32(*grace_sec);
+        }
+        Callback::Signal(data) => {
+            frame.text(data);
+        }
+        Callback::Timer { name, data } => {
+            frame.text(name).text(data);
+        }
+    }
+    Ok(frame.finish())
+}
+
+fn callback_number(callback: &Callback) -> u8 {
+    match callback {
+        Callback::Init { .. } => 0,
+        Callback::JoinAttempt { .. } => 1,
+        Callback::Join(_) => 2,
+        Callback::Leave(_) => 3,
+        Callback::Loop(_) => 4,
+        Callback::Terminate { .. } => 5,
+        Callback::Signal(_) => 6,
+        Callback::Timer { .. } => 7,
+    }
+}
+
+/// What logs call a callback.
+pub(super) fn callback_name(callback: &Callback) -> &'static str {
+    CALLBACKS[usize::from(callback_number(callback))]
+}
+
+fn write_presence(frame: &mut Writer, presence: &Presence, node: &str, reason: Option<LeaveReason>) {
+    frame.text(&presence.user_id.to_string()).text(&presence.session_id.to_string());
+    frame.text(&presence.username).text(node);
+    frame.byte(match reason {
+        None => 1,
+        Some(LeaveReason::Left | LeaveReason::Kicked) => 3,
+        Some(LeaveReason::Disconnected) => 4,
+    });
+}
+
+/// A match is gone.
+pub(super) fn drop_match(id: MatchId) -> Vec<u8> {
+    let mut frame = Writer::new(6);
+    frame.text(&id.to_string());
+    frame.finish()
+}
+
+/// What an instance says.
+pub(super) enum Said {
+    /// Its modules have run and registered this, or why they failed.
+    Ready(Result<Registrations, String>),
+    /// A function of the host is called, on behalf of a call.
+    Asked { call: u64, sequence: u32, name: String, arguments: Vec<Value> },
+    /// A call has ended.
+    Returned { call: u64, result: Result<Option<Vec<u8>>, Failure> },
+    /// A callback has.
+    MatchReturned { call: u64, outcome: Outcome, acts: Vec<Act> },
+    /// A line for the log.
+    Logged { call: u64, level: u8, line: String, fields: String },
+}
+
+/// What modules have registered.
+#[derive(Debug, Default)]
+pub(super) struct Registrations {
+    pub(super) names: Names,
+    pub(super) handlers: Vec<String>,
+}
+
+/// Reads a frame of an instance.
+///
+/// # Errors
+/// A sentence, for what is none.
+pub(super) fn read(frame: &[u8]) -> Result<Said, Unreadable> {
+    let mut reader = Reader::new(frame);
+    Ok(match reader.byte()? {
+        1 => Said::Ready(if reader.flag()? { registrations(&mut reader) } else { Err(reader.text()?) }),
+        2 => {
+            let (call, sequence, name) = (reader.u64()?, reader.u32()?, reader.text()?);
+            Said::Asked { call, sequence, name, arguments: reader.values()? }
+        }
+        3 => {
+            let call = reader.u64()?;
+            let result = if reader.flag()? { Ok(Some(reader.bytes()?.to_vec())) } else { Ok(None) };
+            Said::Returned { call, result }
+        }
+        4 => {
+            let (call, number) = (reader.u64()?, reader.u32()?);
+            let code = u8::try_from(number).ok().and_then(Code::from_number).unwrap_or(Code::Internal);
+            Said::Returned { call, result: Err(Failure::new(code, reader.text()?)) }
+        }
+        5 => {
+            let call = reader.u64()?;
+            let outcome = outcome(&mut reader)?;
+            let length = reader.length()?;
+            let acts = (0..length).map(|_| act(&mut reader)).collect::<Result<_, _>>()?;
+            Said::MatchReturned { call, outcome, acts }
+        }
+        6 => {
+            let (call, level) = (reader.u64()?, reader.byte()?);
+            Said::Logged { call, level, line: reader.text()?, fields: reader.text()? }
+        }
+        kind => return Err(format!("a frame of an unknown kind {kind}")),
+    })
+}
+
+fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
+    let mut registry = Registry::<()>::default();
+    let mut handlers = Vec::new();
+    let length = reader.length()?;
+    for _ in 0..length {
+        let (kind, name) = (reader.byte()?, reader.text()?);
+        match kind {
+            0 => registry.set_function("RegisterRpc", &name, ())?,
+            1 => registry.set_hook("RegisterBefore", When::Before, (Among::Operations, &name), ())?,
+            2 => registry.set_hook("RegisterAfter", When::After, (Among::Operations, &name), ())?,
+            3 => registry.set_hook("RegisterBeforeRt", When::Before, (Among::Messages, &name), ())?,
+            4 => registry.set_hook("RegisterAfterRt", When::After, (Among::Messages, &name), ())?,
+            5 => registry.set_sole(Sole::Farewell, ()),
+            6 => registry.set_sole(Sole::Matched, ()),
+            7 => registry.add_listener(Occasion::Reported, ()),
+            8 => registry.add_listener(Occasion::SessionStart, ()),
+            9 => registry.add_listener(Occasion::SessionEnd, ()),
+            10 => registry.add_schedule("RegisterSchedule", &name, ())?,
+            11 if name.is_empty() => return Err("RegisterMatch expects a name".to_owned()),
+            11 => handlers.push(name),
+            12 => {
+                let (methods, path) = name.split_once(' ').unwrap_or(("", &name));
+                let methods: Vec<_> =
+                    methods.split(',').filter(|method| !method.is_empty()).map(str::to_owned).collect();
+                registry.add_route("RegisterHttp", path, &methods, ())?;
+            }
+            _ => return Err(format!("an unknown registration {kind}")),
+        }
+    }
+    Ok(Registrations { names: registry.names(), handlers })
+}
+
+fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {
+    Ok(match reader.byte()? {
+        0 => Outcome::Begun { tick_rate: reader.u32()?, label: reader.text()?.into() },
+        1 => Outcome::Decided(Ok(())),
+        2 => Outcome::Decided(Err(reader.text()?.into())),
+        3 => Outcome::Goes,
+        4 => Outcome::Signalled(reader.text()?.into()),
+        5 => Outcome::Over,
+        6 => Outcome::Failed(reader.text()?.into()),
+        kind => return Err(format!("an outcome of an unknown kind {kind}")),
+    })
+}
+
+fn act(reader: &mut Reader<'_>) -> Result<Act, Unreadable> {
+    Ok(match reader.byte()? {
+        0 => Act::Broadcast(broadcast(reader)?),
+        1 => Act::Defer(broadcast(reader)?),
+        2 => Act::Kick(ids(reader)?),
+        3 => {
+            let label = reader.text()?;
+            if label.len() > LABEL_BYTES_MAX {
+                return Err(format!("a label of more than {LABEL_BYTES_MAX} bytes"));
+            }
+            Act::Label(label.into())
+        }
+        4 => Act::SetTimer { name: reader.text()?.into(), after_ms: reader.u64()?, data: reader.text()?.into() },
+        5 => Act::CancelTimer(reader.text()?.into()),
+        kind => return Err(format!("an act of an unknown kind {kind}")),
+    })
+}
+
+fn broadcast(reader: &mut Reader<'_>) -> Result<Broadcast, Unreadable> {
+    let (op_code, data) = (reader.i64()?, Bytes::copy_from_slice(reader.bytes()?));
+    let to = if reader.flag()? { Some(ids(reader)?) } else { None };
+    let sender = if reader.flag()? {
+        let (session_id, user_id, username) = (id(reader)?, id(reader)?, reader.text()?.into());
+        Some(Sender { session_id, user_id, username })
+    } else {
+        None
+    };
+    Ok(Broadcast { op_code, data, to, sender, reliable: reader.flag()? })
+}
+
+fn ids<T: std::str::FromStr>(reader: &mut Reader<'_>) -> Result<Vec<T>, Unreadable> {
+    let length = reader.length()?;
+    (0..length).map(|_| id(reader)).collect()
+}
+
+fn id<T: std::str::FromStr>(reader: &mut Reader<'_>) -> Result<T, Unreadable> {
+    let text = reader.text()?;
+    text.parse().map_err(|_| format!("the presence has an id that is none: {text}"))
+}
+
+/// What a callback wants done, if that is no more than it may. `deferred` is how many broadcasts wait from before; answered
+/// is how many wait then.
+pub(super) fn bounded(
+    call: &Call,
+    (outcome, acts): (Outcome, Vec<Act>),
+    deferred: usize,
+    deferred_max: usize,
+) -> (Return, usize) {
+    let sink = Sink::new(deferred_max);
+    sink.open(deferred);
+    sink.let_set(&call.timers, call.callback.timer());
+    match acts.into_iter().try_for_each(|act| sink.add(act)) {
+        Ok(()) => {
+            let (acts, deferred) = sink.close();
+            (Return { outcome, acts }, deferred)
+        }
+        Err(why) => (crate::machine::matches::failed(Arc::from(why)), deferred),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn any_bytes_are_read_or_refused() {
+        let mut state = 1_u64;
+        let mut drawn = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        };
+        let mut count = 0;
+        for (kind, length) in (0..=7).flat_map(|kind| (0..4_000).map(move |turn| (kind, turn % 80))) {
+            // Small numbers are lengths and kinds that there are.
+            let rest = (0..length).map(|_| if drawn() % 4 == 0 { drawn() } else { drawn() % 8 });
+            let frame: Vec<u8> = std::iter::once(kind).chain(rest.collect::<Vec<_>>()).collect();
+            count += usize::from(read(&frame).is_ok());
+        }
+        assert!(count > 0);
+    }
+}

@@ -1,0 +1,348 @@
+//! What shards and the thread of an instance share: calls under way, and the frames on their way.
+//!
+//! Locks: the mailbox and the table of calls, never both at once; inboxes below either. None is held over a wait.
+//! What is in the mailbox is bounded by what its senders wait for: calls by [`CALLS_MAX`], callbacks by the matches there are,
+//! answers by [`ASKED_MAX`].
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+use muster_api::game::Failure;
+use muster_live::matches::{Act, Outcome};
+use muster_wire::code::Code;
+
+use super::frames::Registrations;
+use crate::value::Value;
+
+/// Most calls of functions and hooks that an instance has at a time, over all shards; further ones are refused.
+pub const CALLS_MAX: usize = 16_384;
+
+/// Most calls of the host that an instance waits for at a time; further ones are refused.
+pub const ASKED_MAX: u32 = 65_536;
+
+/// The call in which modules register.
+pub(super) const INIT: u64 = 1;
+
+/// What comes of a call.
+pub(super) enum Event {
+    /// A function of the host is called on its behalf.
+    Asked { incarnation: u32, sequence: u32, name: String, arguments: Vec<Value> },
+    /// It has ended.
+    Returned(Result<Option<Vec<u8>>, Failure>),
+    /// A callback has, which used so much of the processor's time.
+    MatchReturned { outcome: Outcome, acts: Vec<Act>, spent: Duration },
+    /// The modules have run.
+    Ready(Result<Registrations, String>),
+    /// The instance has ended, for this reason, by this call's doing or another's.
+    Ended { why: Arc<str>, breach: Option<Breached> },
+}
+
+/// What a call did that ended its instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Breached {
+    Time,
+    Memory,
+}
+
+/// Events of one call, or those without a call that one shard takes.
+#[derive(Default)]
+pub(super) struct Inbox {
+    events: Mutex<VecDeque<Event>>,
+    waker: AtomicWaker,
+}
+
+impl Inbox {
+    fn push(&self, event: Event) {
+        locked(&self.events).push_back(event);
+        self.waker.wake();
+    }
+
+    pub(super) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Event> {
+        if let Some(event) = locked(&self.events).pop_front() {
+            return Poll::Ready(event);
+        }
+        self.waker.register(context.waker());
+        locked(&self.events).pop_front().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+/// A call under way.
+pub(super) struct Open {
+    inbox: Arc<Inbox>,
+    /// For logs.
+    pub(super) name: Arc<str>,
+    /// The processor's time that it may use, and has used.
+    pub(super) limit: Duration,
+    pub(super) spent: Duration,
+    pub(super) logged: usize,
+    is_match: bool,
+}
+
+/// See the module.
+pub(super) struct Lane {
+    mailbox: Mutex<Mailbox>,
+    has_mail: Condvar,
+    calls: Mutex<Calls>,
+    next_call: AtomicU64,
+    /// Calls of the host without an answer yet.
+    asked: AtomicU32,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    frames: VecDeque<Vec<u8>>,
+    /// The how manieth instance it is for.
+    incarnation: u32,
+    /// The thread waits.
+    is_awaited: bool,
+    is_closed: bool,
+}
+
+#[derive(Default)]
+struct Calls {
+    open: HashMap<u64, Open>,
+    functions: usize,
+    /// Where calls of the host go that are of no call: one for each shard that works with the instance.
+    homes: Vec<Arc<Inbox>>,
+    /// What waits for the first of them.
+    homeless: Vec<Event>,
+    is_running: bool,
+    is_over: bool,
+}
+
+/// A call that was taken.
+pub(super) struct Taken {
+    pub(super) id: u64,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) incarnation: u32,
+}
+
+impl Lane {
+    pub(super) fn new() -> Self {
+        Self {
+            mailbox: Mutex::default(),
+            has_mail: Condvar::new(),
+            calls: Mutex::default(),
+            next_call: AtomicU64::new(INIT + 1),
+            asked: AtomicU32::new(0),
+        }
+    }
+
+    /// A call begins. The instance hears of it by the frame that is made for its id.
+    ///
+    /// # Errors
+    /// Code 14 when there is no instance, or too many calls are under way.
+    pub(super) fn begin<E: From<Failure>>(
+        &self,
+        (name, limit, is_match): (Arc<str>, Duration, bool),
+        frame: impl FnOnce(u64) -> Result<Vec<u8>, E>,
+    ) -> Result<Taken, E> {
+        let id = self.next_call.fetch_add(1, Ordering::Relaxed);
+        let frame = frame(id)?;
+        let inbox = Arc::<Inbox>::default();
+        {
+            let mut calls = locked(&self.calls);
+            if !calls.is_running {
+                let told = "The game's Go instance has ended, and a new one is about to start. Try again.";
+                return Err(Failure::new(Code::Unavailable, told).into());
+            }
+            if !is_match {
+                if calls.functions >= CALLS_MAX {
+                    let told = "Too many calls of game functions are under way. Try again.";
+                    return Err(Failure::new(Code::Unavailable, told).into());
+                }
+                calls.functions += 1;
+            }
+            calls.open.insert(id, Open::new(inbox.clone(), name, limit, is_match));
+        }
+        let incarnation = self.post(None, frame);
+        Ok(Taken { id, inbox, incarnation })
+    }
+
+    /// The call in which modules register, which is there before the instance is.
+    pub(super) fn begin_init(&self, limit: Duration, inbox: Arc<Inbox>) {
+        locked(&self.calls).open.insert(INIT, Open::new(inbox, Arc::from("InitModule"), limit, true));
+    }
+
+    /// Nobody waits for a call any more. Answers whether it was under way.
+    pub(super) fn end(&self, id: u64) -> bool {
+        let mut calls = locked(&self.calls);
+        let ended = calls.open.remove(&id);
+        if ended.as_ref().is_some_and(|open| !open.is_match) {
+            calls.functions -= 1;
+        }
+        ended.is_some()
+    }
+
+    /// Nobody waits for a call any more, and the instance hears of that.
+    pub(super) fn cancel(&self, id: u64, incarnation: u32) {
+        if self.end(id) {
+            self.post(Some(incarnation), super::frames::cancel(id));
+        }
+    }
+
+    /// Puts a frame on its way, to this instance or whichever there is. Answers to which.
+    pub(super) fn post(&self, incarnation: Option<u32>, frame: Vec<u8>) -> u32 {
+        let mut mailbox = locked(&self.mailbox);
+        if incarnation.is_none_or(|incarnation| incarnation == mailbox.incarnation) {
+            mailbox.frames.push_back(frame);
+            if mailbox.is_awaited {
+                mailbox.is_awaited = false;
+                self.has_mail.notify_one();
+            }
+        }
+        mailbox.incarnation
+    }
+
+    /// Answers a call of the host.
+    pub(super) fn answer(&self, incarnation: u32, sequence: u32, result: muster_domain::Result<Value>) {
+        let frame = super::frames::answer(sequence, result);
+        if self.post(Some(incarnation), frame) == incarnation {
+            self.asked.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A shard works with the instance.
+    pub(super) fn add_home(&self) -> Arc<Inbox> {
+        let home = Arc::<Inbox>::default();
+        let mut calls = locked(&self.calls);
+        if calls.is_over {
+            home.push(Event::Ended { why: Arc::default(), breach: None });
+        } else {
+            std::mem::take(&mut calls.homeless).into_iter().for_each(|event| home.push(event));
+            calls.homes.push(home.clone());
+        }
+        home
+    }
+
+    /// The thread has nothing to do any more.
+    pub(super) fn close(&self) {
+        let mut mailbox = locked(&self.mailbox);
+        mailbox.is_closed = true;
+        mailbox.is_awaited = false;
+        self.has_mail.notify_one();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        locked(&self.mailbox).is_closed
+    }
+}
+
+/// What the instance's thread does.
+impl Lane {
+    /// An instance starts. Answers the how manieth it is.
+    pub(super) fn start(&self, hello: Vec<u8>) -> u32 {
+        let mut mailbox = locked(&self.mailbox);
+        mailbox.incarnation += 1;
+        mailbox.frames = VecDeque::from([hello]);
+        self.asked.store(0, Ordering::Relaxed);
+        mailbox.incarnation
+    }
+
+    /// The next frame, if there is one.
+    pub(super) fn next_frame(&self) -> Option<Vec<u8>> {
+        locked(&self.mailbox).frames.pop_front()
+    }
+
+    /// Waits for a frame, to this moment at most. Answers whether there is one; nothing when the thread is to end.
+    pub(super) fn wait(&self, until: Option<Instant>) -> Option<bool> {
+        let mut mailbox = locked(&self.mailbox);
+        loop {
+            if mailbox.is_closed {
+                return None;
+            }
+            if !mailbox.frames.is_empty() {
+                return Some(true);
+            }
+            mailbox.is_awaited = true;
+            mailbox = match until {
+                None => self.has_mail.wait(mailbox).unwrap_or_else(PoisonError::into_inner),
+                Some(until) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        mailbox.is_awaited = false;
+                        return Some(false);
+                    }
+                    self.has_mail.wait_timeout(mailbox, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Waits before another instance is started. Answers whether one is to be.
+    pub(super) fn pause(&self, until: Instant) -> bool {
+        let mut mailbox = locked(&self.mailbox);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if mailbox.is_closed || left.is_zero() {
+                return !mailbox.is_closed;
+            }
+            mailbox = self.has_mail.wait_timeout(mailbox, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The modules have run: calls are taken from now on.
+    pub(super) fn ready(&self) {
+        locked(&self.calls).is_running = true;
+    }
+
+    /// The host is called. Answers whether that may be.
+    pub(super) fn ask(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) < ASKED_MAX
+    }
+
+    /// Tells whoever waits for a call, or whoever takes what is of no call.
+    pub(super) fn deliver(&self, call: u64, event: Event) {
+        let mut calls = locked(&self.calls);
+        match (calls.open.get(&call), &event, calls.homes.first()) {
+            (Some(open), ..) => open.inbox.push(event),
+            (None, Event::Asked { .. }, Some(home)) => home.push(event),
+            (None, Event::Asked { .. }, None) => calls.homeless.push(event),
+            // Nobody waits for it any more.
+            (None, ..) => {}
+        }
+    }
+
+    /// Looks at a call under way, or changes it.
+    pub(super) fn with<T>(&self, call: u64, see: impl FnOnce(&mut Open) -> T) -> Option<T> {
+        locked(&self.calls).open.get_mut(&call).map(see)
+    }
+
+    /// The instance has ended, by one call's doing perhaps: all calls fail. Answers how many.
+    pub(super) fn fail_all(&self, why: &Arc<str>, offender: Option<(u64, Breached)>) -> usize {
+        let mut calls = locked(&self.calls);
+        calls.is_running = false;
+        calls.functions = 0;
+        calls.homeless.clear();
+        let open = std::mem::take(&mut calls.open);
+        for (id, open) in &open {
+            let breach = offender.filter(|(offender, _)| offender == id).map(|(_, breach)| breach);
+            open.inbox.push(Event::Ended { why: why.clone(), breach });
+        }
+        open.len()
+    }
+
+    /// The thread ends: so do those that take what is of no call.
+    pub(super) fn end_all(&self, why: &Arc<str>) {
+        self.fail_all(why, None);
+        let mut calls = locked(&self.calls);
+        calls.is_over = true;
+        for home in std::mem::take(&mut calls.homes) {
+            home.push(Event::Ended { why: why.clone(), breach: None });
+        }
+    }
+}
+
+impl Open {
+    fn new(inbox: Arc<Inbox>, name: Arc<str>, limit: Duration, is_match: bool) -> Self {
+        Self { inbox, name, limit, spent: Duration::ZERO, logged: 0, is_match }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,102 @@
+//! Matches in Go: the instance holds their states, all of them in one memory.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_api::game::Failure;
+use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+
+use super::frames;
+use super::lane::Event;
+use super::module::GoModule;
+use super::vm::{Vm, attend};
+use crate::host::Host;
+use crate::machine::limits::Limits;
+use crate::machine::matches::{Pace, failed};
+use crate::machine::migrate::Migrating;
+use crate::machine::{LoadError, MatchMachine};
+use crate::value::Value;
+
+/// The matches of one shard.
+pub struct MatchVm {
+    vm: Vm,
+    paces: RefCell<HashMap<MatchId, Rc<Pace>>>,
+    limits: Limits,
+}
+
+/// Why a callback was not called.
+struct Refused(Arc<str>);
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self(failure.message.into())
+    }
+}
+
+impl MatchMachine for MatchVm {
+    type Program = GoModule;
+    const LANGUAGE: &'static str = "Go";
+    const PARKS: bool = true;
+
+    fn new(program: &GoModule, host: &Rc<Host>, limits: Limits) -> Result<Self, LoadError> {
+        let vm = Vm::of(program, host)?;
+        Ok(Self { vm, paces: RefCell::default(), limits })
+    }
+
+    async fn call(&self, call: &Call) -> (Return, bool) {
+        let pace = self.paces.borrow_mut().entry(call.id).or_default().clone();
+        match self.ask(call).await {
+            Err(Refused(why)) => (failed(why), false),
+            Ok((outcome, acts, spent)) => {
+                let (mut returned, deferred) =
+                    frames::bounded(call, (outcome, acts), pace.deferred(), self.limits.deferred_max);
+                let Callback::Loop(_) = call.callback else {
+                    pace.called(deferred);
+                    return (returned, false);
+                };
+                let (is_late, in_time) = pace.looped(spent, &self.limits);
+                if let Err(why) = in_time {
+                    returned.outcome = Outcome::Failed(why);
+                }
+                (returned, is_late)
+            }
+        }
+    }
+
+    fn drop_match(&self, id: MatchId) {
+        self.paces.borrow_mut().remove(&id);
+        self.vm.lane().post(None, frames::drop_match(id));
+    }
+}
+
+impl Migrating for MatchVm {
+    /// Matches in Go stay with their instance: their state is of whatever type its code has. Nothing is there to be adopted.
+    fn state(&self, _: MatchId) -> Result<Value, Arc<str>> {
+        Ok(Value::Nil)
+    }
+}
+
+impl MatchVm {
+    async fn ask(&self, call: &Call) -> Result<(Outcome, Vec<muster_live::matches::Act>, Duration), Refused> {
+        let limit = match call.callback {
+            Callback::Loop(_) => self.limits.tick_time_max,
+            _ => self.limits.call_time,
+        };
+        let host = self.vm.host();
+        let name = format!("{} of {}", frames::callback_name(&call.callback), call.handler);
+        let public_id = format!("{}.{}", call.id, host.node);
+        let frame = |id| frames::match_call(id, call, &public_id, &host.node).map_err(|why| Refused(why.into()));
+        let taken = self.vm.lane().begin((name.into(), limit, true), frame)?;
+        match attend(self.vm.lane().clone(), taken, host.clone()).await {
+            Event::MatchReturned { outcome, acts, spent } => Ok((outcome, acts, spent)),
+            Event::Returned(Err(failure)) => Err(failure.into()),
+            Event::Ended { why, .. } => {
+                Err(Refused(format!("the Go instance that held the match has ended: {why}").into()))
+            }
+            _ => Err(Refused("the game's code answered another question".into())),
+        }
+    }
+}

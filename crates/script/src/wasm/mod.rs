@@ -1,0 +1,14 @@
+//! Game code in Go, compiled to WebAssembly: one instance for the whole server, on a thread of its own, which takes calls of
+//! all shards. How it waits stands in `docs/adr/0012-game-code.md`.
+
+mod codec;
+mod compile;
+mod frames;
+mod instance;
+pub mod lane;
+mod lines;
+pub(crate) mod matches;
+pub mod module;
+mod sql;
+pub(crate) mod vm;
+mod wasi;

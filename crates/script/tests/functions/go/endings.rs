@@ -1,0 +1,80 @@
+//! How instances end: by calls that take too much, by panics that nothing catches, and by what WebAssembly traps. What comes
+//! then is a new one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join;
+use muster_api::game::{Invocation, Mode};
+use muster_api::hooks::{Hooks as _, Subject};
+use muster_script::{GoFunctions, GoModule, Limits};
+use muster_wire::api::UpdateAccountRequest;
+use muster_wire::code::Code;
+
+use super::{built, functions, host, limits};
+use crate::world::{block_on, call, store};
+
+/// Each ends an instance in a way of its own: by time, by memory, with its stack, by a panic, by leaving, and by a trap.
+pub const BOMBS: [&str; 6] = ["loop", "hog", "deep", "goroutine", "exit", "trap"];
+
+/// What tests wait for.
+pub fn quick() -> Limits {
+    let time = Duration::from_millis(200);
+    Limits { call_time: time, tick_time_max: time, ..limits() }
+}
+
+/// The answer of a new instance, once there is one. Until then calls are refused.
+async fn answer_of_next(functions: &GoFunctions) -> String {
+    loop {
+        match call(functions, "count", "").await {
+            Ok(answer) => return answer,
+            Err((code, told)) => assert_eq!(code, Code::Unavailable, "{told}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn what_ends_an_instance_fails_its_calls_and_a_new_one_starts() {
+    block_on(async {
+        let (functions, metrics) = functions(store(), quick()).await;
+        assert_eq!(call(&functions, "count", "").await, Ok("1".to_owned()));
+        for (number, kind) in BOMBS.into_iter().enumerate() {
+            let (waits, ends) = join(call(&functions, "forever", ""), call(&functions, "bomb", kind)).await;
+            assert_eq!(ends.unwrap_err().0, Code::Unavailable, "{kind}");
+            assert_eq!(waits.unwrap_err().0, Code::Unavailable, "{kind}");
+            assert_eq!(answer_of_next(&functions).await, "1", "variables begin anew");
+            assert_eq!(metrics.instances_ended.load(Ordering::Relaxed), number as u64 + 1);
+        }
+        assert_eq!(metrics.over_time.load(Ordering::Relaxed), 1);
+        assert!(metrics.over_memory.load(Ordering::Relaxed) >= 1);
+    });
+}
+
+#[test]
+fn a_hook_fails_with_its_instance() {
+    let subject = Subject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
+    for kind in BOMBS {
+        block_on(async {
+            let (functions, _) = functions(store(), quick()).await;
+            let request = UpdateAccountRequest { display_name: Some(format!("bomb {kind}")), ..Default::default() };
+            let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+            let refused = functions.before(subject, invocation, Some(&request)).await.unwrap_err();
+            assert_eq!(refused.code, Code::Unavailable, "{kind}");
+            assert_eq!(answer_of_next(&functions).await, "1", "{kind}");
+        });
+    }
+}
+
+#[test]
+fn what_ends_while_it_loads_is_an_error() {
+    for kind in BOMBS {
+        let mut host = host(store());
+        let around = &mut Arc::get_mut(&mut std::rc::Rc::get_mut(&mut host).unwrap().process).unwrap().around;
+        around.env = Arc::from([("BOMB".to_owned(), kind.to_owned())]);
+        let load = Limits { load_time: Duration::from_millis(500), ..limits() };
+        let told = block_on(GoModule::load(built(), &host, &load)).err().unwrap().to_string();
+        assert!(told.starts_with("game.wasm: the module ended before it was loaded: "), "{kind}: {told}");
+    }
+}

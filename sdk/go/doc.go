@@ -1,0 +1,16 @@
+// Package muster runs game code written for Nakama's Go runtime on Muster, compiled to WebAssembly by the plain Go tool.
+//
+// A module keeps its InitModule; beside it stands one file:
+//
+//	package main
+//
+//	import muster "github.com/muster-server/muster/sdk/go"
+//
+//	func main() { muster.Run(InitModule) }
+//
+// It is built by
+//
+//	GOOS=wasip1 GOARCH=wasm go build -o modules/game.wasm .
+//
+// docs/guide/go.md tells what differs.
+package muster

@@ -1,0 +1,138 @@
+package muster
+
+import (
+	"encoding/json"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// fields are what the server answers, by its own names. What is missing is as good as empty.
+type fields map[string]any
+
+func (f fields) text(name string) string {
+	text, _ := f[name].(string)
+	return text
+}
+
+func (f fields) flag(name string) bool {
+	flag, _ := f[name].(bool)
+	return flag
+}
+
+func (f fields) int(name string) int {
+	number, _ := f[name].(float64)
+	return int(number)
+}
+
+func (f fields) int64(name string) int64 {
+	number, _ := f[name].(float64)
+	return int64(number)
+}
+
+func (f fields) int32(name string) int32 { return int32(f.int(name)) }
+
+// time is nothing where there is no moment.
+func (f fields) time(name string) *timestamppb.Timestamp {
+	seconds, is := f[name].(float64)
+	if !is {
+		return nil
+	}
+	return &timestamppb.Timestamp{Seconds: int64(seconds)}
+}
+
+// json is the text of what a studio chose the names of.
+func (f fields) json(name string) string {
+	text, _ := f[name].(rawJSON)
+	return string(text)
+}
+
+func (f fields) int32Value(name string) *wrapperspb.Int32Value {
+	return wrapperspb.Int32(f.int32(name))
+}
+
+func (f fields) boolValue(name string) *wrapperspb.BoolValue {
+	return wrapperspb.Bool(f.flag(name))
+}
+
+// object is what JSON holds by name.
+func (f fields) object(name string) map[string]any {
+	object, _ := objectOf(f[name])
+	return object
+}
+
+// amounts are whole numbers by name.
+func (f fields) amounts(name string) map[string]int64 { return amountsOf(f[name]) }
+
+func amountsOf(value any) map[string]int64 {
+	amounts := map[string]int64{}
+	if text, is := value.(rawJSON); is {
+		// What the server wrote it can be read.
+		_ = json.Unmarshal([]byte(text), &amounts)
+	}
+	return amounts
+}
+
+func objectOf(value any) (map[string]any, error) {
+	object := map[string]any{}
+	text, is := value.(rawJSON)
+	if !is {
+		return object, nil
+	}
+	err := json.Unmarshal([]byte(text), &object)
+	return object, err
+}
+
+// each reads the records of a list.
+func each[T any](value any, read func(fields) T) []T {
+	list, _ := value.([]any)
+	read_ := make([]T, 0, len(list))
+	for _, value := range list {
+		record, _ := value.(fields)
+		read_ = append(read_, read(record))
+	}
+	return read_
+}
+
+// listed reads a page: its records, and the cursor of the next.
+func listed[T any](value any, read func(fields) T) ([]T, string) {
+	results := resultsOf(value, 2)
+	cursor, _ := results[1].(string)
+	return each(results[0], read), cursor
+}
+
+// resultsOf are several results of one function, so many at least.
+func resultsOf(value any, count int) []any {
+	results, _ := value.([]any)
+	for len(results) < count {
+		results = append(results, nil)
+	}
+	return results
+}
+
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
+}
+
+// plain is what the server answered, as encoding/json writes it.
+func plain(value any) any {
+	switch value := value.(type) {
+	case rawJSON:
+		return json.RawMessage(value)
+	case fields:
+		named := make(map[string]any, len(value))
+		for name, each := range value {
+			named[name] = plain(each)
+		}
+		return named
+	case []any:
+		list := make([]any, len(value))
+		for index, each := range value {
+			list[index] = plain(each)
+		}
+		return list
+	default:
+		return value
+	}
+}

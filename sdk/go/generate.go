@@ -1,0 +1,3 @@
+package muster
+
+//go:generate go run ./internal/generate

@@ -1,0 +1,67 @@
+package muster
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+
+	"github.com/heroiclabs/nakama-common/api"
+	"github.com/heroiclabs/nakama-common/runtime"
+)
+
+// notYet is the error of what this server does not have yet.
+func notYet(what string) error {
+	return runtime.NewError(what+" is not available on this server yet.", codeUnimplemented)
+}
+
+func (i initializer) RegisterMatchmakerOverride(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, candidateMatches [][]runtime.MatchmakerEntry) (matches [][]runtime.MatchmakerEntry)) error {
+	return notYet("initializer.RegisterMatchmakerOverride")
+}
+
+func (i initializer) RegisterMatchmakerProcessor(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, entries []runtime.MatchmakerEntry) (matches [][]runtime.MatchmakerEntry)) error {
+	return notYet("initializer.RegisterMatchmakerProcessor")
+}
+
+func (i initializer) RegisterTournamentEnd(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, tournament *api.Tournament, end, reset int64) error) error {
+	return notYet("initializer.RegisterTournamentEnd")
+}
+
+func (i initializer) RegisterTournamentReset(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, tournament *api.Tournament, end, reset int64) error) error {
+	return notYet("initializer.RegisterTournamentReset")
+}
+
+func (i initializer) RegisterLeaderboardReset(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, leaderboard *api.Leaderboard, reset int64) error) error {
+	return notYet("initializer.RegisterLeaderboardReset")
+}
+
+func (i initializer) RegisterPurchaseNotificationApple(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, notificationType runtime.NotificationType, purchase *api.ValidatedPurchase, payload *runtime.AppleNotificationData) error) error {
+	return notYet("initializer.RegisterPurchaseNotificationApple")
+}
+
+func (i initializer) RegisterSubscriptionNotificationApple(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, notificationType runtime.NotificationType, subscription *api.ValidatedSubscription, payload *runtime.AppleNotificationData) error) error {
+	return notYet("initializer.RegisterSubscriptionNotificationApple")
+}
+
+func (i initializer) RegisterPurchaseNotificationGoogle(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, notificationType runtime.NotificationType, purchase *api.ValidatedPurchase, providerPayload *runtime.PurchaseV2GoogleResponse) error) error {
+	return notYet("initializer.RegisterPurchaseNotificationGoogle")
+}
+
+func (i initializer) RegisterSubscriptionNotificationGoogle(func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, notificationType runtime.NotificationType, subscription *api.ValidatedSubscription, providerPayload *runtime.SubscriptionV2GoogleResponse) error) error {
+	return notYet("initializer.RegisterSubscriptionNotificationGoogle")
+}
+
+func (i initializer) RegisterStorageIndex(name, collection, key string, fields []string, sortableFields []string, maxEntries int, indexOnly bool) error {
+	return notYet("initializer.RegisterStorageIndex")
+}
+
+func (i initializer) RegisterStorageIndexFilter(indexName string, fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, write *runtime.StorageWrite) bool) error {
+	return notYet("initializer.RegisterStorageIndexFilter")
+}
+
+func (i initializer) RegisterFleetManager(runtime.FleetManagerInitializer) error {
+	return notYet("initializer.RegisterFleetManager")
+}
+
+func (i initializer) RegisterConsoleHttp(pathPattern string, handler func(http.ResponseWriter, *http.Request), methods ...string) error {
+	return notYet("initializer.RegisterConsoleHttp")
+}

@@ -1,0 +1,23 @@
+// Builds modules in Go for tests, each once in a process, into folders that go with it. Compiled forms are shared by all
+// servers, of this process and others.
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const folders = [];
+process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+/** A folder with the module that is built of a folder of Go, and the flags of a server that runs it. */
+export async function goModule(source) {
+  const folder = mkdtempSync(join(tmpdir(), "muster-e2e-go-"));
+  folders.push(folder);
+  const env = { ...process.env, GOOS: "wasip1", GOARCH: "wasm" };
+  await promisify(execFile)("go", ["build", "-o", join(folder, "game.wasm"), "."], { cwd: source, env });
+  return { "runtime.path": folder, "script.compiled_dir": COMPILED };
+}
+
+/** Under the name of the user: what one user has compiled no other one should run. */
+const COMPILED = join(tmpdir(), `muster-e2e-compiled-${process.getuid?.() ?? "user"}`);

@@ -1,0 +1,15 @@
+module twins
+
+go 1.26.5
+
+require (
+	github.com/heroiclabs/nakama-common v1.47.0
+	github.com/muster-server/muster/sdk/go v0.0.0
+)
+
+require (
+	golang.org/x/crypto v0.54.0
+	google.golang.org/protobuf v1.36.11 // indirect
+)
+
+replace github.com/muster-server/muster/sdk/go => ../../../../sdk/go
