@@ -8,6 +8,10 @@
   const TEXT_MAX = 16_777_216;
   // Of a text that is to be code.
   const CODE_MAX = 1_048_576;
+  // Of a text that is to be a pattern: time is asked for after so many attempts, each of which may compare all of it.
+  const PATTERN_MAX = 131_072;
+  // Of a text whose characters are taken apart and put together.
+  const NORMALIZED_MAX = 1_048_576;
   // Characters to compare when a text is looked for in another.
   const COMPARISONS_MAX = 1_000_000_000;
   // Of texts put together from what stands for matches, at most.
@@ -133,9 +137,9 @@
     defineProperty(Array.prototype, name, descriptor);
   }
 
-  const short = (value, label) => {
-    if (typeof value === "string" && value.length > TEXT_MAX) {
-      throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
+  const short = (value, label, most = TEXT_MAX) => {
+    if (typeof value === "string" && value.length > most) {
+      throw new RangeErrorOfHost(`${label}: a text of more than ${most} characters`);
     }
   };
   const search = (self, [needle], label) => {
@@ -189,9 +193,22 @@
     const length = typeof given[0] === "string" ? given[0].length : 0;
     stand(given[0], given, length + 1, label);
   });
-  for (const name of ["normalize", "localeCompare", "toLowerCase", "toUpperCase"]) {
+  for (const name of ["toLowerCase", "toUpperCase"]) {
     replace(String.prototype, name, (self, _, label) => short(self, label));
   }
+  for (const name of ["normalize", "localeCompare"]) {
+    replace(String.prototype, name, (self, [other], label) => {
+      short(self, label, NORMALIZED_MAX);
+      short(other, label, NORMALIZED_MAX);
+    });
+  }
+  for (const name of ["match", "matchAll", "search"]) {
+    replace(String.prototype, name, (self, [pattern], label) => {
+      short(self, label);
+      short(pattern, label, PATTERN_MAX);
+    });
+  }
+  replace(RegExp.prototype, "compile", (_, [pattern], label) => short(pattern, label, PATTERN_MAX));
   for (const name of ["padStart", "padEnd"]) {
     replace(String.prototype, name, (_, [length], label) => {
       if (Number(length) > TEXT_MAX) {
@@ -208,6 +225,22 @@
     replace(globalThis, name, (_, [value], label) => short(value, label));
   }
   replace(JSON, "parse", (_, [value], label) => short(value, label));
+  const bounding = (original, check) => {
+    const bounded = new Proxy(original, {
+      apply(target, self, given) {
+        check(given);
+        return apply(target, self, given);
+      },
+      construct(target, given, made) {
+        check(given);
+        return construct(target, given, made === bounded ? target : made);
+      },
+    });
+    const descriptor = getOwnPropertyDescriptor(original.prototype, "constructor");
+    defineProperty(original.prototype, "constructor", { ...descriptor, value: bounded });
+    return bounded;
+  };
+  globalThis.RegExp = bounding(RegExp, ([pattern]) => short(pattern, "RegExp", PATTERN_MAX));
   // Parsing is not interrupted.
   const parsed = (texts) => {
     for (let i = 0; i < texts.length; i += 1) {
@@ -219,18 +252,7 @@
   };
   for (const prototype of [Function.prototype, ...[async () => {}, function* () {}, async function* () {}].map(Reflect.getPrototypeOf)]) {
     const original = prototype.constructor;
-    const bounded = new Proxy(original, {
-      apply(target, self, given) {
-        parsed(given);
-        return apply(target, self, given);
-      },
-      construct(target, given, made) {
-        parsed(given);
-        return construct(target, given, made === bounded ? target : made);
-      },
-    });
-    const descriptor = getOwnPropertyDescriptor(prototype, "constructor");
-    defineProperty(prototype, "constructor", { ...descriptor, value: bounded });
+    const bounded = bounding(original, parsed);
     if (original === Function) {
       globalThis.Function = bounded;
     }

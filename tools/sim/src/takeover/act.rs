@@ -51,7 +51,9 @@ impl World {
         let who = self.rng.usize(0..self.clients.len().max(1));
         let stream = self.rng.usize(0..self.streams.len()) as StreamId;
         let mut act = self.rng.u8(0..115);
-        if self.is_kept_often && act >= 25 {
+        // Nobody waits for long for recovery data, or a log.
+        let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
+        if self.is_kept_often && nobody_waits && act >= 25 {
             act = pick(&mut self.rng, &[act, act, PARTY_ACT, ROOM_ACT, TIME_PASSES]);
         }
         match act {
@@ -66,8 +68,6 @@ impl World {
                 Ok(())
             }
             TIME_PASSES..=18 => {
-                // Nobody waits so long for recovery data, or a log.
-                let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
                 let longest = if nobody_waits { PASS_INTERVAL_MS } else { 300 };
                 let ms = pick(&mut self.rng, &[1, 20, 300, 300, longest]);
                 self.advance(ms)

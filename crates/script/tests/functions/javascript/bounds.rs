@@ -31,6 +31,9 @@ fn what_claims_to_be_long_is_refused() {
         "('a'.repeat(2 ** 20)).indexOf('a'.repeat(2 ** 19) + 'b')",
         "[...new Array(2 ** 32 - 1).keys()]",
         "'a'.repeat(2 ** 16).replace(/a/g, '$`')",
+        "new RegExp('a'.repeat(2 ** 18))",
+        "'a'.match('a'.repeat(2 ** 18))",
+        "'é'.repeat(2 ** 21).normalize('NFD')",
         "'a'.repeat(2 ** 16).replaceAll('', \"$'\")",
     ] {
         let body = format!("try {{ {expression}; }} catch (e) {{ return e.name; }}");
@@ -56,6 +59,11 @@ fn builtins_are_what_they_were() {
         ("'abc'.replace(/b/, \"[$`$&$']\") + 'abc'.replaceAll('b', '<$&>')", "a[abc]ca<b>c"),
         ("'abcb'.replace(/b/g, 'x'.repeat(101)).length + 'abcb'.replaceAll('b', 'y'.repeat(101))[4]", "204y"),
         ("'ab'.replace(/(?<first>a)(b)/, (...found) => found.length + found[5].first)", "6a"),
+        (
+            "new RegExp('b', 'g')[Symbol.replace]('abb', 'x') + (/a/ instanceof RegExp) + (/a/.constructor === RegExp)",
+            "axxtruetrue",
+        ),
+        ("RegExp('b').test('abc') + RegExp.name + Object.keys('abc'.match('b')).length", "trueRegExp4"),
         ("String(Object.keys(Array.prototype).length)", "0"),
         ("encodeURIComponent('ä b') + JSON.parse('[1]')[0]", "%C3%A4%20b1"),
     ] {

@@ -314,3 +314,16 @@ fn a_servers_ticket_goes_on_as_it_was_kept_unless_it_was_matched_or_taken_back()
     cluster.recover();
     assert_eq!(cluster.waiting(), [fourth.0.to_string()]);
 }
+
+#[test]
+fn who_is_told_by_two_owners_that_a_ticket_has_ended_hears_the_first() {
+    let (mut cluster, [owner, one, _]) = cluster();
+    let ann = cluster.open(first(one));
+    cluster.add_ticket(ann, "a");
+    for _ in 0..2 {
+        cluster.tell_of_tickets(first(owner), ann, "ticket lost", vec![TicketId("a".into())]);
+        cluster.settle();
+    }
+    assert_eq!(cluster.take_heard(ann), ["ticket lost"]);
+    assert_eq!(cluster.tickets_of(ann), [""; 0]);
+}
