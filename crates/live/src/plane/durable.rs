@@ -31,6 +31,14 @@ pub const MATCH_RECOVERY_WAIT_MS: Millis = 10_000;
 /// them go to the same place.
 pub const DURABLE_PARTITIONS: usize = 16;
 
+/// An order of partitions in which neighbours have nothing in common: the finish of SplitMix64.
+fn scattered(partition: Partition) -> u64 {
+    let mut hash = partition.number().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
 /// Partitions whose durable matches come to rest here.
 #[derive(Debug, Default)]
 pub(super) struct Rests {
@@ -62,10 +70,11 @@ impl Plane {
         }
         let is_own =
             |partition: &Partition| routes.owner(*partition) == self.local.me && routes.former(*partition).is_none();
-        let own: Vec<Partition> = Partition::all().filter(is_own).collect();
+        let mut own: Vec<Partition> = Partition::all().filter(is_own).collect();
         let of = own.len().min(DURABLE_PARTITIONS);
-        // The same few each time, as long as it owns the same.
-        let chosen = (of > 0).then(|| hashed.row() % of * own.len() / of);
+        // The same few each time, as long as it owns them; no pattern, since orphans are dealt out in order.
+        own.sort_unstable_by_key(|partition| scattered(*partition));
+        let chosen = (of > 0).then(|| hashed.row() % of);
         let partition = chosen.and_then(|chosen| own.get(chosen)).copied().unwrap_or(hashed);
         MatchId::of_partition(partition, random)
     }
@@ -224,6 +233,22 @@ impl Owning<'_> {
         for listener in sessions {
             self.tell_of_leave(stream, listener.session);
             self.expel(stream, listener, false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_partitions_of_durable_matches_do_not_all_go_to_one_heir() {
+        // A third of all, as one of three nodes has them; its orphans go to the others in turn.
+        for own in [320, 340, 341, 342, 352] {
+            let mut own: Vec<(usize, Partition)> = Partition::all().take(own).enumerate().collect();
+            own.sort_unstable_by_key(|(_, partition)| scattered(*partition));
+            let to_first = own.iter().take(DURABLE_PARTITIONS).filter(|(rank, _)| rank % 2 == 0).count();
+            assert!((4..=12).contains(&to_first), "{to_first} of {DURABLE_PARTITIONS}");
         }
     }
 }
