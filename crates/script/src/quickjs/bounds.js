@@ -142,8 +142,13 @@
       throw new RangeErrorOfHost(`${label}: a text of more than ${most} characters`);
     }
   };
-  const search = (self, [needle], label) => {
+  const search = (self, given, label) => {
     short(self, label);
+    let [needle] = given;
+    if (isArray(needle) || isView(needle)) {
+      // As a text it may be long.
+      needle = given[0] = `${needle}`;
+    }
     if (typeof self === "string" && typeof needle === "string" && self.length * needle.length > COMPARISONS_MAX) {
       throw new RangeErrorOfHost(`${label}: too much to compare`);
     }
