@@ -65,8 +65,12 @@ const few = given.flatMap((names, index) => ([[], ["most", "most", "most"], ["te
 const written = given.flatMap((names, index) => (names.includes("shared") ? [] : [index]));
 // Thirteen that do the same: they put a text between two tags.
 const tags = ["anchor", "big", "blink", "bold", "fixed", "fontcolor", "fontsize", "italics", "link", "small", "strike", "sub", "sup"];
-const tries = ([builtin]) =>
-  builtin.length === 0 || tags.includes(builtin.name) ? few : builtin === JSON.stringify ? written : [...given.keys()];
+// All arguments are tried where work goes with their length; on the others those of each kind, for a walk of minutes is walked by nobody.
+const long = [Array.prototype, String.prototype, RegExp.prototype, JSON, hidden.typed.prototype, Iterator.prototype];
+const tries = ([builtin, holder]) => {
+  if (builtin.length === 0 || tags.includes(builtin.name) || !long.includes(holder)) return few;
+  return builtin === JSON.stringify ? written : [...given.keys()];
+};
 
 const chains = {};
 for (const name of Object.keys(values)) {
