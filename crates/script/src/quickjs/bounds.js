@@ -78,6 +78,9 @@
             // Where it becomes a number it does so for each place.
             throw new RangeErrorOfHost(`${label}: a text of many characters for many places`);
           }
+          if (label === "set" && typeof given[0] === "string" && given[0].length > WORK_MAX) {
+            throw new RangeErrorOfHost(`${label}: a text of more than ${WORK_MAX} characters`);
+          }
           if (label === "concat") {
             for (let i = 0; i < given.length; i += 1) {
               places(given[i], label);
