@@ -38,6 +38,9 @@ fn match_id(number: u64) -> MatchId {
     MatchId::of_partition(Partition::of_name("durable"), Uuid::from_u128(u128::from(number) << 64))
 }
 
+/// What was paid, and why.
+type LedgerItem = (BTreeMap<String, i64>, String);
+
 /// A database that outlives processes.
 pub struct Shelf {
     store: Rc<dyn Store>,
@@ -52,7 +55,7 @@ impl Shelf {
     }
 
     /// What the payee has, and how it came to that.
-    pub fn wallet(&self) -> (String, Vec<(BTreeMap<String, i64>, String)>) {
+    pub fn wallet(&self) -> (String, Vec<LedgerItem>) {
         let store = self.store.clone();
         world::block_on(async move {
             let payee = muster_domain::UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0063));

@@ -324,7 +324,7 @@ fn cards_are_dealt_by_a_secret_of_the_match() {
         .map(|secret| {
             let script = Script::of_ticks(5).with_secret(secret);
             let life = Life::run(&script, &files, &Shelf::new(), &Disk::dying(u64::MAX));
-            life.seen.values().filter_map(answer).map(|state| state["deck"].to_string()).last().unwrap()
+            life.seen.values().filter_map(answer).map(|state| state["deck"].to_string()).next_back().unwrap()
         })
         .collect();
     assert_ne!(drawn[0], drawn[1]);
