@@ -88,6 +88,8 @@ describe("in a cluster", () => {
       const players = await Promise.all([0, 1].map((index) => Player.connect(nodes[index], index ? "protobuf" : "json")));
       const [ann, bob] = players;
       const maker = await Player.connect(nodes[2], "json");
+      // A durable match begins where it is made, once that place owns something.
+      await until("the last node has its share", async () => (await metrics(nodes[2]))("cluster_partitions") > 300);
       const ids = [await create(maker), await create(maker), await create(maker)];
       for (const id of ids) {
         await ann.socket.joinMatch(id);

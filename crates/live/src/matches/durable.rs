@@ -46,8 +46,7 @@ pub struct Outline {
     pub deferred: Vec<Broadcast>,
     /// When the handler wants to be called again.
     pub timers: Timers,
-    /// What the latest call of a durable match sent, in order. Whoever goes on with the match sends it again: whether it left
-    /// nobody knows.
+    /// What the latest call of a durable match sent, in order. Whether it left nobody knows when its place has died.
     pub sent: Vec<Broadcast>,
 }
 
