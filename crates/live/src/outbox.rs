@@ -34,6 +34,9 @@ pub enum Delivery {
     /// It arrives unless a later frame with the same key does: that one takes its place in the queue. The last of a key
     /// arrives, or the session ends with a reason.
     Latest(u64),
+    /// As reliable, and never twice: it does not go to a session that had one of the stream with this number or a later one.
+    /// Whoever goes on for an owner that died cannot know what left.
+    Once(u64),
     /// It may be left out: when the queue is full, the oldest such frames make room for whatever comes.
     Droppable,
 }
@@ -64,6 +67,13 @@ pub struct Outbox {
     classes: Option<Box<Classes>>,
     /// Of a session that may change its socket.
     ring: Option<Box<Ring>>,
+}
+
+impl Delivery {
+    /// What of it is left to be kept when it is at its session.
+    pub(crate) fn arrived(self) -> Self {
+        if let Self::Once(_) = self { Self::Reliable } else { self }
+    }
 }
 
 impl Outbox {

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use muster_api::game::{Failure, Invocation};
 use muster_live::matches::Chain;
 use muster_wire::code::Code;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::host::{Host, Meter};
-use crate::machine::call::{Breach, Callee, Given, Wanted};
+use crate::machine::call::{Breach, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code as _, Machine};
@@ -25,10 +25,15 @@ pub(crate) struct Pool<M: Machine> {
     host: Rc<Host>,
     limits: Limits,
     permits: Semaphore,
-    idle: RefCell<Vec<M>>,
+    idle: RefCell<Vec<Counted<M>>>,
+    /// The machine of functions that allow others beside them, once one was called.
+    shared: RefCell<Rc<Shared<M>>>,
+    shared_permits: Semaphore,
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
 }
+
+type Shared<M> = OnceCell<Counted<M>>;
 
 impl<M: Machine> Pool<M> {
     /// Machines are started when calls need them.
@@ -41,8 +46,9 @@ impl<M: Machine> Pool<M> {
     ) -> Self {
         M::settle(&program, &host, &limits);
         let permits = Semaphore::new(limits.machines_max);
-        let (idle, waiting) = Default::default();
-        Self { program, generation, host, limits, permits, idle, waiting, metrics }
+        let shared_permits = Semaphore::new(limits.concurrent_max);
+        let (idle, shared, waiting) = Default::default();
+        Self { program, generation, host, limits, permits, idle, shared, shared_permits, waiting, metrics }
     }
 
     /// What the program registers.
@@ -88,30 +94,58 @@ impl<M: Machine> Pool<M> {
         arguments: (Invocation, Given),
         wanted: Wanted,
     ) -> Result<Option<Vec<u8>>, Failure> {
+        if self.names().is_concurrent(callee) {
+            return self.run_beside_others(callee, arguments, wanted).await;
+        }
+        let _permit = self.admit(&self.permits).await?;
+        let mut held = Held { machine: Some(self.take().await?), idle: &self.idle };
+        let Some(vm) = &held.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
+        let end = self.call(vm, callee, arguments, wanted).await;
+        if is_full(&vm.machine, &end) {
+            held.machine = None;
+        }
+        end.result
+    }
+
+    /// Calls what allows others beside it, on the machine that all of these share.
+    async fn run_beside_others(
+        &self,
+        callee: Callee<'_>,
+        arguments: (Invocation, Given),
+        wanted: Wanted,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let _permit = self.admit(&self.shared_permits).await?;
+        let shared = self.shared.borrow().clone();
+        let vm = shared.get_or_try_init(|| self.start()).await?;
+        let end = self.call(vm, callee, arguments, wanted).await;
+        if is_full(&vm.machine, &end) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
+            // Calls that are under way in it end there.
+            self.shared.take();
+        }
+        end.result
+    }
+
+    /// Waits until there is room for one more call.
+    async fn admit<'a>(&self, permits: &'a Semaphore) -> Result<SemaphorePermit<'a>, Failure> {
         if self.waiting.get() >= self.limits.waiting_max {
             self.metrics.refused.fetch_add(1, Ordering::Relaxed);
             let message = "Too many calls of game functions are waiting. Try again.";
             return Err(Failure::new(Code::Unavailable, message));
         }
         let waits = Waits::new(self);
-        let permit = self.permits.acquire().await;
+        let permit = permits.acquire().await;
         drop(waits);
-        let _permit = permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))?;
-        let mut held = Held { machine: Some(self.take().await?), idle: &self.idle };
-        let Some(vm) = &held.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let meter = Meter::new(Chain::default(), &self.limits);
-        let end = self.host.current.during(meter, vm.call(callee, arguments, wanted, &self.limits)).await;
-        self.count(callee, end.breach);
-        let is_full = end.breach == Some(Breach::Memory) && !vm.has_room();
-        if is_full || vm.is_spent() {
-            // What fills it are variables of modules, and stays: every further call would fail.
-            held.machine = None;
-            self.metrics.machines.fetch_sub(i64::from(M::IS_COUNTED), Ordering::Relaxed);
-        }
-        end.result
+        permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))
     }
 
-    async fn take(&self) -> Result<M, Failure> {
+    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted) -> End {
+        let meter = Meter::new(Chain::default(), &self.limits);
+        let end = self.host.current.during(meter, vm.machine.call(callee, arguments, wanted, &self.limits)).await;
+        self.count(callee, end.breach);
+        end
+    }
+
+    async fn take(&self) -> Result<Counted<M>, Failure> {
         let idle = self.idle.borrow_mut().pop();
         match idle {
             Some(machine) => Ok(machine),
@@ -119,15 +153,15 @@ impl<M: Machine> Pool<M> {
         }
     }
 
-    async fn start(&self) -> Result<M, Failure> {
+    async fn start(&self) -> Result<Counted<M>, Failure> {
         let meter = Meter::new(Chain::default(), &self.limits);
         let started = M::start(&self.program, &self.host, &self.limits);
-        let vm = self.host.current.during(meter, started).await.map_err(|error| {
+        let machine = self.host.current.during(meter, started).await.map_err(|error| {
             tracing::error!(%error, language = M::LANGUAGE, "cannot start a machine");
             Failure::new(Code::Internal, "An internal error occurred.")
         })?;
         self.metrics.machines.fetch_add(i64::from(M::IS_COUNTED), Ordering::Relaxed);
-        Ok(vm)
+        Ok(Counted { machine, metrics: self.metrics.clone() })
     }
 
     /// Names who went over a limit.
@@ -161,21 +195,32 @@ impl<M: Machine> Drop for Waits<'_, M> {
     }
 }
 
-/// A machine at work. It goes back when the call ends, also by being dropped: the call is made to end then.
-struct Held<'a, M> {
-    machine: Option<M>,
-    idle: &'a RefCell<Vec<M>>,
+/// Whether no call would find room in a machine after one that ended so. What fills it are variables of modules, and stays: every further
+/// call would fail.
+fn is_full(machine: &impl Machine, end: &End) -> bool {
+    end.breach == Some(Breach::Memory) && !machine.has_room() || machine.is_spent()
 }
 
-impl<M> Drop for Held<'_, M> {
+/// A machine, for as long as it counts as one that there is.
+struct Counted<M: Machine> {
+    machine: M,
+    metrics: Arc<ScriptMetrics>,
+}
+
+impl<M: Machine> Drop for Counted<M> {
     fn drop(&mut self) {
-        self.idle.borrow_mut().extend(self.machine.take());
+        self.metrics.machines.fetch_sub(i64::from(M::IS_COUNTED), Ordering::Relaxed);
     }
 }
 
-impl<M: Machine> Drop for Pool<M> {
+/// A machine at work. It goes back when the call ends, also by being dropped: the call is made to end then.
+struct Held<'a, M: Machine> {
+    machine: Option<Counted<M>>,
+    idle: &'a RefCell<Vec<Counted<M>>>,
+}
+
+impl<M: Machine> Drop for Held<'_, M> {
     fn drop(&mut self) {
-        let machines = i64::try_from(self.idle.borrow().len()).unwrap_or(i64::MAX) * i64::from(M::IS_COUNTED);
-        self.metrics.machines.fetch_sub(machines, Ordering::Relaxed);
+        self.idle.borrow_mut().extend(self.machine.take());
     }
 }

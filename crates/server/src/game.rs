@@ -122,6 +122,7 @@ impl Game {
         let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
         let limits = Limits {
             machines_max: config.runtime.lua_max_count.div_ceil(shards),
+            concurrent_max: config.script.concurrent_calls.div_ceil(shards),
             events_max: config.runtime.event_queue_size.div_ceil(shards),
             event_workers: config.runtime.event_queue_workers.div_ceil(shards),
             deferred_max: config.matches.deferred_queue_size,

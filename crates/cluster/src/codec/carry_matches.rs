@@ -56,8 +56,8 @@ impl Form for Outline {
             tick: self.tick,
             label: self.label.as_ref().to_owned(),
             players: list_to_wire(&self.players),
-            deferred: list_to_wire(&self.deferred),
             timers: list_to_wire(self.timers.all()),
+            sent_count: self.sent_count,
         }
     }
 
@@ -70,10 +70,10 @@ impl Form for Outline {
             tick: wire.tick,
             label: wire.label.into(),
             players: list_from_wire(wire.players)?,
-            deferred: list_from_wire(wire.deferred)?,
             timers: Timers::of(list_from_wire::<Timer>(wire.timers)?),
             // It has left, since its owner hands the match over.
             sent: Vec::new(),
+            sent_count: wire.sent_count,
         })
     }
 }

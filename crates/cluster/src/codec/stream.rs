@@ -60,6 +60,7 @@ impl Form for Standing {
             presence: self.presence.as_ref().map(|presence| presence.to_wire()),
             listener: self.listener.map(|listener| listener.to_wire()),
             by_join: self.by_join,
+            latest: self.latest,
         }
     }
 
@@ -69,6 +70,7 @@ impl Form for Standing {
             presence: maybe(wire.presence)?,
             listener: maybe(wire.listener)?,
             by_join: wire.by_join,
+            latest: wire.latest,
         })
     }
 }
@@ -104,20 +106,22 @@ impl Form for Presence {
 }
 
 pub(super) fn delivery_to_wire(delivery: Delivery) -> Option<node::Delivery> {
-    use node::DeliveryKind::{Droppable, Latest};
+    use node::DeliveryKind::{Droppable, Latest, Once};
     let (kind, key) = match delivery {
         Delivery::Reliable => return None,
         Delivery::Latest(key) => (Latest, key),
+        Delivery::Once(number) => (Once, number),
         Delivery::Droppable => (Droppable, 0),
     };
     Some(node::Delivery { kind: kind.into(), key })
 }
 
 pub(super) fn delivery_from_wire(wire: Option<node::Delivery>) -> Delivery {
-    use node::DeliveryKind::{Droppable, Latest, Reliable, Unspecified};
+    use node::DeliveryKind::{Droppable, Latest, Once, Reliable, Unspecified};
     let Some(wire) = wire else { return Delivery::Reliable };
     match wire.kind() {
         Latest => Delivery::Latest(wire.key),
+        Once => Delivery::Once(wire.key),
         Droppable => Delivery::Droppable,
         Reliable | Unspecified => Delivery::Reliable,
     }

@@ -110,9 +110,9 @@ fields!(Outline, random => Outline {
     tick: number(random),
     label: any(random),
     players: any(random),
-    deferred: any(random),
     timers: Timers::of(any::<Vec<Timer>>(random)),
     sent: Vec::new(),
+    sent_count: number(random),
 });
 fields!(Timer, random => Timer { name: any(random), due_tick: number(random), data: any(random) });
 fields!(CarriedMatch, random => CarriedMatch {

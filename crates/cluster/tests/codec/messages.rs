@@ -250,6 +250,7 @@ every!(LocalAudience, random,
 every!(Delivery, random,
     Delivery::Reliable => Delivery::Reliable,
     Delivery::Latest(_) => Delivery::Latest(random.next()),
+    Delivery::Once(_) => Delivery::Once(random.next()),
     Delivery::Droppable => Delivery::Droppable,
 );
 every!(Encoding, random, Encoding::Json => Encoding::Json, Encoding::Protobuf => Encoding::Protobuf);
@@ -325,6 +326,7 @@ fields!(Standing, random => Standing {
     presence: any(random),
     listener: any(random),
     by_join: any(random),
+    latest: number(random),
 });
 fields!(Claim, random => Claim {
     session_id: any(random),

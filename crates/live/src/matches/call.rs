@@ -161,7 +161,7 @@ pub enum Outcome {
 pub enum Act {
     /// Something for players.
     Broadcast(Broadcast),
-    /// The same, behind the next loop.
+    /// The same, behind all else that the callback sends.
     Defer(Broadcast),
     /// These sessions are to go.
     Kick(Vec<SessionId>),

@@ -42,19 +42,20 @@ pub struct Outline {
     pub label: Arc<str>,
     /// Who is in it for the handler, in the order in which they were let in: until it is told that they went.
     pub players: Vec<Seated>,
-    /// What is sent behind the next loop.
-    pub deferred: Vec<Broadcast>,
     /// When the handler wants to be called again.
     pub timers: Timers,
-    /// What the latest call of a durable match sent, in order. Whether it left nobody knows when its place has died.
+    /// What the latest call of a durable match sent, in order. Whoever goes on with the match sends it again: whether it left nobody
+    /// knows, and sessions that had it do not get it twice.
     pub sent: Vec<Broadcast>,
+    /// How many broadcasts a durable match has sent in all, with these.
+    pub sent_count: u64,
 }
 
 impl Outline {
     /// Of a match whose first callback is about to be called.
     pub fn new(id: MatchId, handler: Arc<str>, created_at: Timestamp) -> Self {
-        let (label, players, deferred, timers, sent) = Default::default();
-        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, deferred, timers, sent }
+        let (label, players, timers, sent) = Default::default();
+        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, timers, sent, sent_count: 0 }
     }
 
     /// Of a match whose first callback this is; `None` if it is another callback.
@@ -66,7 +67,7 @@ impl Outline {
     /// A callback has returned. Answers whether the match goes on.
     pub fn returned(&mut self, callback: &Callback, returned: &Return) -> bool {
         let tick = self.tick;
-        self.note_sent(matches!(callback, Callback::Loop(_)), &returned.acts);
+        self.note_sent(&returned.acts);
         match (callback, &returned.outcome) {
             (Callback::Init { .. }, Outcome::Begun { tick_rate, label }) => {
                 if checked(*tick_rate, label).is_err() {
@@ -86,8 +87,7 @@ impl Outline {
         }
         for act in &returned.acts {
             match act {
-                Act::Broadcast(_) => {}
-                Act::Defer(broadcast) => self.deferred.push(broadcast.clone()),
+                Act::Broadcast(_) | Act::Defer(_) => {}
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session)),
                 Act::Label(label) => self.label = label.clone(),
                 Act::SetTimer { name, after_ms, data } => {
@@ -96,22 +96,19 @@ impl Outline {
                 Act::CancelTimer(name) => self.timers.remove(name),
             }
         }
-        if matches!(callback, Callback::Loop(_)) {
-            self.deferred.clear();
-        }
         true
     }
 
     /// Before a call's acts are done: what of them is sent.
-    pub(super) fn note_sent(&mut self, is_loop: bool, acts: &[Act]) {
+    pub(super) fn note_sent(&mut self, acts: &[Act]) {
         if !self.id.is_durable() {
             return;
         }
         let at_once =
             acts.iter().filter_map(|act| if let Act::Broadcast(broadcast) = act { Some(broadcast) } else { None });
-        let later = acts.iter().filter_map(|act| if let Act::Defer(broadcast) = act { Some(broadcast) } else { None });
-        let behind = self.deferred.iter().chain(later).filter(|_| is_loop);
+        let behind = acts.iter().filter_map(|act| if let Act::Defer(broadcast) = act { Some(broadcast) } else { None });
         self.sent = at_once.chain(behind).cloned().collect();
+        self.sent_count += self.sent.len() as u64;
     }
 
     pub(super) fn begun(&mut self, tick_rate: u32, label: Arc<str>) {

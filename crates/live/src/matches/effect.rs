@@ -35,6 +35,8 @@ pub enum Effect {
         to: Option<Vec<SessionId>>,
         /// What.
         event: Event,
+        /// The number of what a durable match says: whoever had it is not to have it again.
+        number: Option<u64>,
     },
 }
 

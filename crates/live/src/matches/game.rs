@@ -86,6 +86,8 @@ pub(super) struct Game {
     tick_due_at: Millis,
     /// Ticks that never came, the handler having taken too long.
     skipped: u64,
+    /// Broadcasts of a durable match so far.
+    said: u64,
     /// When it has nobody since, in ticks.
     empty_ticks: u64,
     /// When it ends at the latest.
@@ -117,6 +119,7 @@ impl Game {
 
     /// A match for which nothing waits.
     fn of(outline: Outline) -> Self {
+        let said = outline.sent_count;
         Self {
             outline,
             players: IndexMap::default(),
@@ -130,6 +133,7 @@ impl Game {
             ticks_due: 0,
             tick_due_at: 0,
             skipped: 0,
+            said,
             empty_ticks: 0,
             ends_at: None,
             timer: None,
@@ -447,14 +451,10 @@ impl Game {
             turned.ticked = Some((now.saturating_sub(self.tick_due_at), std::mem::take(&mut self.skipped)));
         }
         let tick = self.outline.tick;
-        self.outline.note_sent(is_loop, &acts);
+        self.outline.note_sent(&acts);
         let failed = match self.settle(now, under_way, outcome, out) {
             Ok(()) => {
                 turned.is_relabelled = self.act(acts, tick, out);
-                if is_loop {
-                    let deferred = std::mem::take(&mut self.outline.deferred);
-                    deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
-                }
                 None
             }
             Err(MatchEnd::Over) => {
@@ -582,10 +582,11 @@ impl Game {
     /// Does what a callback of this tick wants. Answers whether the label is another.
     fn act(&mut self, acts: Vec<Act>, tick: u64, out: &mut Vec<Effect>) -> bool {
         let mut is_relabelled = false;
+        let mut deferred = Vec::new();
         for act in acts {
             match act {
                 Act::Broadcast(broadcast) => self.broadcast(broadcast, out),
-                Act::Defer(broadcast) => self.outline.deferred.push(broadcast),
+                Act::Defer(broadcast) => deferred.push(broadcast),
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session, out)),
                 Act::Label(label) => {
                     is_relabelled |= self.outline.label != label;
@@ -597,14 +598,18 @@ impl Game {
                 Act::CancelTimer(name) => self.outline.timers.remove(&name),
             }
         }
+        deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
         is_relabelled
     }
 
-    fn broadcast(&self, broadcast: Broadcast, out: &mut Vec<Effect>) {
+    fn broadcast(&mut self, broadcast: Broadcast, out: &mut Vec<Effect>) {
+        self.said += 1;
         let is_in = |session: &SessionId| self.players.values().any(|player| player.presence.session_id == *session);
         let to = broadcast.to.as_ref().map(|sessions| sessions.iter().copied().filter(is_in).collect::<Vec<_>>());
         if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
-            out.push(Effect::Tell { id: self.outline.id, to, event: Event::Data(broadcast) });
+            let id = self.outline.id;
+            let number = id.is_durable().then_some(self.said);
+            out.push(Effect::Tell { id, to, event: Event::Data(broadcast), number });
         }
     }
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 
+use super::Map;
 use super::local::Local;
 use super::message::{Frames, Listener, LocalAudience};
 use super::moves::Rebound;
@@ -46,10 +47,14 @@ enum Work {
     Rebound(Rebound),
 }
 
+type Sessions = IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>;
+
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     /// In which encoding, and by which join or listen.
-    pub sessions: IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
+    pub sessions: Sessions,
+    /// The number of the latest message that was delivered once, by those who had one.
+    latest: Map<SessionKey, u64>,
     /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
     snapshot: Option<Rc<[Receiver]>>,
     /// Broadcasts in progress, in order.
@@ -65,9 +70,22 @@ impl Local {
     pub(super) fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
         listeners.sessions.swap_remove(&key);
+        listeners.latest.remove(&key);
         listeners.snapshot = None;
-        if listeners.sessions.is_empty() && listeners.jobs.is_empty() {
+        if listeners.are_needless() {
             self.listeners.remove(stream);
+        }
+    }
+
+    /// The number of the latest message of a stream that a session had; 0 if they have none.
+    pub(super) fn latest(&self, key: SessionKey, stream: &StreamKey) -> u64 {
+        self.listeners.get(stream).and_then(|listeners| listeners.latest.get(&key)).copied().unwrap_or_default()
+    }
+
+    /// A session had the messages of a stream up to this one before it came here.
+    pub(super) fn note_latest(&mut self, key: SessionKey, stream: &StreamKey, number: u64) {
+        if number > self.latest(key, stream) {
+            self.listeners.entry(stream.clone()).or_default().latest.insert(key, number);
         }
     }
 
@@ -94,9 +112,11 @@ impl Local {
             return;
         }
         let mut deliver = |key: SessionKey, encoding: Encoding| {
-            if let Some(frame) = frames.get(encoding) {
+            if let Some(frame) = frames.get(encoding)
+                && is_news(&mut listeners.latest, key, delivery)
+            {
                 self.deliveries += 1;
-                out.deliveries.push((key, frame.clone(), delivery));
+                out.deliveries.push((key, frame.clone(), delivery.arrived()));
             }
         };
         match audience {
@@ -151,7 +171,8 @@ impl Local {
         let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
         match listeners.jobs.front_mut() {
             Some(Work::Broadcast(job)) => {
-                self.deliveries += deliver_slice(job, &listeners.sessions, self.slice_deliveries, out);
+                let Listeners { sessions, latest, .. } = listeners;
+                self.deliveries += deliver_slice(job, (sessions, latest), self.slice_deliveries, out);
                 if job.next == job.receivers.len() {
                     listeners.jobs.pop_front();
                 }
@@ -171,7 +192,7 @@ impl Local {
         let Some(listeners) = self.listeners.get(&stream) else { return !self.busy.is_empty() };
         if !listeners.jobs.is_empty() {
             self.busy.push_back(stream);
-        } else if listeners.sessions.is_empty() {
+        } else if listeners.are_needless() {
             self.listeners.remove(&stream);
         }
         !self.busy.is_empty()
@@ -188,7 +209,20 @@ impl Local {
     }
 }
 
+/// Whether a session has not had a message that is to come once. If so it has now.
+fn is_news(latest: &mut Map<SessionKey, u64>, key: SessionKey, delivery: Delivery) -> bool {
+    let Delivery::Once(number) = delivery else { return true };
+    let latest = latest.entry(key).or_default();
+    let is_news = number > *latest;
+    *latest = number.max(*latest);
+    is_news
+}
+
 impl Listeners {
+    fn are_needless(&self) -> bool {
+        self.sessions.is_empty() && self.jobs.is_empty() && self.latest.is_empty()
+    }
+
     /// Whether a session is being taken off, behind what is broadcast to it still.
     pub(super) fn is_leaving(&self, key: SessionKey) -> bool {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
@@ -216,7 +250,7 @@ impl Listeners {
 /// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
 fn deliver_slice(
     job: &mut Job,
-    sessions: &IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>,
+    (sessions, latest): (&Sessions, &mut Map<SessionKey, u64>),
     max: usize,
     out: &mut Output,
 ) -> u64 {
@@ -228,8 +262,9 @@ fn deliver_slice(
         if still_hears
             && job.but != Some(*key)
             && let Some(frame) = job.frames.get(*encoding)
+            && is_news(latest, *key, job.delivery)
         {
-            out.deliveries.push((*key, frame.clone(), job.delivery));
+            out.deliveries.push((*key, frame.clone(), job.delivery.arrived()));
         }
     }
     job.next = end;

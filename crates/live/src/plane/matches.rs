@@ -157,11 +157,11 @@ impl Owning<'_> {
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
-                Effect::Tell { id, to, event: Event::Data(data) } => {
+                Effect::Tell { id, to, event: Event::Data(data), number } => {
                     let stream = id.stream(&node);
                     let payload = self.local.encode.match_data(&stream, data);
                     let audience = to.map_or(Audience::All, Audience::Only);
-                    let delivery = Delivery::Reliable;
+                    let delivery = number.map_or(Delivery::Reliable, Delivery::Once);
                     self.publish(&Publish { stream, payload, audience, delivery, sender: None });
                 }
             }

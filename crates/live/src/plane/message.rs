@@ -313,6 +313,8 @@ pub struct Standing {
     pub listener: Option<Listener>,
     /// It hears by its join.
     pub by_join: bool,
+    /// The number of the latest message that it had of the stream, see [`Delivery::Once`].
+    pub latest: u64,
 }
 
 /// A session that hears a stream.

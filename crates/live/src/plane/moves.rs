@@ -242,7 +242,7 @@ impl Plane {
 
     /// A session went on here and is not here any more: its owner is told.
     pub(super) fn send_stray_away(&mut self, now: Millis, stray: Standing, out: &mut Output) {
-        let Standing { stream, presence, listener, by_join } = stray;
+        let Standing { stream, presence, listener, by_join, .. } = stray;
         let heard = listener.filter(|_| !by_join).map(|listener| listener.encoding);
         let owner = self.local.routes.owner(stream.partition());
         let up = match (presence, listener) {
@@ -282,13 +282,16 @@ impl Local {
             serial: hearing.join.unwrap_or(hearing.since),
         });
         let by_join = on.hearing.is_some_and(|hearing| hearing.join.is_some());
-        let standing = Standing { stream: stream.clone(), presence, listener, by_join };
+        let standing = Standing { stream: stream.clone(), presence, listener, by_join, latest: 0 };
         Some(Rebind { from: SessionRef { place: self.me, key }, to, standing })
     }
 
     /// Nothing of a stream comes to a session any more.
     pub(super) fn departed(&mut self, rebound: Rebound, out: &mut Output) {
         let Rebound { request, stream, session: key, standing } = rebound;
+        // All that was told to it here is behind it.
+        let latest = self.latest(key, &stream);
+        let standing = standing.map(|standing| Standing { latest, ..standing });
         self.forget(key, &stream);
         let epoch = self.routes.epoch(stream.partition());
         if let Some(Moving { stage: Stage::Going { bound, .. }, .. }) = self.moving(key) {
@@ -354,6 +357,9 @@ impl Local {
             session.tickets.push(Held::new(now, on));
         }
         self.sessions.renew(key, info);
+        for (standing, _) in &standings {
+            self.note_latest(key, &standing.stream, standing.latest);
+        }
         let mut untold = Vec::new();
         for (standing, _) in standings.iter().filter(|(standing, _)| !told.contains(&standing.stream)) {
             untold.push(standing.stream.clone());
@@ -369,7 +375,7 @@ impl Local {
 
     /// A session is on a stream as it was elsewhere.
     fn install(&mut self, key: SessionKey, standing: &Standing, serial: u32, hears: bool) {
-        let Standing { stream, presence, listener, by_join } = standing;
+        let Standing { stream, presence, listener, by_join, .. } = standing;
         let serial = listener.map_or(serial, |listener| listener.serial);
         let Some(session) = self.sessions.get_mut(key) else { return };
         let mut on = OnStream::new(stream.clone());

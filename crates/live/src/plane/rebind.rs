@@ -33,7 +33,7 @@ impl Owning<'_> {
     }
 
     fn rebind_here(&mut self, from: SessionRef, to: SessionRef, standing: Standing) -> Option<Standing> {
-        let Standing { stream, presence, listener, by_join } = standing;
+        let Standing { stream, presence, listener, by_join, latest } = standing;
         let here = self.rebind_presence(&stream, from, to, presence.as_ref());
         let listened = listener.filter(|_| !by_join).map(|listener| listener.encoding);
         let heard = listened.or(here.flatten());
@@ -51,7 +51,7 @@ impl Owning<'_> {
         }
         let presence = presence.filter(|_| is_known);
         let listener = listener.filter(|_| heard.is_some() || may_enter);
-        let standing = Standing { stream: stream.clone(), presence, listener, by_join };
+        let standing = Standing { stream: stream.clone(), presence, listener, by_join, latest };
         let arrived = Down::Arrived { session: to.key, standing: standing.clone(), hears: heard.is_some() };
         self.local.down(to.place, arrived, self.out);
         if let (Some(listener), Some(encoding)) = (listener, heard) {

@@ -444,7 +444,7 @@ impl Owning<'_> {
 impl Streams {
     /// Takes in what a session is to a stream, without a word.
     pub(super) fn install(&mut self, standing: Standing) {
-        let Standing { stream: key, presence, listener, by_join } = standing;
+        let Standing { stream: key, presence, listener, by_join, .. } = standing;
         let stream = self.map.entry(key.clone()).or_default();
         if let Some(Listener { session, encoding, .. }) = listener {
             stream.count_listener(session.place, encoding);
@@ -505,7 +505,7 @@ impl Local {
                 let presence =
                     on.present.filter(|_| !waits).map(|_| Presence { hidden, persistence, status, ..own.clone() });
                 let by_join = on.hearing.is_some_and(|hearing| hearing.join.is_some());
-                let standing = Standing { stream: on.stream.clone(), presence, listener, by_join };
+                let standing = Standing { stream: on.stream.clone(), presence, listener, by_join, latest: 0 };
                 standings.entry(partition).or_default().push(standing);
             }
             for (stream, since) in hearing {

@@ -264,9 +264,9 @@ impl Snapshot {
             tick: outline.tick,
             label: outline.label.to_string(),
             players: outline.players.iter().map(seated).collect(),
-            deferred: outline.deferred.iter().map(broadcast_to_wire).collect(),
             sent: outline.sent.iter().map(broadcast_to_wire).collect(),
             timers: outline.timers.all().iter().map(timer_to_wire).collect(),
+            sent_count: outline.sent_count,
         }
     }
 
@@ -284,9 +284,9 @@ impl Snapshot {
             tick: wire.tick,
             label: wire.label.into(),
             players: wire.players.into_iter().map(seated).collect::<Result<_>>()?,
-            deferred: wire.deferred.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?,
             timers: Timers::of(wire.timers.into_iter().map(timer_of_wire)),
             sent: wire.sent.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?,
+            sent_count: wire.sent_count,
         };
         Ok(Self { origin, calls: wire.calls, state: wire.state, outline })
     }

@@ -63,6 +63,11 @@ impl Current {
         .await
     }
 
+    /// What is kept of the call that is the current one.
+    pub(crate) fn meter(&self) -> Rc<Meter> {
+        self.0.borrow().clone()
+    }
+
     /// The matches whose callbacks wait for what game code asks now.
     pub(crate) fn chain(&self) -> Chain {
         self.0.borrow().chain.clone()

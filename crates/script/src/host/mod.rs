@@ -169,6 +169,11 @@ impl HostFunction {
         }
     }
 
+    /// Whether it may have to wait.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.run, Run::Later(_))
+    }
+
     /// Calls it with arguments that it takes.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ impl Chunks {
         let environment = environment(lua)?;
         let load = |module: &Module| {
             let chunk = lua.load(module.code.as_slice()).set_mode(ChunkMode::Binary);
-            let chunk = chunk.set_name(format!("@{}", module.file)).set_environment(environment.clone());
+            let chunk = chunk.set_name(source_of(&module.file)).set_environment(environment.clone());
             Ok(Chunk { name: module.name.clone(), file: module.file.as_str().into(), function: chunk.into_function()? })
         };
         let mut list: Vec<_> = modules.iter().map(load).collect::<Result<_>>()?;
@@ -87,6 +87,11 @@ fn leave_chunk(vm: &Vm) -> Result<Function> {
         }
         Ok(())
     })
+}
+
+/// What functions of a file say that they are from.
+pub(super) fn source_of(file: &str) -> String {
+    format!("@{file}")
 }
 
 fn environment(lua: &Lua) -> Result<Table> {

@@ -16,6 +16,8 @@ use crate::machine::{Code, LoadError};
 use crate::process::stuck::StuckModules;
 
 const EXTENSION: &str = "lua";
+/// With this line among its first comments a file says that calls of its functions may be under way at once, in one machine.
+const CONCURRENT: &[u8] = b"--!concurrent";
 /// Larger files are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -26,6 +28,8 @@ pub(super) struct Module {
     /// How errors call it.
     pub(super) file: String,
     pub(super) code: Vec<u8>,
+    /// Whether calls of its functions may be under way at once, in one machine.
+    pub(super) is_concurrent: bool,
 }
 
 /// Modules that were compiled and ran once without an error; by default none.
@@ -48,7 +52,7 @@ impl Program {
         let modules =
             files.iter().filter_map(|file| compile(folder, file, stuck).transpose()).collect::<Result<_, _>>()?;
         let meter = Meter::new(Chain::default(), limits);
-        let names = host.current.during(meter, Vm::load(&modules, host, limits)).await?.names();
+        let names = host.current.during(meter, Vm::load(&modules, host, limits)).await?.names(&modules);
         names.warn_of_unbuilt();
         Ok(Self { modules, names })
     }
@@ -106,6 +110,7 @@ fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Mo
         tracing::error!(file, "a module is not loaded since it stopped the server: change its file");
         return Ok(None);
     }
+    let is_concurrent = is_concurrent(&source);
     // In durable matches it is another function, and loops over it must call it.
     let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
     let code = compiler.compile(source).map_err(|error| match error {
@@ -114,5 +119,12 @@ fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Mo
         other => LoadError(format!("{file}: {other}")),
     })?;
     let parts: Vec<_> = relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    Ok(Some(Module { name: parts.join("."), file, code }))
+    Ok(Some(Module { name: parts.join("."), file, code, is_concurrent }))
+}
+
+/// Whether the directive is among the comments with which a file begins.
+fn is_concurrent(source: &[u8]) -> bool {
+    let lines = source.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut comments = lines.take_while(|line| line.is_empty() || line.starts_with(b"--"));
+    comments.any(|line| line == CONCURRENT)
 }

@@ -1,7 +1,7 @@
 //! One machine: the libraries, the `nk` module, and all modules of a program, run once.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use muster_wire::code::Code;
 
 use super::call::outcome;
 use super::context::Contexts;
-use super::instance::Chunks;
+use super::instance::{Chunks, source_of};
 use super::program::Module;
 use super::seat::{Seat, Seats};
 use super::{builtins, fated, functions, once, register};
@@ -102,8 +102,12 @@ impl Vm {
     }
 
     /// What its modules registered.
-    pub(super) fn names(&self) -> Names {
-        self.registered.borrow().names()
+    pub(super) fn names(&self, modules: &[Module]) -> Names {
+        let concurrent: BTreeSet<String> =
+            modules.iter().filter(|module| module.is_concurrent).map(|module| source_of(&module.file)).collect();
+        let is_concurrent =
+            |function: &Function| function.info().source.is_some_and(|source| concurrent.contains(&source));
+        self.registered.borrow().names(is_concurrent)
     }
 
     /// One without modules. In one for recorded matches clock and randomness are the match's.

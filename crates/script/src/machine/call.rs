@@ -6,7 +6,7 @@ use super::registry::Point;
 use crate::value::Value;
 
 /// What is called.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee<'a> {
     /// A function by its id, in lower case.
     Function(&'a str),

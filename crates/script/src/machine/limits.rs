@@ -12,6 +12,8 @@ pub struct Limits {
     pub machines_max: usize,
     /// Machines of one shard that are made before calls need them.
     pub machines_min: usize,
+    /// Most calls of one shard that are under way in the machine that they share; further ones wait.
+    pub concurrent_max: usize,
     /// Most calls that wait for a machine; further ones are refused.
     pub waiting_max: usize,
     /// Most events of one shard that wait for game code; further ones are dropped.
@@ -34,7 +36,7 @@ pub struct Limits {
     pub host_calls_max: u32,
     /// What one call writes to the log.
     pub log_bytes_max: usize,
-    /// Broadcasts that a match puts off to the end of its tick.
+    /// Broadcasts that a callback of a match puts off to its end.
     pub deferred_max: usize,
     /// Matches of one machine.
     pub matches_per_machine: usize,
@@ -47,6 +49,7 @@ impl Default for Limits {
         Self {
             machines_max: 16,
             machines_min: 1,
+            concurrent_max: 4_096,
             waiting_max: 10_000,
             events_max: 65_536,
             event_workers: 8,

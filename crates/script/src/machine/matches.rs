@@ -29,7 +29,7 @@ const OVERRUNS_MAX: u32 = 3;
 /// What the callback that runs wants done.
 pub(crate) struct Sink {
     wanted: RefCell<Option<Wanted>>,
-    /// Most broadcasts that wait for the end of a tick.
+    /// Most broadcasts that a callback puts off to its end.
     deferred_max: usize,
 }
 
@@ -47,9 +47,9 @@ impl Sink {
         Self { wanted: RefCell::default(), deferred_max }
     }
 
-    /// A callback begins, in a match with so many broadcasts that wait.
-    pub(crate) fn open(&self, deferred: usize) {
-        self.wanted.replace(Some(Wanted { deferred, ..Wanted::default() }));
+    /// A callback begins.
+    pub(crate) fn open(&self) {
+        self.wanted.replace(Some(Wanted::default()));
     }
 
     /// The callback's match has these timers. `fired` is over when the callback has returned; one that it sets anew counts again.
@@ -60,10 +60,9 @@ impl Sink {
         }
     }
 
-    /// It has returned. Answers what it wants done, and how many broadcasts wait now.
-    pub(crate) fn close(&self) -> (Vec<Act>, usize) {
-        let wanted = self.wanted.take().unwrap_or_default();
-        (wanted.acts, wanted.deferred)
+    /// It has returned. Answers what it wants done.
+    pub(crate) fn close(&self) -> Vec<Act> {
+        self.wanted.take().unwrap_or_default().acts
     }
 
     /// # Errors
@@ -81,7 +80,7 @@ impl Sink {
             if wanted.deferred >= self.deferred_max {
                 let most = self.deferred_max;
                 return Err(format!(
-                    "more than {most} broadcasts wait for the end of the tick (match.deferred_queue_size)"
+                    "more than {most} broadcasts wait for the end of the callback (match.deferred_queue_size)"
                 ));
             }
             wanted.deferred += 1;
@@ -128,29 +127,16 @@ impl Wanted {
 /// How a match keeps up with its ticks.
 #[derive(Default)]
 pub(crate) struct Pace {
-    /// What waits for the end of the next loop.
-    deferred: Cell<usize>,
     /// Ticks in a row that took too long.
     overruns: Cell<u32>,
 }
 
 impl Pace {
-    /// How many broadcasts wait for the end of the tick.
-    pub(crate) fn deferred(&self) -> usize {
-        self.deferred.get()
-    }
-
-    /// A callback other than a loop returned, behind which so many broadcasts wait.
-    pub(crate) fn called(&self, deferred: usize) {
-        self.deferred.set(deferred);
-    }
-
     /// A loop returned, which took so much of the processor's time. Answers whether that is more than it should take.
     ///
     /// # Errors
     /// A sentence, when too many in a row took too long.
     pub(crate) fn looped(&self, spent: Duration, limits: &Limits) -> (bool, Result<(), Arc<str>>) {
-        self.deferred.set(0);
         let is_late = spent > limits.tick_time;
         self.overruns.set(if is_late { self.overruns.get() + 1 } else { 0 });
         if self.overruns.get() < OVERRUNS_MAX {

@@ -83,8 +83,6 @@ pub struct Frozen<'a> {
     pub(crate) id: MatchId,
     pub(crate) handler: &'a Arc<str>,
     pub(crate) tick_rate: u32,
-    /// Broadcasts that wait for the end of its tick.
-    pub(crate) deferred: usize,
     pub(crate) state: &'a [u8],
 }
 

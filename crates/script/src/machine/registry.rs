@@ -99,20 +99,44 @@ impl<F: Clone> Registry<F> {
         }
     }
 
-    pub(crate) fn names(&self) -> Names {
+    /// What is registered, and which of it allows other calls beside it.
+    pub(crate) fn names(&self, is_concurrent: impl Fn(&F) -> bool) -> Names {
         let mut hooks = vec![false; 2 * SUBJECT_COUNT];
         for (point, _) in &self.hooks {
             hooks[point.index()] = true;
         }
         Names {
-            functions: self.functions.keys().cloned().collect(),
+            functions: keys_of(self.functions.iter()),
             hooks: hooks.into(),
             soles: Sole::ALL.map(|sole| self.soles[sole as usize].is_some()),
             listeners: Occasion::ALL.map(|occasion| self.listeners[occasion as usize].len()),
             schedules: self.schedules.iter().map(|(schedule, _)| schedule.clone()).collect(),
             durable: self.durable.clone(),
             routes: self.routes.iter().map(|(route, _)| route.clone()).collect(),
+            concurrent: Concurrent {
+                functions: keys_of(self.functions.iter().filter(|(_, function)| is_concurrent(function))),
+                others: self
+                    .others()
+                    .filter(|(_, function)| is_concurrent(function))
+                    .map(|(callee, _)| callee)
+                    .collect(),
+            },
         }
+    }
+
+    /// All that is registered but functions with an id.
+    fn others(&self) -> impl Iterator<Item = (Callee<'static>, &F)> {
+        let hooks = self.hooks.iter().map(|(point, function)| (Callee::Hook(*point), function));
+        let soles =
+            Sole::ALL.into_iter().filter_map(|sole| Some((Callee::Sole(sole), self.soles[sole as usize].as_ref()?)));
+        let listeners = Occasion::ALL.into_iter().flat_map(|occasion| {
+            let of_it = self.listeners[occasion as usize].iter().enumerate();
+            of_it.map(move |(index, function)| (Callee::Listener(occasion, index), function))
+        });
+        let schedules =
+            self.schedules.iter().enumerate().map(|(index, (_, function))| (Callee::Schedule(index), function));
+        let routes = self.routes.iter().enumerate().map(|(index, (_, function))| (Callee::Route(index), function));
+        hooks.chain(soles).chain(listeners).chain(schedules).chain(routes)
     }
 
     /// Matches of this name outlive the process.
@@ -232,9 +256,29 @@ pub struct Names {
     /// Names of matches that outlive the process.
     pub(crate) durable: BTreeSet<String>,
     routes: Vec<Route>,
+    concurrent: Concurrent,
+}
+
+/// What allows other calls beside it while it waits.
+#[derive(Clone, Debug, Default)]
+struct Concurrent {
+    functions: BTreeSet<String>,
+    others: Vec<Callee<'static>>,
+}
+
+fn keys_of<'a, F: 'a>(functions: impl Iterator<Item = (&'a String, &'a F)>) -> BTreeSet<String> {
+    functions.map(|(id, _)| id.clone()).collect()
 }
 
 impl Names {
+    /// Whether it allows other calls beside it while it waits.
+    pub(crate) fn is_concurrent(&self, callee: Callee<'_>) -> bool {
+        match callee {
+            Callee::Function(id) => !self.concurrent.functions.is_empty() && self.concurrent.functions.contains(id),
+            other => self.concurrent.others.contains(&other),
+        }
+    }
+
     /// Whether nothing is to be called.
     pub(crate) fn is_empty(&self) -> bool {
         let has_listeners = self.listeners.iter().any(|count| *count > 0);

@@ -189,7 +189,6 @@ impl<M: MatchMachine> GameMatches<M> {
                     id,
                     handler: &kept.outline.handler,
                     tick_rate: kept.outline.tick_rate,
-                    deferred: kept.outline.deferred.len(),
                     state: &kept.state,
                 };
                 let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));

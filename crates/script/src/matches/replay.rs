@@ -60,9 +60,8 @@ impl<M: MatchMachine> GameMatches<M> {
             Start::Snapshot(kept) => {
                 let life = Life::resumed(journal, &kept);
                 life.seal();
-                let Outline { handler, tick_rate, deferred, .. } = &kept.outline;
-                let (tick_rate, deferred, state) = (*tick_rate, deferred.len(), &kept.state);
-                let frozen = Frozen { id, handler, tick_rate, deferred, state };
+                let Outline { handler, tick_rate, .. } = &kept.outline;
+                let frozen = Frozen { id, handler, tick_rate: *tick_rate, state: &kept.state };
                 let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));
                 self.host.current.during(meter, machine.vm.thaw(frozen)).await?;
                 life

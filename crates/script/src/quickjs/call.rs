@@ -1,20 +1,23 @@
 //! A call of game code in JavaScript, and what its result or error means.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use muster_api::game::{Failure, Invocation};
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 use rquickjs::function::Args;
-use rquickjs::{Ctx, Result, Value as JsValue};
+use rquickjs::{Ctx, Persistent, Promise, Result, Value as JsValue};
 
 use super::binary;
 use super::context::of_invocation;
 use super::errors::raised;
+use super::host::Means;
 use super::program::Bundle;
+use super::promises::{Call, UNFULFILLED};
 use super::register::Kept;
 use super::values::{self, kind, text};
-use super::vm::{Engine, Vm, enter};
+use super::vm::{Engine, Vm, enter, settled};
 use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::call::{Breach, Callee, End, Given, Wanted};
@@ -42,15 +45,21 @@ impl Machine for Vm {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
+        let its = self.engine.promises.begin();
+        let mut spent = Duration::ZERO;
         let engine = self.engine.clone();
-        let run = move || enter(&engine.context, |ctx| call(&ctx, &engine, function, arguments, wanted));
-        let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
-        budget.begin(limits.call_time);
-        let result = fiber.run(budget, run).await;
-        if budget.is_over() {
-            return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
+        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, arguments, wanted));
+        let mut step = self.turn(&its, limits, &mut spent, begin).await;
+        loop {
+            if let Step::Ended(end) = step {
+                return end;
+            }
+            its.news().await;
+            let engine = self.engine.clone();
+            let go_on = move |promise| enter(&engine.context, |ctx| go_on(&ctx, &engine, promise, wanted));
+            let its_promise = its.take_returned();
+            step = self.turn(&its, limits, &mut spent, move || go_on(its_promise)).await;
         }
-        ended(result.unwrap_or_else(|error| Err(Failure::new(Code::Internal, error.message))))
     }
 
     fn has_room(&self) -> bool {
@@ -62,18 +71,99 @@ impl Machine for Vm {
     }
 }
 
-fn call(
+/// What a turn of a call led to.
+enum Step {
+    Ended(End),
+    /// It goes on when a promise was settled.
+    Waits,
+}
+
+/// The same, as its code says.
+enum Turned {
+    Answered(std::result::Result<Option<Vec<u8>>, Failure>),
+    Waits(Persistent<Promise<'static>>),
+}
+
+impl Vm {
+    /// Lets a call go on, when no other of the machine does.
+    async fn turn(
+        &self,
+        its: &Call<'_>,
+        limits: &Limits,
+        spent: &mut Duration,
+        body: impl FnOnce() -> Turned + 'static,
+    ) -> Step {
+        let Means { fiber, budget, .. } = &self.engine.means;
+        let _turn = self.engine.promises.turn.lock().await;
+        its.has_turn(true);
+        budget.begin(limits.call_time.saturating_sub(*spent));
+        let turned = fiber.run(budget, body).await;
+        its.has_turn(false);
+        *spent += budget.spent();
+        if budget.is_over() {
+            return Step::Ended(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
+        }
+        match turned {
+            Ok(Turned::Waits(promise)) => {
+                its.returned(promise);
+                Step::Waits
+            }
+            Ok(Turned::Answered(result)) => Step::Ended(ended(result)),
+            Err(error) => Step::Ended(ended(Err(Failure::new(Code::Internal, error.message)))),
+        }
+    }
+}
+
+fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
     function: Kept,
     (invocation, given): (Invocation, Given),
     wanted: Wanted,
-) -> std::result::Result<Option<Vec<u8>>, Failure> {
+) -> Turned {
     let failed = |error: rquickjs::Error| raised(ctx, &error);
-    let function = function.restore(ctx).map_err(failed)?;
-    let arguments = arguments(ctx, engine, &invocation, given).map_err(failed)?;
-    let returned = engine.call(ctx, &function, arguments)?;
-    meaning(ctx, returned, wanted)
+    engine.promises.settle(ctx);
+    let called = || {
+        let function = function.restore(ctx).map_err(failed)?;
+        let arguments = arguments(ctx, engine, &invocation, given).map_err(failed)?;
+        engine.apply(ctx, &function, arguments)
+    };
+    turned(ctx, engine, called(), wanted)
+}
+
+fn go_on(ctx: &Ctx<'_>, engine: &Engine, promise: Option<Persistent<Promise<'static>>>, wanted: Wanted) -> Turned {
+    let failed = |error: rquickjs::Error| raised(ctx, &error);
+    engine.promises.settle(ctx);
+    let promised = || {
+        engine.run_jobs(ctx)?;
+        match promise {
+            Some(promise) => promise.restore(ctx).map(Promise::into_value).map_err(failed),
+            None => Ok(JsValue::new_undefined(ctx.clone())),
+        }
+    };
+    turned(ctx, engine, promised(), wanted)
+}
+
+/// What it means that a call returned this, or that this is what it returned.
+fn turned<'js>(
+    ctx: &Ctx<'js>,
+    engine: &Engine,
+    returned: std::result::Result<JsValue<'js>, Failure>,
+    wanted: Wanted,
+) -> Turned {
+    engine.promises.wake(ctx);
+    let value = match returned {
+        Ok(returned) => match returned.as_promise() {
+            Some(promise) => match settled(ctx, promise) {
+                Some(result) => result,
+                None if engine.promises.is_awaited() => return Turned::Waits(Persistent::save(ctx, promise.clone())),
+                None => Err(Failure::new(Code::Internal, UNFULFILLED)),
+            },
+            None => Ok(returned),
+        },
+        Err(failure) => Err(failure),
+    };
+    Turned::Answered(value.and_then(|value| meaning(ctx, value, wanted)))
 }
 
 fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, given: Given) -> Result<Args<'js>> {

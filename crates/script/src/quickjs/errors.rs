@@ -17,20 +17,30 @@ const CODE: &str = "code";
 /// Throws an `Error` with a code, which is not shown when the error is listed or passed on: without a word of the studio's
 /// code callers are told of an internal error, as in the original.
 pub(super) fn throw(ctx: &Ctx<'_>, code: Code, message: &str) -> rquickjs::Error {
-    let thrown = || -> rquickjs::Result<rquickjs::Error> {
-        let error: Constructor<'_> = ctx.globals().get("Error")?;
-        let error: Object<'_> = error.construct((message,))?;
-        error.prop(CODE, Property::from(f64::from(code.number())).writable().configurable())?;
-        Ok(ctx.throw(error.into_value()))
-    };
-    match thrown() {
-        Ok(error) | Err(error) => error,
+    match error(ctx, code, message) {
+        Ok(error) => ctx.throw(error),
+        Err(error) => error,
     }
+}
+
+fn error<'js>(ctx: &Ctx<'js>, code: Code, message: &str) -> rquickjs::Result<JsValue<'js>> {
+    let error: Constructor<'js> = ctx.globals().get("Error")?;
+    let error: Object<'js> = error.construct((message,))?;
+    error.prop(CODE, Property::from(f64::from(code.number())).writable().configurable())?;
+    Ok(error.into_value())
 }
 
 /// Throws what the host refuses with.
 pub(super) fn throw_refusal(ctx: &Ctx<'_>, error: &Error) -> rquickjs::Error {
     throw(ctx, code(error.kind), &error.message)
+}
+
+/// What the host refuses with, as an `Error`.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(super) fn refusal<'js>(ctx: &Ctx<'js>, refused: &Error) -> rquickjs::Result<JsValue<'js>> {
+    error(ctx, code(refused.kind), &refused.message)
 }
 
 /// Throws what is wrong with a value, before which `what` stands.

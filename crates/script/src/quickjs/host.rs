@@ -1,15 +1,16 @@
 //! `nk`: the functions of the host table, as JavaScript calls them.
 
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use muster_wire::code::Code;
 use rquickjs::function::{Func, Opt, Rest};
-use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs as _, Object, Result, Value as JsValue};
+use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsValue};
 
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
+use super::promises::Promises;
 use super::surface::{Answer, First, Form, camel_case, form, names};
 use super::values::{self, kind};
 use super::{binary, globals};
@@ -26,6 +27,7 @@ pub(super) struct Means {
     pub(super) fiber: Rc<Fiber>,
     pub(super) budget: Rc<Budget>,
     pub(super) init: Rc<Init>,
+    pub(super) promises: Weak<Promises>,
 }
 
 impl Means {
@@ -46,16 +48,22 @@ impl Means {
 /// Makes `nk`.
 pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     let nk = Object::new(ctx.clone())?;
-    let put = |of: &str, function: Function<'js>| -> Result<()> {
-        names(of).into_iter().try_for_each(|name| nk.set(name.as_str(), function.clone().with_name(&name)?))
+    let put = |to: &Object<'js>, of: &str, function: Function<'js>| -> Result<()> {
+        names(of).into_iter().try_for_each(|name| to.set(name.as_str(), function.clone().with_name(&name)?))
     };
+    let promises = Object::new(ctx.clone())?;
     for function in functions() {
-        put(function.name, host_function(ctx, means.clone(), function)?)?;
+        put(&nk, function.name, host_function(ctx, means.clone(), function)?)?;
+        if function.waits() {
+            put(&promises, function.name, promising_function(ctx, means.clone(), function)?)?;
+        }
     }
     // Lua's functions that register others are methods of the initializer here.
     for name in PENDING.iter().filter(|name| !name.starts_with("register_")) {
-        put(name, pending(ctx, format!("nk.{}", camel_case(name)))?)?;
+        put(&nk, name, pending(ctx, format!("nk.{}", camel_case(name)))?)?;
     }
+    globals::freeze_object(&promises)?;
+    nk.set("promises", promises)?;
     nk.set("binaryToString", Func::from(binary_to_string))?;
     nk.set("stringToBinary", Func::from(string_to_binary))?;
     globals::freeze_object(&nk)?;
@@ -86,12 +94,26 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, Opt(text): Opt<JsValue<'js>>) -> Result<
     ArrayBuffer::new(ctx, values::text(&text)?.into_bytes()).map(ArrayBuffer::into_value)
 }
 
-fn host_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunction) -> Result<Function<'js>> {
-    let form = form(function.name);
-    let called = names(function.name).into_iter().next().unwrap_or_default();
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| {
-        means.take_a_step(&ctx)?;
-        let arguments = read(&ctx, &called, form, function, &given.0)?;
+/// A function of the host, as JavaScript has it.
+struct Called {
+    function: &'static HostFunction,
+    form: &'static Form,
+    /// Its name in errors.
+    name: String,
+    means: Means,
+}
+
+impl Called {
+    fn new(function: &'static HostFunction, means: Means) -> Self {
+        let name = names(function.name).into_iter().next().unwrap_or_default();
+        Self { function, form: form(function.name), name, means }
+    }
+
+    /// Calls it, and waits for what it answers.
+    fn wait<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<JsValue<'js>> {
+        let Self { function, form, name, means } = self;
+        means.take_a_step(ctx)?;
+        let arguments = read(ctx, name, form, function, given)?;
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
             let answer = function.start(&means.host, arguments).and_then(|started| match started {
@@ -102,10 +124,48 @@ fn host_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunct
             answer
         });
         match answer {
-            Ok(value) => write(&ctx, form.answer, value),
-            Err(error) => Err(throw_refusal(&ctx, &error)),
+            Ok(value) => write(ctx, form.answer, value),
+            Err(error) => Err(throw_refusal(ctx, &error)),
         }
-    })
+    }
+
+    /// Calls it, and answers a promise. Where nothing can go on beside the call the promise is settled at once.
+    fn promise<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<Promise<'js>> {
+        let Self { function, form, name, means } = self;
+        let promises = means.promises.upgrade().filter(|promises| promises.may_wait());
+        let Some(promises) = promises else { return settled(ctx, self.wait(ctx, given)) };
+        means.take_a_step(ctx)?;
+        let started = match read(ctx, name, form, function, given) {
+            Ok(arguments) => function.start(&means.host, arguments),
+            Err(error) => return settled(ctx, Err(error)),
+        };
+        match started {
+            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, form.answer),
+            Ok(Started::Now(value)) => settled(ctx, write(ctx, form.answer, value)),
+            Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
+        }
+    }
+}
+
+/// A promise that is fulfilled, or rejected with what was thrown.
+fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<'js>> {
+    let (promise, resolve, reject) = ctx.promise()?;
+    match result {
+        Ok(value) => resolve.call::<_, ()>((value,))?,
+        Err(error) if error.is_exception() => reject.call::<_, ()>((ctx.catch(),))?,
+        Err(error) => return Err(error),
+    }
+    Ok(promise)
+}
+
+fn host_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunction) -> Result<Function<'js>> {
+    let called = Called::new(function, means);
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.wait(&ctx, &given.0))
+}
+
+fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunction) -> Result<Function<'js>> {
+    let called = Called::new(function, means);
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.promise(&ctx, &given.0))
 }
 
 /// The arguments in the host's order, each of the kind that it must be.
@@ -156,7 +216,8 @@ fn read<'js>(
     Ok(arguments)
 }
 
-fn write<'js>(ctx: &Ctx<'js>, answer: Answer, value: Value) -> Result<JsValue<'js>> {
+/// What the host answered, as JavaScript has it.
+pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: Answer, value: Value) -> Result<JsValue<'js>> {
     match (answer, value) {
         (Answer::Named(names), value) => {
             let results = match value {

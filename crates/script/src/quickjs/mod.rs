@@ -19,6 +19,7 @@ pub mod matches;
 mod modules;
 mod places;
 pub mod program;
+mod promises;
 mod register;
 mod sources;
 mod surface;

@@ -6,8 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_live::matches::Chain;
+use rquickjs::atom::PredefinedAtom;
+use rquickjs::{Ctx, Function};
 
 use super::init::Answers;
+use super::register::Kept;
 use super::sources::Sources;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
@@ -49,7 +52,7 @@ impl Bundle {
         let meter = Meter::new(Chain::default(), limits);
         let (vm, answers) = host.current.during(meter, Vm::load(&sources, None, host, limits)).await?;
         let registered = vm.engine.registered.borrow();
-        let names = registered.functions.names();
+        let names = vm.engine.briefly(limits.load_time, |ctx| registered.functions.names(|kept| is_async(&ctx, kept)));
         let handlers = registered.matches.keys().cloned().collect();
         names.warn_of_unbuilt();
         drop(registered);
@@ -80,6 +83,12 @@ impl Bundle {
     pub fn handlers(&self) -> &BTreeSet<String> {
         &self.handlers
     }
+}
+
+/// Whether a function may wait beside others' calls.
+fn is_async(ctx: &Ctx<'_>, function: &Kept) -> bool {
+    let tag = |function: Function<'_>| function.get::<_, String>(PredefinedAtom::SymbolToStringTag);
+    function.clone().restore(ctx).and_then(tag).is_ok_and(|tag| tag == "AsyncFunction")
 }
 
 impl Code for Bundle {

@@ -9,7 +9,7 @@ use muster_api::game::Failure;
 use muster_wire::code::Code;
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
-use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Result, Runtime, Value as JsValue, qjs};
+use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Result, Runtime, Value as JsValue, qjs};
 
 use super::context::context_of;
 use super::errors::{place, raised, thrown};
@@ -18,6 +18,7 @@ use super::init::{Answers, Init};
 use super::logger::logger;
 use super::modules::Imports;
 use super::places::name_written_places;
+use super::promises::{Promises, UNFULFILLED};
 use super::register::{Registered, initializer};
 use super::sources::Sources;
 use super::{fated, globals};
@@ -44,6 +45,7 @@ pub(super) struct Engine {
     initializer: Persistent<Object<'static>>,
     imports: Imports,
     pub(super) registered: Rc<RefCell<Registered>>,
+    pub(super) promises: Rc<Promises>,
     pub(super) context: Context,
     pub(super) means: Means,
     globals_are_read_only: bool,
@@ -102,14 +104,16 @@ impl Engine {
         budget.begin(limits.load_time);
         // What the thread did before does not count.
         budget.resume(false);
-        let means = Means { host: host.clone(), fiber, budget, init: Rc::new(Init::default()) };
+        let promises = Rc::<Promises>::default();
+        let (host, init, weakly) = (host.clone(), Rc::new(Init::default()), Rc::downgrade(&promises));
+        let means = Means { host, fiber, budget, init, promises: weakly };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
         let made = enter(&context, |ctx| {
             let make = || -> Result<_> {
                 globals::add(&ctx, &means)?;
                 if is_recorded {
-                    fated::replace(&ctx, &host.current)?;
+                    fated::replace(&ctx, &means.host.current)?;
                 }
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
                 let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
@@ -128,6 +132,7 @@ impl Engine {
             initializer,
             imports,
             registered,
+            promises,
             context,
             means,
             globals_are_read_only,
@@ -234,30 +239,34 @@ impl Engine {
         function: &Function<'js>,
         arguments: Args<'js>,
     ) -> std::result::Result<JsValue<'js>, Failure> {
-        match arguments.apply::<JsValue<'js>>(function) {
-            Ok(returned) => self.settle(ctx, returned),
-            Err(error) => {
-                let failure = reported(ctx, &error);
-                self.run_jobs(ctx)?;
-                Err(failure)
-            }
-        }
+        let returned = self.apply(ctx, function, arguments)?;
+        self.settle(ctx, returned)
     }
 
-    /// Lets promises go on. Answers what a value becomes if it is one of them.
+    /// Calls a function, and lets promises go on.
+    ///
+    /// # Errors
+    /// What it threw.
+    pub(super) fn apply<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        function: &Function<'js>,
+        arguments: Args<'js>,
+    ) -> std::result::Result<JsValue<'js>, Failure> {
+        let returned = arguments.apply::<JsValue<'js>>(function).map_err(|error| reported(ctx, &error));
+        self.run_jobs(ctx)?;
+        returned
+    }
+
+    /// What a value becomes if it is a promise.
     fn settle<'js>(&self, ctx: &Ctx<'js>, value: JsValue<'js>) -> std::result::Result<JsValue<'js>, Failure> {
         self.run_jobs(ctx)?;
         let Some(promise) = value.as_promise() else { return Ok(value) };
-        match promise.result::<JsValue<'js>>() {
-            Some(result) => result.map_err(|error| reported(ctx, &error)),
-            None => {
-                let told = "The function returned a promise that nothing fulfils: there is nothing here to wait for.";
-                Err(Failure::new(Code::Internal, told))
-            }
-        }
+        settled(ctx, promise).unwrap_or_else(|| Err(Failure::new(Code::Internal, UNFULFILLED)))
     }
 
-    fn run_jobs(&self, ctx: &Ctx<'_>) -> std::result::Result<(), Failure> {
+    /// Lets promises go on.
+    pub(super) fn run_jobs(&self, ctx: &Ctx<'_>) -> std::result::Result<(), Failure> {
         if self.is_spent() {
             return Ok(());
         }
@@ -314,6 +323,14 @@ impl Vm {
         let answers = ran.map_err(|error| LoadError(error.to_string()))??;
         Ok((Self { engine }, answers))
     }
+}
+
+/// What a promise was fulfilled with, or rejected, if it was.
+pub(super) fn settled<'js>(
+    ctx: &Ctx<'js>,
+    promise: &Promise<'js>,
+) -> Option<std::result::Result<JsValue<'js>, Failure>> {
+    Some(promise.result::<JsValue<'js>>()?.map_err(|error| reported(ctx, &error)))
 }
 
 /// Why modules do not load, with file and line.

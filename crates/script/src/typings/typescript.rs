@@ -7,7 +7,7 @@ use muster_api::hooks::Subject;
 use super::signatures::RECORDS;
 use super::types::{Type, camel_cased, field};
 use super::{Signature, signature, wrapped};
-use crate::host::functions;
+use crate::host::{HostFunction, functions};
 use crate::quickjs::{Answered, answered, argument_order, names_in_javascript};
 
 /// What does not follow from tables: contexts, functions that are registered, matches.
@@ -31,16 +31,13 @@ pub fn typescript() -> String {
     written.push_str(
         "    binaryToString(data: ArrayBuffer | Uint8Array): string;\n    stringToBinary(text: string): ArrayBuffer;\n",
     );
-    for function in functions() {
-        let signature = signature(function);
-        for line in comment(&signature) {
-            let _ = writeln!(written, "    {line}");
-        }
-        let (parameters, answer) = (parameters(&signature), answer(&signature));
-        for name in names_in_javascript(function.name) {
-            let _ = writeln!(written, "    {name}({parameters}): {answer};");
-        }
-    }
+    written.push_str("    /** The functions that may have to wait, as promises: for functions that are `async`. */\n");
+    written.push_str("    promises: NakamaPromises;\n");
+    functions().for_each(|function| declare(&mut written, function, str::to_owned));
+    written
+        .push_str("  }\n\n  /** The functions of the server that may have to wait. */\n  interface NakamaPromises {\n");
+    let waiting = functions().filter(|function| function.waits());
+    waiting.for_each(|function| declare(&mut written, function, |answer| format!("Promise<{answer}>")));
     written.push_str("  }\n\n  interface HookRegistrations {\n");
     for subject in Subject::operations() {
         let name = subject.name();
@@ -49,6 +46,18 @@ pub fn typescript() -> String {
     }
     written.push_str("  }\n}\n");
     written
+}
+
+/// Declares a method, whose result stands in the form.
+fn declare(written: &mut String, function: &'static HostFunction, form: impl Fn(&str) -> String) {
+    let signature = signature(function);
+    for line in comment(&signature) {
+        let _ = writeln!(written, "    {line}");
+    }
+    let (parameters, answer) = (parameters(&signature), form(&answer(&signature)));
+    for name in names_in_javascript(function.name) {
+        let _ = writeln!(written, "    {name}({parameters}): {answer};");
+    }
 }
 
 fn comment(signature: &Signature) -> Vec<String> {

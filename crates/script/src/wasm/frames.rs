@@ -289,7 +289,7 @@ fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
             _ => return Err(format!("an unknown registration {kind}")),
         }
     }
-    Ok(Registrations { names: registry.names(), handlers })
+    Ok(Registrations { names: registry.names(|()| false), handlers })
 }
 
 fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {
@@ -345,23 +345,14 @@ fn id<T: std::str::FromStr>(reader: &mut Reader<'_>) -> Result<T, Unreadable> {
     text.parse().map_err(|_| format!("the presence has an id that is none: {text}"))
 }
 
-/// What a callback wants done, if that is no more than it may. `deferred` is how many broadcasts wait from before; answered
-/// is how many wait then.
-pub(super) fn bounded(
-    call: &Call,
-    (outcome, acts): (Outcome, Vec<Act>),
-    deferred: usize,
-    deferred_max: usize,
-) -> (Return, usize) {
+/// What a callback wants done, if that is no more than it may.
+pub(super) fn bounded(call: &Call, (outcome, acts): (Outcome, Vec<Act>), deferred_max: usize) -> Return {
     let sink = Sink::new(deferred_max);
-    sink.open(deferred);
+    sink.open();
     sink.let_set(&call.timers, call.callback.timer());
     match acts.into_iter().try_for_each(|act| sink.add(act)) {
-        Ok(()) => {
-            let (acts, deferred) = sink.close();
-            (Return { outcome, acts }, deferred)
-        }
-        Err(why) => (crate::machine::matches::failed(Arc::from(why)), deferred),
+        Ok(()) => Return { outcome, acts: sink.close() },
+        Err(why) => crate::machine::matches::failed(Arc::from(why)),
     }
 }
 

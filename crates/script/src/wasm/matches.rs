@@ -54,12 +54,8 @@ impl MatchMachine for MatchVm {
         match self.ask(call).await {
             Err(Refused(why)) => (failed(why), false),
             Ok((outcome, acts, spent)) => {
-                let (mut returned, deferred) =
-                    frames::bounded(call, (outcome, acts), pace.deferred(), self.limits.deferred_max);
-                let Callback::Loop(_) = call.callback else {
-                    pace.called(deferred);
-                    return (returned, false);
-                };
+                let mut returned = frames::bounded(call, (outcome, acts), self.limits.deferred_max);
+                let Callback::Loop(_) = call.callback else { return (returned, false) };
                 let (is_late, in_time) = pace.looped(spent, &self.limits);
                 if let Err(why) = in_time {
                     returned.outcome = Outcome::Failed(why);

@@ -223,13 +223,14 @@ pub struct Snapshot {
     pub label: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "7")]
     pub players: ::prost::alloc::vec::Vec<Seated>,
-    #[prost(message, repeated, tag = "8")]
-    pub deferred: ::prost::alloc::vec::Vec<Broadcast>,
     /// What the latest call sent. Whether it arrived nobody knows.
     #[prost(message, repeated, tag = "9")]
     pub sent: ::prost::alloc::vec::Vec<Broadcast>,
     #[prost(message, repeated, tag = "10")]
     pub timers: ::prost::alloc::vec::Vec<Timer>,
+    /// How many broadcasts there were, with these.
+    #[prost(uint64, tag = "11")]
+    pub sent_count: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Timer {

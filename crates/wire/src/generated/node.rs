@@ -351,6 +351,9 @@ pub struct Standing {
     pub listener: ::core::option::Option<Listener>,
     #[prost(bool, tag = "4")]
     pub by_join: bool,
+    /// The number of the latest message that it had of the stream, where they are numbered.
+    #[prost(uint64, tag = "5")]
+    pub latest: u64,
 }
 /// Of a partition that has another owner: what the former one knew of it, or a part of that.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1960,10 +1963,11 @@ pub struct MatchOutline {
     pub label: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "7")]
     pub players: ::prost::alloc::vec::Vec<MatchSeat>,
-    #[prost(message, repeated, tag = "8")]
-    pub deferred: ::prost::alloc::vec::Vec<MatchBroadcast>,
     #[prost(message, repeated, tag = "9")]
     pub timers: ::prost::alloc::vec::Vec<MatchTimer>,
+    /// How many broadcasts there were.
+    #[prost(uint64, tag = "10")]
+    pub sent_count: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchTimer {
@@ -2260,6 +2264,8 @@ pub enum DeliveryKind {
     Reliable = 1,
     Latest = 2,
     Droppable = 3,
+    /// It must arrive once; the key is its number on the stream.
+    Once = 4,
 }
 impl DeliveryKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2272,6 +2278,7 @@ impl DeliveryKind {
             Self::Reliable => "DELIVERY_KIND_RELIABLE",
             Self::Latest => "DELIVERY_KIND_LATEST",
             Self::Droppable => "DELIVERY_KIND_DROPPABLE",
+            Self::Once => "DELIVERY_KIND_ONCE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2281,6 +2288,7 @@ impl DeliveryKind {
             "DELIVERY_KIND_RELIABLE" => Some(Self::Reliable),
             "DELIVERY_KIND_LATEST" => Some(Self::Latest),
             "DELIVERY_KIND_DROPPABLE" => Some(Self::Droppable),
+            "DELIVERY_KIND_ONCE" => Some(Self::Once),
             _ => None,
         }
     }

@@ -13,7 +13,8 @@ use crate::stream::Presence;
 
 impl Game {
     /// Goes on with a match, and with those of its players who are `inside` by their places: the others have gone. Who is
-    /// inside and not among its players is taken out. The next tick is due one period from now.
+    /// inside and not among its players is taken out. What its latest call sent is sent again. The next tick is due one period
+    /// from now.
     pub(in super::super) fn resume(now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<Effect>) -> Self {
         let id = outline.id;
         let mut game = Self::of(outline);
@@ -47,6 +48,9 @@ impl Game {
         // In an order that another run has too.
         strangers.sort_unstable_by_key(Member::session);
         out.extend(strangers.into_iter().map(|member| Effect::Expel(id, member.listener)));
+        let again = game.outline.sent.clone();
+        game.said -= again.len() as u64;
+        again.into_iter().for_each(|broadcast| game.broadcast(broadcast, out));
         game.advance(now, out);
         game
     }

@@ -157,7 +157,7 @@ fn inputs_come_with_the_next_tick_in_order_and_no_more_than_there_may_be() {
 }
 
 #[test]
-fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_next_loop() {
+fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.come(1);
     world.come(2);
@@ -167,11 +167,15 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_next_loop() {
     let acts = vec![Act::Defer(say("later")), Act::Broadcast(some), Act::Broadcast(none), Act::Broadcast(say("all"))];
     world.returns(Return { outcome: Outcome::Signalled("!".into()), acts });
     assert!(matches!(world.answers()[..], [(9, Ok(Answer::Signalled(answer)))] if &**answer == "!"));
-    assert_eq!(world.told(), [(Some(vec![session_id(2)]), "some".into()), (None, "all".into())]);
+    assert_eq!(
+        world.told(),
+        [(Some(vec![session_id(2)]), "some".into()), (None, "all".into()), (None, "later".into())]
+    );
     world.effects.clear();
     world.pass(100);
-    loops(&mut world);
-    assert_eq!(world.told(), [(None, "later".into())]);
+    let acts = vec![Act::Defer(say("over"))];
+    world.returns(Return { outcome: Outcome::Over, acts });
+    assert_eq!(world.told(), [(None, "over".into())], "what it says last is said");
 }
 
 #[test]

@@ -103,12 +103,11 @@ impl MatchMachine for MatchVm {
     }
 
     async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>> {
-        let Frozen { id, handler, tick_rate, deferred, state } = frozen;
+        let Frozen { id, handler, tick_rate, state } = frozen;
         let beginning = Beginning::Thaw(state.to_vec());
         let (handler, context, mut state, category) = self.open(id, handler, beginning).await?;
         let state = state.pop_front().unwrap_or(LuaValue::Nil);
         let game = self.game((handler, context), (state, tick_rate), category)?;
-        game.pace.called(deferred);
         self.games.borrow_mut().insert(id, game);
         Ok(())
     }
@@ -144,7 +143,7 @@ impl MatchMachine for MatchVm {
             Ok(seat) => seat,
             Err(error) => return (failed(plain(&error).into()), false),
         };
-        seat.sink.open(game.pace.deferred());
+        seat.sink.open();
         if game.handler.timer.is_some() {
             seat.sink.let_set(&call.timers, call.callback.timer());
         }
@@ -192,7 +191,7 @@ impl MatchMachine for MatchVm {
         let body = move |seat: &Seat| seat.call(memory::counted(&lua, category, || arguments(seat))?);
         let its = seat.clone();
         let ran = self.vm.run(seat, limit, body).await;
-        let (acts, deferred) = its.sink.close();
+        let acts = its.sink.close();
         let spent = ran.spent;
         let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
@@ -200,7 +199,6 @@ impl MatchMachine for MatchVm {
             let spent = if self.vm.host.current.is_again() { Duration::ZERO } else { spent };
             game.pace.looped(spent, &self.limits)
         } else {
-            game.pace.called(deferred);
             (false, Ok(()))
         };
         let within = self.look_at_memory(&game);

@@ -112,9 +112,8 @@ impl MatchMachine for MatchVm {
 
     async fn thaw(&self, frozen: Frozen<'_>) -> Ended<()> {
         self.is_used.set(true);
-        let Frozen { id, handler, tick_rate, deferred, state } = frozen;
+        let Frozen { id, handler, tick_rate, state } = frozen;
         let (game, ..) = self.open((id, handler.clone()), Beginning::Thaw { tick_rate, state: state.to_vec() }).await?;
-        game.pace.called(deferred);
         self.game.replace(Some(Rc::new(game)));
         Ok(())
     }
@@ -142,7 +141,7 @@ impl MatchMachine for MatchVm {
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
         let (engine, its, called) = (self.engine.clone(), game.clone(), call.clone());
         let dispatcher = self.dispatcher.object.clone();
-        self.dispatcher.sink.open(game.pace.deferred());
+        self.dispatcher.sink.open();
         if game.callbacks.timer.is_some() {
             self.dispatcher.sink.let_set(&call.timers, call.callback.timer());
         }
@@ -154,14 +153,13 @@ impl MatchMachine for MatchVm {
         } else {
             ended.unwrap_or_else(|error| Err(error.message.as_ref().into()))
         };
-        let (acts, deferred) = self.dispatcher.sink.close();
+        let acts = self.dispatcher.sink.close();
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             // What it took when it is called again says nothing of the match.
             let is_again = self.engine.means.host.current.is_again();
             let spent = if is_again { Duration::ZERO } else { budget.spent() };
             game.pace.looped(spent, &self.limits)
         } else {
-            game.pace.called(deferred);
             (false, Ok(()))
         };
         let outcome = in_time.and(returned).and_then(|outcome| self.within_memory(&game, outcome));

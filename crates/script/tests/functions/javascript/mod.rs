@@ -9,6 +9,7 @@ mod imports;
 mod languages;
 mod matches;
 mod modules;
+mod promises;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -240,7 +240,7 @@ fn a_dispatcher_says_what_it_cannot_do() {
             "bad argument #3 to broadcast_message (a presence with a valid session_id expected)",
             "bad argument #4 to broadcast_message (a presence with a valid username expected)",
             "match_label_update: a label has at most 2048 bytes",
-            "more than 128 broadcasts wait for the end of the tick",
+            "more than 128 broadcasts wait for the end of the callback",
             "readonly",
         ];
         for (line, expected) in told.split('\n').zip(expected) {

@@ -13,7 +13,7 @@ honoured! {
         join_attempt_queue_size: usize = "128", at_least(1);
         /// Most signals that may wait for a match; further ones are refused.
         signal_queue_size: usize = "10", at_least(1);
-        /// Most broadcasts that a match may put off to the end of its tick; further ones are errors to its code.
+        /// Most broadcasts that a callback of a match may put off to its end; further ones are errors to its code.
         deferred_queue_size: usize = "128", at_least(1);
         /// How long a match may be empty before it ends, in seconds; 0 for any time.
         max_empty_sec: u32 = "0", at_least(0);

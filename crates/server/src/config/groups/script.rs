@@ -11,6 +11,8 @@ honoured! {
         http_strict: bool = "false", Kind::Flag, Origin::Ours;
         /// Whether files of game code that change are loaded at once. SIGHUP has them loaded in any case. On under `muster dev`.
         reload: bool = "false", Kind::Flag, Origin::Ours;
+        /// Calls that are under way at once in the machines that they share: of Lua's files that begin with `--!concurrent`, and of functions in JavaScript that are `async`. Further ones wait.
+        concurrent_calls: usize = "4096", number(1, 1_000_000), Origin::Ours;
         /// CPU time of a call, in milliseconds: of a function, a hook, or a callback of a match. One that takes more fails.
         call_cpu_ms: u64 = "1000", number(1, 600_000), Origin::Ours;
         /// CPU time of a tick of a match, in milliseconds. Three in a row that take more end the match.

@@ -224,21 +224,16 @@ impl Life {
 
     /// What a move sent.
     pub fn sent(&self, number: usize) -> Vec<Broadcast> {
-        let mut deferred = Vec::new();
-        let mut sent = Vec::new();
-        for (_, returned) in self.seen.range(..=number) {
-            sent.clear();
-            for act in &returned.acts {
-                match act {
-                    Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
-                    Act::Defer(broadcast) => deferred.push(broadcast.clone()),
-                    Act::Kick(_) | Act::Label(_) | Act::SetTimer { .. } | Act::CancelTimer(_) => {}
-                }
-            }
-            if returned.outcome == Outcome::Goes {
-                sent.append(&mut deferred);
+        let Some(returned) = self.seen.get(&number) else { return Vec::new() };
+        let (mut sent, mut deferred) = (Vec::new(), Vec::new());
+        for act in &returned.acts {
+            match act {
+                Act::Broadcast(broadcast) => sent.push(broadcast.clone()),
+                Act::Defer(broadcast) => deferred.push(broadcast.clone()),
+                Act::Kick(_) | Act::Label(_) | Act::SetTimer { .. } | Act::CancelTimer(_) => {}
             }
         }
+        sent.append(&mut deferred);
         sent
     }
 }

@@ -1,0 +1,93 @@
+//! Calls in Lua that are under way at once in one machine.
+
+use futures_util::future::join_all;
+use muster_script::{Limits, LuaFunctions};
+
+use crate::world::{block_on, call, load};
+
+/// Each call answers how many were inside when it went.
+const CROWD: &str = "local nk = require('nakama')
+    local inside = 0
+    local function crowd(_, payload)
+        inside = inside + 1
+        local mine = payload
+        nk.storage_write({{ collection = 'c', key = payload, value = {} }})
+        assert(mine == payload)
+        inside = inside - 1
+        return tostring(inside + 1)
+    end
+    nk.register_rpc(crowd, 'crowd')
+    nk.register_rpc(function() nk.storage_read({}) error('no') end, 'fails')
+    nk.register_rpc(function() while true do end end, 'endless')";
+
+fn functions(directive: &str, limits: Limits) -> LuaFunctions {
+    load(&[("game.lua", &format!("{directive}\n{CROWD}"))], limits).unwrap()
+}
+
+/// The most that were inside at once.
+async fn most_inside(functions: &LuaFunctions) -> usize {
+    let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
+    let calls = payloads.iter().map(|payload| call(functions, "crowd", payload));
+    let answers = join_all(calls).await.into_iter().map(Result::unwrap);
+    answers.map(|inside| inside.parse::<usize>().unwrap()).max().unwrap()
+}
+
+#[test]
+fn calls_share_a_machine_where_their_file_says_so() {
+    block_on(async {
+        for directive in ["--!concurrent", "-- Ours.\n\n--!strict\n--!concurrent\r\n"] {
+            let functions = functions(directive, Limits { machines_max: 1, ..Limits::default() });
+            assert_eq!(most_inside(&functions).await, 20, "{directive}");
+        }
+    });
+}
+
+#[test]
+fn elsewhere_a_machine_has_one_call_at_a_time() {
+    block_on(async {
+        for directive in ["", "-- --!concurrent", "local x\n--!concurrent", "--!concurrently"] {
+            let functions = functions(directive, Limits::default());
+            assert_eq!(most_inside(&functions).await, 1, "{directive}");
+        }
+    });
+}
+
+#[test]
+fn a_function_goes_by_its_own_file() {
+    let limits = Limits { machines_max: 1, ..Limits::default() };
+    let both = [
+        ("crowd.lua", format!("--!concurrent\n{CROWD}")),
+        (
+            "other.lua",
+            "local nk = require('nakama')
+            nk.register_rpc(function() return 'other' end, 'other')"
+                .to_owned(),
+        ),
+    ];
+    let functions = load(&both.each_ref().map(|(file, text)| (*file, text.as_str())), limits).unwrap();
+    block_on(async {
+        assert_eq!(most_inside(&functions).await, 20);
+        assert_eq!(call(&functions, "other", "").await, Ok("other".to_owned()));
+    });
+}
+
+#[test]
+fn so_many_at_once_and_the_rest_wait() {
+    block_on(async {
+        let functions = functions("--!concurrent", Limits { concurrent_max: 3, ..Limits::default() });
+        assert_eq!(most_inside(&functions).await, 3);
+    });
+}
+
+#[test]
+fn whoever_fails_harms_nobody_beside_it() {
+    let limits = Limits { call_time: std::time::Duration::from_millis(20), ..Limits::default() };
+    let functions = functions("--!concurrent", limits);
+    block_on(async {
+        let (inside, failed, endless) =
+            tokio::join!(most_inside(&functions), call(&functions, "fails", ""), call(&functions, "endless", ""));
+        assert_eq!(inside, 20);
+        assert!(failed.unwrap_err().1.ends_with("no"));
+        assert!(endless.unwrap_err().1.contains("more time"));
+    });
+}

@@ -1,0 +1,162 @@
+//! Functions that are `async`, and wait beside each other by `nk.promises`.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use muster_script::{JsFunctions, Limits};
+
+use super::{answer, load, refused};
+use crate::world::{block_on, call};
+
+const GAME: &str = "
+    let inside = 0;
+    let shared;
+    const open = [];
+    const put = (nk, key) => nk.promises.storageWrite([{ collection: 'c', key, value: {} }]);
+    async function crowd(ctx, logger, nk, payload) {
+        inside += 1;
+        const mine = payload;
+        await put(nk, payload);
+        if (mine !== payload) { throw Error('mixed up'); }
+        inside -= 1;
+        return String(inside + 1);
+    }
+    async function once(ctx, logger, nk, payload) {
+        shared ??= put(nk, 'once').then((acks) => `${acks.length} by ${payload}`);
+        return await shared;
+    }
+    function begins(ctx, logger, nk, payload) {
+        shared = nk.promises.storageRead([]).then(() => 'begun');
+        return 'left';
+    }
+    async function all(ctx, logger, nk, payload) {
+        const acks = await Promise.all([1, 2, 3].map((key) => put(nk, `all${key}`)));
+        const first = await Promise.race([put(nk, 'race'), new Promise(() => {})]);
+        return JSON.stringify([acks.length, first.length, ctx.userId ?? 'nobody']);
+    }
+    async function refuses(ctx, logger, nk, payload) {
+        try { await nk.promises.walletUpdate('nobody', {}); } catch (error) { return error.message; }
+    }
+    async function throws(ctx, logger, nk, payload) {
+        await nk.promises.storageRead([]);
+        throw { message: 'mine', code: 9 };
+    }
+    async function never(ctx, logger, nk, payload) { await new Promise((go) => open.push(go)); }
+    async function endless(ctx, logger, nk, payload) {
+        await nk.promises.storageRead([]);
+        for (;;) { }
+    }
+    async function spends(ctx, logger, nk, payload) {
+        for (;;) {
+            await nk.promises.storageRead([]);
+            for (let i = 0; i < 100000; i += 1) { }
+        }
+    }
+    function plain(ctx, logger, nk, payload) {
+        return nk.promises.storageRead([]).then((objects) => String(objects.length));
+    }
+    function InitModule(ctx, logger, nk, initializer) {
+        for (const run of [crowd, once, begins, all, refuses, throws, never, endless, spends, plain]) {
+            initializer.registerRpc(run.name, run);
+        }
+    }";
+
+fn functions(limits: Limits) -> JsFunctions {
+    load(&[("index.js", GAME)], limits).unwrap()
+}
+
+async fn crowd(functions: &JsFunctions) -> usize {
+    let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
+    let calls = payloads.iter().map(|payload| call(functions, "crowd", payload));
+    let answers = join_all(calls).await.into_iter().map(Result::unwrap);
+    answers.map(|inside| inside.parse::<usize>().unwrap()).max().unwrap()
+}
+
+#[test]
+fn async_functions_wait_beside_each_other_in_one_machine() {
+    block_on(async {
+        assert_eq!(crowd(&functions(Limits { machines_max: 1, ..Limits::default() })).await, 20);
+        assert_eq!(crowd(&functions(Limits { concurrent_max: 3, ..Limits::default() })).await, 3);
+    });
+}
+
+#[test]
+fn what_one_call_began_others_may_wait_for() {
+    let functions = functions(Limits::default());
+    block_on(async {
+        let (one, other) = tokio::join!(call(&functions, "once", "one"), call(&functions, "once", "other"));
+        assert_eq!((one, other), (Ok("1 by one".to_owned()), Ok("1 by one".to_owned())));
+    });
+}
+
+#[test]
+fn promises_combine_and_reject_as_promises_do() {
+    let functions = functions(Limits::default());
+    block_on(async {
+        assert_eq!(call(&functions, "all", "").await, Ok(r#"[3,1,"nobody"]"#.to_owned()));
+        let told = call(&functions, "refuses", "").await.unwrap();
+        assert!(told.contains("user"), "{told}");
+        let (code, told) = call(&functions, "throws", "").await.unwrap_err();
+        assert_eq!((code.number(), told.as_str()), (9, "mine"));
+        assert_eq!(call(&functions, "plain", "").await, Ok("0".to_owned()));
+    });
+}
+
+#[test]
+fn what_nothing_fulfils_is_an_error_when_nothing_is_awaited_any_more() {
+    let functions = functions(Limits::default());
+    block_on(async {
+        let (never, crowd) = tokio::join!(call(&functions, "never", ""), crowd(&functions));
+        assert!(never.unwrap_err().1.contains("nothing fulfils"));
+        assert_eq!(crowd, 20);
+    });
+}
+
+#[test]
+fn a_call_that_spends_its_time_ends_and_those_beside_it_do_not() {
+    let functions = functions(Limits { call_time: Duration::from_millis(20), ..Limits::default() });
+    block_on(async {
+        for id in ["endless", "spends"] {
+            let (ended, crowd) = tokio::join!(call(&functions, id, ""), crowd(&functions));
+            assert!(ended.unwrap_err().1.contains("more time"), "{id}");
+            assert_eq!(crowd, 20);
+        }
+    });
+}
+
+#[test]
+fn a_call_that_nobody_waits_for_leaves_the_others_as_they_are() {
+    let functions = functions(Limits::default());
+    block_on(async {
+        let given_up = async {
+            let call = call(&functions, "all", "");
+            let mut call = std::pin::pin!(call);
+            assert!(futures_util::poll!(&mut call).is_pending());
+            tokio::task::yield_now().await;
+        };
+        let ((), crowd) = tokio::join!(given_up, crowd(&functions));
+        assert_eq!(crowd, 20);
+        assert_eq!(call(&functions, "plain", "").await, Ok("0".to_owned()));
+    });
+}
+
+#[test]
+fn where_nothing_goes_on_beside_a_call_promises_are_settled_at_once() {
+    let text = "let loaded;
+        async function f() { return loaded; }
+        async function InitModule(ctx, logger, nk, initializer) {
+            initializer.registerRpc('f', f);
+            const acks = await nk.promises.storageWrite([{ collection: 'c', key: 'k', value: {} }]);
+            loaded = `wrote ${acks.length}`;
+        }";
+    let functions = load(&[("index.js", text)], Limits::default()).unwrap();
+    assert_eq!(block_on(call(&functions, "f", "")), Ok("wrote 1".to_owned()));
+    assert!(refused("async function InitModule() { await new Promise(() => {}); }").contains("nothing fulfils"));
+}
+
+#[test]
+fn there_are_promises_of_what_may_wait_and_of_nothing_else() {
+    let body = "return JSON.stringify([typeof nk.promises.httpRequest, typeof nk.promises.accountGetId,
+        typeof nk.promises.uuidv4, Object.isFrozen(nk.promises)])";
+    assert_eq!(answer(body, ""), Ok(r#"["function","function","undefined",true]"#.to_owned()));
+}
