@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -221,5 +223,28 @@ fn certificates_are_checked_unless_told_otherwise() {
         asked.insecure = true;
         let response = Client::new(false, 64).send(asked).await.unwrap();
         assert!(text(&response).starts_with("GET /echo HTTP/1.1\r\n"), "{}", text(&response));
+    });
+}
+
+#[test]
+fn so_many_requests_go_at_a_time_and_the_rest_wait() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/ok", listener.local_addr().unwrap());
+        let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let both_are_there = Barrier::new(2);
+        let serve = async || {
+            let (stream, _) = listener.accept().await.unwrap();
+            most.fetch_max(inside.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            both_are_there.wait().await;
+            inside.fetch_sub(1, Ordering::Relaxed);
+            answer(stream).await;
+        };
+        let client = Client::new(false, 2);
+        let send = || client.send(request(Method::GET, &url));
+        let served = async { tokio::join!(serve(), serve(), serve(), serve()) };
+        let (answers, _) = tokio::join!(async { tokio::join!(send(), send(), send(), send()) }, served);
+        assert!([answers.0, answers.1, answers.2, answers.3].iter().all(Result::is_ok));
+        assert_eq!(most.into_inner(), 2);
     });
 }
