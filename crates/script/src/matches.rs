@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use futures_util::poll;
 use muster_domain::Timestamp;
-use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Return};
+use muster_live::matches::{Call, CallRef, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use self::migrate::Moves;
@@ -30,7 +30,7 @@ use crate::quickjs::matches::MatchVm as JsMatchVm;
 use crate::wasm::matches::MatchVm as GoMatchVm;
 
 /// Takes what comes of calls.
-type Returns = Box<dyn Fn(MatchId, Return)>;
+type Returns = Box<dyn Fn(CallRef, Return)>;
 
 /// The matches of one shard's Lua code.
 pub type LuaMatches = GameMatches<LuaMatchVm>;
@@ -88,7 +88,7 @@ impl<M: MatchMachine> GameMatches<M> {
         host: Rc<Host>,
         limits: Limits,
         metrics: Arc<ScriptMetrics>,
-        returns: impl Fn(MatchId, Return) + 'static,
+        returns: impl Fn(CallRef, Return) + 'static,
     ) -> Self {
         let (machines, homes) = Default::default();
         let current = RefCell::new(Current { program, generation: 1 });
@@ -125,7 +125,7 @@ impl<M: MatchMachine> GameMatches<M> {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
                 match self.house(call.id, call.is_durable()) {
                     Ok(machine) => Some(machine),
-                    Err(why) => return self.fail(call.id, why),
+                    Err(why) => return self.fail(call.reference(), why),
                 }
             }
             HandlerOrder::Call(call) => {
@@ -134,10 +134,10 @@ impl<M: MatchMachine> GameMatches<M> {
                     Some(machine) if self.waits_for(&machine, call) => {
                         let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
                         let outcome = Outcome::Refused(why.into());
-                        return (self.returns)(call.id, Return { outcome, acts: Vec::new() });
+                        return (self.returns)(call.reference(), Return { outcome, acts: Vec::new() });
                     }
                     Some(machine) => Some(machine),
-                    None => return self.fail(call.id, "this shard does not run the match".into()),
+                    None => return self.fail(call.reference(), "this shard does not run the match".into()),
                 }
             }
             HandlerOrder::Drop(id) => {
@@ -234,8 +234,8 @@ impl<M: MatchMachine> GameMatches<M> {
         !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
-    fn fail(&self, id: MatchId, why: Arc<str>) {
-        (self.returns)(id, failed(why));
+    fn fail(&self, call: CallRef, why: Arc<str>) {
+        (self.returns)(call, failed(why));
     }
 
     /// A machine without matches goes, if there are others with room or no new match would come to it.
@@ -340,7 +340,7 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
         let handler = &*call.handler;
         tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
     }
-    (matches.returns)(call.id, returned);
+    (matches.returns)(call.reference(), returned);
 }
 
 /// The matches whose callbacks wait for what a call asks.

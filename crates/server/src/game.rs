@@ -188,9 +188,9 @@ impl Game {
         let host = means.host(store, signing, live.clone(), live.clone());
         let returns = || {
             let plane = Rc::downgrade(live);
-            move |id, returned| {
+            move |call, returned| {
                 if let Some(live) = plane.upgrade() {
-                    live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+                    live.step(|plane, now, out| plane.match_returned(now, call, returned, out));
                 }
             }
         };

@@ -70,6 +70,8 @@ enum UnderWay {
 pub(super) struct Game {
     /// As it follows from what its handler was called with and answered.
     pub(super) outline: Outline,
+    /// Which of all the lives of matches at this place it is.
+    pub(super) life: u64,
     /// Those who are seated and have not gone.
     players: IndexMap<SessionRef, Player, foldhash::fast::RandomState>,
     waiting: VecDeque<Waiting>,
@@ -109,19 +111,25 @@ pub(super) struct Turned {
 
 impl Game {
     /// A match whose handler is about to be called for the first time.
-    pub(super) fn new(id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) -> Self {
+    pub(super) fn new(
+        (id, life): (MatchId, u64),
+        creation: Creation,
+        reply_to: Option<RequestRef>,
+        out: &mut Vec<Effect>,
+    ) -> Self {
         let Creation { handler, params, created_at, chain, .. } = creation;
-        let mut game = Self::of(Outline::new(id, handler, created_at));
+        let mut game = Self::of(Outline::new(id, handler, created_at), life);
         game.under_way = Some(UnderWay::Init(reply_to));
         out.push(game.call(Callback::Init { params, created_at }, chain));
         game
     }
 
     /// A match for which nothing waits.
-    fn of(outline: Outline) -> Self {
+    fn of(outline: Outline, life: u64) -> Self {
         let said = outline.sent_count;
         Self {
             outline,
+            life,
             players: IndexMap::default(),
             waiting: VecDeque::new(),
             attempts: 0,
@@ -143,7 +151,7 @@ impl Game {
     fn call(&self, callback: Callback, chain: Chain) -> Effect {
         let Outline { id, ref handler, tick, tick_rate, ref label, .. } = self.outline;
         let (handler, label, timers) = (handler.clone(), label.clone(), self.outline.timers.clone());
-        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, timers, callback }))
+        Effect::Call(Box::new(Call { id, life: self.life, handler, tick, tick_rate, label, chain, timers, callback }))
     }
 
     /// Whether the handler has made it a match.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::{EffectKey, WriteStamp};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_wire::api::Event;
 
 use super::journal::Journal;
 use super::record::Answered;
@@ -32,6 +33,8 @@ pub(crate) struct Fate {
     asked: Cell<u32>,
     /// How many writes the latest of them made.
     writes: Cell<u32>,
+    /// What it tells others, when all that led to it is there to stay.
+    held: RefCell<Vec<Event>>,
     /// Why the call is not what it was when it was made before.
     diverged: RefCell<Option<String>>,
 }
@@ -46,9 +49,14 @@ impl Fate {
         (known, is_sealed): (Option<Vec<Answered>>, bool),
     ) -> Rc<Self> {
         let (is_again, known) = (known.is_some(), known.unwrap_or_default());
-        let (known, asked, writes, diverged) =
-            (RefCell::new(known.into()), Cell::new(0), Cell::new(0), RefCell::default());
-        Rc::new(Self { journal, call, now, chance, is_again, is_sealed, known, asked, writes, diverged })
+        let (known, asked, writes, held, diverged) = (
+            RefCell::new(known.into()),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+        );
+        Rc::new(Self { journal, call, now, chance, is_again, is_sealed, known, asked, writes, held, diverged })
     }
 
     /// The moment that the call sees.
@@ -65,6 +73,20 @@ impl Fate {
     pub(crate) fn diverged(&self) -> Option<String> {
         let left = self.known.borrow().front().map(|left| format!("it did not call {} again", left.function));
         self.diverged.borrow().clone().or(left)
+    }
+
+    /// Something that others are to hear of.
+    pub(crate) fn hold(&self, event: Event) {
+        self.held.borrow_mut().push(event);
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        !self.held.borrow().is_empty()
+    }
+
+    /// What others are to hear of: what led to it is there to stay.
+    pub(crate) fn held(&self) -> Vec<Event> {
+        self.held.take()
     }
 
     fn diverge(&self, told: String) -> Error {
@@ -94,11 +116,11 @@ impl Fate {
         arguments: Arguments,
     ) -> Result<Started> {
         match function.effect {
-            Effect::Pure | Effect::Chance => return function.run(host, arguments),
+            Effect::Pure | Effect::Chance | Effect::Tells => return function.run(host, arguments),
             // It stands in the log already.
             Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
             Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Writes => {}
+            Effect::Reads | Effect::Asks | Effect::Writes => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);
@@ -115,16 +137,19 @@ impl Fate {
         }
         self.chance.enter(ordinal);
         let (its, name, host) = (self.clone(), function.name, host.clone());
+        let keeper = its.clone();
         let keep = move |answer: &Result<Value>| {
-            its.chance.leave();
-            its.journal.answered(its.call, ordinal, name, answer).map_err(lost)
+            keeper.chance.leave();
+            keeper.journal.answered(keeper.call, ordinal, name, answer).map_err(lost)
         };
         match (function.effect, function.run) {
-            (Effect::Writes, _) => {
+            (Effect::Asks | Effect::Writes, _) => {
                 // Whatever led to it is to be there again.
                 let (kept, run) = (self.journal.synced(), function.run);
                 Ok(Started::Later(Box::pin(async move {
                     kept.await.map_err(lost)?;
+                    // Somebody else may have the match by now.
+                    its.journal.check().map_err(lost)?;
                     let answer = match run {
                         Run::Now(run) => run(&host, arguments),
                         Run::Later(run) => run(host, arguments).await,

@@ -109,7 +109,7 @@ impl Life {
         let outline = self.outline.borrow();
         let Outline { id, ref handler, tick_rate, ref label, ref timers, .. } = *outline;
         let (handler, label, timers, chain) = (handler.clone(), label.clone(), timers.clone(), Chain::default());
-        Call { id, handler, tick, tick_rate, label, chain, timers, callback }
+        Call { id, life: 0, handler, tick, tick_rate, label, chain, timers, callback }
     }
 
     /// A callback is called as it was: what it was called with, and what it meets.

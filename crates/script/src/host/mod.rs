@@ -42,7 +42,7 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 use muster_live::Partition;
-use muster_live::matches::LogError;
+use muster_live::matches::{Chain, LogError};
 
 pub use current::{Current, Meter};
 pub use events::Reporter;
@@ -57,6 +57,7 @@ pub use streams::{
     STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
 };
 
+use crate::durable::term::Term;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
 use crate::value::Value;
@@ -113,11 +114,11 @@ impl Handlers {
         self.0.get_or_init(|| Rc::downgrade(matches));
     }
 
-    /// Has the log of a partition opened, before a durable match is made.
-    pub(crate) async fn open(&self, partition: Partition) -> std::result::Result<(), LogError> {
+    /// Has the log of a partition opened, before a durable match is made on behalf of these.
+    pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<Term>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
         match matches {
-            Some(matches) => matches.open(partition).await,
+            Some(matches) => matches.open(partition, chain).await,
             None => Err(LogError::Failed(NO_LOG.to_owned())),
         }
     }
@@ -229,8 +230,12 @@ pub enum Effect {
     Chance,
     /// It writes to the log.
     Log,
+    /// It tells functions that want to hear of it.
+    Tells,
     /// It reads what others may change.
     Reads,
+    /// It asks another server, where that may change something.
+    Asks,
     /// It changes what others may read.
     Writes,
 }

@@ -1,7 +1,9 @@
 //! Durable matches: killed wherever it may be, they go on as twins do that were never killed.
 
 mod disk;
+mod failures;
 mod life;
+mod node;
 
 use muster_live::matches::{Outcome, Return};
 use serde_json::Value as Json;
