@@ -325,7 +325,7 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
 
 #[test]
 fn a_large_state_is_kept_with_much_that_was_sent() {
-    let body = "state.text = string.rep('x', 5 * 1024 * 1024) dispatcher.broadcast_message(1, string.rep('y', 12 * 1024 * 1024))";
+    let body = "state.text = string.rep('x', 3 * 1024 * 1024) dispatcher.broadcast_message(1, string.rep('y', 14 * 1024 * 1024))";
     let (shelf, code) = (Shelf::new(), counting(body));
     let files = [("game.lua", code.as_str())];
     let disk = Disk::dying(u64::MAX);
