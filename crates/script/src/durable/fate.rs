@@ -10,7 +10,7 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::Answered;
+use super::record::{Answered, Origin};
 use super::seed::Chance;
 use crate::host::{Arguments, Current, Effect, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
@@ -21,6 +21,8 @@ const WRITES_OF_ONE: u32 = 64;
 /// See the module.
 pub(crate) struct Fate {
     journal: Rc<Journal>,
+    /// What the match was made with.
+    pub(crate) origin: Rc<Origin>,
     call: u64,
     now: Timestamp,
     pub(crate) chance: Chance,
@@ -42,7 +44,7 @@ pub(crate) struct Fate {
 impl Fate {
     /// Of a call; of one that was made before with what the host answered.
     pub(crate) fn new(
-        journal: Rc<Journal>,
+        (journal, origin): (Rc<Journal>, Rc<Origin>),
         call: u64,
         now: Timestamp,
         chance: Chance,
@@ -56,7 +58,7 @@ impl Fate {
             Default::default(),
             Default::default(),
         );
-        Rc::new(Self { journal, call, now, chance, is_again, is_sealed, known, asked, writes, held, diverged })
+        Rc::new(Self { journal, origin, call, now, chance, is_again, is_sealed, known, asked, writes, held, diverged })
     }
 
     /// The moment that the call sees.

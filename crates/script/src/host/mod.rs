@@ -58,6 +58,7 @@ pub use streams::{
 };
 
 use crate::durable::term::Term;
+use crate::functions::Surroundings;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
 use crate::value::Value;
@@ -95,6 +96,18 @@ pub struct Host {
 }
 
 impl Host {
+    /// What the context of a match says of where it is: of a recorded one, where it was made.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let around = self.process.around.clone();
+        match self.current.fate() {
+            Some(fate) => {
+                let (node, version) = (fate.origin.node.clone(), fate.origin.version.clone());
+                Surroundings { node, version, ..around }
+            }
+            None => around,
+        }
+    }
+
     /// When what a call writes is written.
     fn stamp(&self) -> WriteStamp {
         self.current.fate().map_or_else(|| WriteStamp::at(self.clock.now()), |fate| fate.stamp())

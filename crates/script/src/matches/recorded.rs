@@ -14,7 +14,9 @@ use crate::durable::fate::Fate;
 use crate::durable::history::{Course, Start};
 use crate::durable::journal::Journal;
 use crate::durable::life::Life;
+use crate::durable::record::Origin;
 use crate::durable::term::Term;
+use crate::functions::Surroundings;
 use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
@@ -36,7 +38,9 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
-        let life = Life::new(logs.journal(call.id, term), outline, seed);
+        let Surroundings { node, version, .. } = self.host.process.around.clone();
+        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
+        let life = Life::new(logs.journal(call.id, term), outline, origin);
         self.keep_life(call.id, life.clone());
         Ok(Some(life))
     }
@@ -224,7 +228,7 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             Start::Begun { origin, params } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let life = Life::new(journal, outline, origin.seed);
+                let life = Life::new(journal, outline, origin.clone());
                 let call = life.first_call(params.clone());
                 let fate = life.first_again(first_answers);
                 over = self.repeat(machine, &life, &call, fate.clone()).await?;

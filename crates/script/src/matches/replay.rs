@@ -68,7 +68,7 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             Start::Begun { origin, params } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let life = Life::new(journal, outline, origin.seed);
+                let life = Life::new(journal, outline, origin);
                 life.seal();
                 if first.returned.is_none() && calls.is_empty() {
                     return Ok(playing.replayed);

@@ -74,6 +74,11 @@ pub struct Origin {
     /// 32 secret bytes, from which all its randomness follows.
     #[prost(bytes = "bytes", tag = "3")]
     pub seed: ::prost::bytes::Bytes,
+    /// The node and the version of the server that made it, which its callbacks see.
+    #[prost(string, tag = "4")]
+    pub node: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub version: ::prost::alloc::string::String,
 }
 /// A callback is called.
 #[derive(Clone, PartialEq, ::prost::Message)]

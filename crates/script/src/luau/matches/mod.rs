@@ -296,7 +296,10 @@ impl MatchVm {
             };
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
+            let around = host.surroundings();
+            let context = contexts.of_nobody(&lua, "match", &around)?;
+            context.raw_set("node", &*around.node)?;
+            context.raw_set("version", &*around.version)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));

@@ -231,7 +231,7 @@ fn begin(
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
     let host = &engine.means.host;
     let shown = || -> Result<_> {
-        let shown = context_of(ctx, "match", &host.process.around)?;
+        let shown = context_of(ctx, "match", &host.surroundings())?;
         shown.set("matchId", format!("{id}.{}", host.node))?;
         shown.set("matchNode", &*host.node)?;
         Ok(shown)

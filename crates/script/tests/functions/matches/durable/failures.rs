@@ -6,7 +6,7 @@ use std::rc::Rc;
 use muster_domain::Timestamp;
 use muster_live::matches::{MatchId, Outcome};
 use muster_live::plane::HandlerOrder;
-use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse};
+use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
 use tokio::sync::Notify;
 
 use super::disk::Disk;
@@ -279,7 +279,7 @@ fn a_request_leaves_when_what_led_to_it_is_there_to_stay() {
     let disk = Disk::dying(u64::MAX);
     let gate = Rc::new(Gate { disk: disk.clone(), ..Gate::default() });
     run(async {
-        let node = Node::with_http(gate.clone(), &[("game.lua", &code)], &shelf, &disk).await;
+        let node = Node::of(("muster", gate.clone()), &[("game.lua", &code)], &shelf, &disk).await;
         node.make(1, "game").await.unwrap();
         assert_eq!(node.tick(match_id(1)).await, Some(Outcome::Goes));
     });
@@ -294,7 +294,7 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
     let files = [("game.lua", code.as_str())];
     let id: MatchId = match_id(1);
     run(async {
-        let node = Node::with_http(gate.clone(), &files, &shelf, &disk).await;
+        let node = Node::of(("muster", gate.clone()), &files, &shelf, &disk).await;
         node.begin_take_over(1);
         node.taken_over().await.unwrap();
         node.make(1, "game").await.unwrap();
@@ -317,7 +317,7 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
     });
     let disk = disk.found(ALL, u64::MAX);
     run(async {
-        let node = Node::with_http(gate.clone(), &files, &shelf, &disk).await;
+        let node = Node::of(("muster", gate.clone()), &files, &shelf, &disk).await;
         assert_eq!(node.take_over().await.unwrap(), [id]);
         assert_eq!(node.ask(id).await.unwrap(), "2");
     });
@@ -341,5 +341,38 @@ fn a_large_state_is_kept_with_much_that_was_sent() {
         let node = Node::start(&files, &shelf, &disk).await;
         assert_eq!(node.take_over().await.unwrap(), [match_id(1)]);
         assert_eq!(node.ask(match_id(1)).await.unwrap(), "8");
+    });
+}
+
+#[test]
+fn a_match_sees_the_node_that_made_it_wherever_it_goes_on() {
+    let lua = counting("state.ticks = context.node .. ' ' .. context.version");
+    let lua = lua.replace("state.ticks = state.ticks + 1", "");
+    let javascript = "
+        const handler = {
+            durable: true,
+            matchInit: ctx => ({ state: { node: ctx.node }, tickRate: 1, label: '' }),
+            matchJoinAttempt: (ctx, logger, nk, dispatcher, tick, state) => ({ state, accept: true }),
+            matchJoin: (ctx, logger, nk, dispatcher, tick, state) => ({ state }),
+            matchLeave: (ctx, logger, nk, dispatcher, tick, state) => ({ state }),
+            matchLoop: (ctx, logger, nk, dispatcher, tick, state) => { state.node = ctx.node + ' ' + ctx.version; return { state }; },
+            matchTerminate: (ctx, logger, nk, dispatcher, tick, state) => ({ state }),
+            matchSignal: (ctx, logger, nk, dispatcher, tick, state) => ({ state, data: state.node }),
+        };
+        function InitModule(ctx, logger, nk, initializer) { initializer.registerMatch('other', handler); }";
+    let (shelf, files) = (Shelf::new(), [("game.lua", lua.as_str()), ("index.js", javascript)]);
+    let disk = Disk::dying(u64::MAX);
+    run(async {
+        let node = Node::of(("first", Rc::new(NoHttp)), &files, &shelf, &disk).await;
+        node.make(1, "game").await.unwrap();
+        node.make(2, "other").await.unwrap();
+    });
+    let disk = disk.found(ALL, u64::MAX);
+    run(async {
+        let node = Node::of(("second", Rc::new(NoHttp)), &files, &shelf, &disk).await;
+        for id in node.take_over().await.unwrap() {
+            assert_eq!(node.tick(id).await, Some(Outcome::Goes));
+            assert_eq!(node.ask(id).await.unwrap(), "first 1.2.3");
+        }
     });
 }

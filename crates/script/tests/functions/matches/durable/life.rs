@@ -249,7 +249,7 @@ pub struct Process {
 }
 
 pub async fn start(
-    (secret, http): (u64, Rc<dyn HttpClient>),
+    (secret, node, http): (u64, &str, Rc<dyn HttpClient>),
     files: &[(&str, &str)],
     shelf: &Shelf,
     disk: &Rc<Disk>,
@@ -262,7 +262,7 @@ pub async fn start(
         entropy: Rc::new(MatchEntropy::new(Rc::new(Secret(secret)), current.clone())),
         current,
         http,
-        ..world::host_over(shelf.store.clone(), folder.path())
+        ..world::host_of(node, shelf.store.clone(), folder.path())
     });
     let limits = Limits::default();
     let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
@@ -290,7 +290,7 @@ pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Repl
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let shelf = Shelf::new();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let process = start((script.secret, Rc::new(NoHttp)), files, &shelf, &Disk::dying(0)).await;
+        let process = start((script.secret, "muster", Rc::new(NoHttp)), files, &shelf, &Disk::dying(0)).await;
         let tape = Tape::read(disk.recording()).unwrap();
         let mut differences = Vec::new();
         let replayed = process.code.replay(tape, &mut |played| differences.extend(played.difference)).await;
@@ -300,7 +300,8 @@ pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Repl
 
 async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Life {
     let http = Rc::new(NoHttp);
-    let Process { code, owner, returned, now, _folder } = start((script.secret, http), files, shelf, disk).await;
+    let Process { code, owner, returned, now, _folder } =
+        start((script.secret, "muster", http), files, shelf, disk).await;
     let mut life = Life::default();
     let mut outline = None;
     let mut first = 0;

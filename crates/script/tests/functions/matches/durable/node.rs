@@ -27,11 +27,11 @@ pub struct Node {
 
 impl Node {
     pub async fn start(files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Self {
-        Self::with_http(Rc::new(NoHttp), files, shelf, disk).await
+        Self::of(("muster", Rc::new(NoHttp)), files, shelf, disk).await
     }
 
     pub async fn with_http(http: Rc<dyn HttpClient>, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Self {
-        let process = start((1, http), files, shelf, disk).await;
+        let process = start((1, name, http), files, shelf, disk).await;
         process.now.set(Timestamp::from_seconds(world::NOW_SEC));
         let (outlines, lives) = Default::default();
         Self { process, disk: disk.clone(), outlines, lives }
