@@ -7,6 +7,7 @@ use std::rc::Rc;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::{EffectKey, WriteStamp};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
@@ -37,6 +38,8 @@ pub(crate) struct Fate {
     writes: Cell<u32>,
     /// What it tells others, when all that led to it is there to stay.
     held: RefCell<Vec<Event>>,
+    /// Why an answer of the host is not in the log: whoever made the call again would have another.
+    unlogged: RefCell<Option<LogError>>,
     /// Why the call is not what it was when it was made before.
     diverged: RefCell<Option<String>>,
 }
@@ -51,14 +54,23 @@ impl Fate {
         (known, is_sealed): (Option<Vec<Answered>>, bool),
     ) -> Rc<Self> {
         let (is_again, known) = (known.is_some(), known.unwrap_or_default());
-        let (known, asked, writes, held, diverged) = (
-            RefCell::new(known.into()),
-            Default::default(),
-            Default::default(),
-            Default::default(),
-            Default::default(),
-        );
-        Rc::new(Self { journal, origin, call, now, chance, is_again, is_sealed, known, asked, writes, held, diverged })
+        let (asked, writes, held, unlogged, diverged) = Default::default();
+        let known = RefCell::new(known.into());
+        Rc::new(Self {
+            journal,
+            origin,
+            call,
+            now,
+            chance,
+            is_again,
+            is_sealed,
+            known,
+            asked,
+            writes,
+            held,
+            unlogged,
+            diverged,
+        })
     }
 
     /// The moment that the call sees.
@@ -89,6 +101,14 @@ impl Fate {
     /// What others are to hear of: what led to it is there to stay.
     pub(crate) fn held(&self) -> Vec<Event> {
         self.held.take()
+    }
+
+    /// Whether all that the host answered is in the log.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub(crate) fn check(&self) -> std::result::Result<(), LogError> {
+        self.unlogged.borrow().clone().map_or(Ok(()), Err)
     }
 
     fn diverge(&self, told: String) -> Error {
@@ -142,7 +162,10 @@ impl Fate {
         let keeper = its.clone();
         let keep = move |answer: &Result<Value>| {
             keeper.chance.leave();
-            keeper.journal.answered(keeper.call, ordinal, name, answer).map_err(lost)
+            keeper.journal.answered(keeper.call, ordinal, name, answer).map_err(|error| {
+                keeper.unlogged.replace(Some(error.clone()));
+                lost(error)
+            })
         };
         match (function.effect, function.run) {
             (Effect::Asks | Effect::Writes, _) => {
@@ -181,7 +204,7 @@ fn keeping(asked: HostFuture, keep: impl Fn(&Result<Value>) -> Result<()> + 'sta
     })
 }
 
-fn lost(error: muster_live::matches::LogError) -> Error {
+fn lost(error: LogError) -> Error {
     Error::new(ErrorKind::Unavailable, "The match cannot go on: its log cannot be written.").because(error.to_string())
 }
 

@@ -76,6 +76,7 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         let meter = Meter::fated(chain_of(call), &self.limits, fate.clone());
         let (mut returned, is_late) = self.host.current.during(meter, machine.vm.call(call)).await;
+        fate.check()?;
         let mut kept = None;
         let mut over: Option<Arc<str>> =
             (!life.returned(&call.callback, &returned)).then(|| why(&returned.outcome).into());
@@ -296,6 +297,7 @@ impl<M: MatchMachine> GameMatches<M> {
         if let Some(diverged) = fate.diverged() {
             return Err(diverged.into());
         }
+        fate.check().map_err(told)?;
         let goes_on = life.returned(&call.callback, &returned);
         let over = (!goes_on).then(|| why(&returned.outcome).into());
         Ok((returned, over))

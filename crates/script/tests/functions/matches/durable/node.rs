@@ -30,7 +30,13 @@ impl Node {
         Self::of(("muster", Rc::new(NoHttp)), files, shelf, disk).await
     }
 
-    pub async fn with_http(http: Rc<dyn HttpClient>, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Self {
+    /// Of this name, and with this way to other servers.
+    pub async fn of(
+        (name, http): (&str, Rc<dyn HttpClient>),
+        files: &[(&str, &str)],
+        shelf: &Shelf,
+        disk: &Rc<Disk>,
+    ) -> Self {
         let process = start((1, name, http), files, shelf, disk).await;
         process.now.set(Timestamp::from_seconds(world::NOW_SEC));
         let (outlines, lives) = Default::default();
