@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::matches::{
-    Act, Answer, Broadcast, Call, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome,
-    Return,
+    Act, Answer, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome, Return,
 };
 
 const RATE: u32 = 10;
