@@ -112,8 +112,9 @@ impl Promises {
             }
             None => {
                 self.left.borrow_mut().push(answered);
+                drop(calls);
                 // Others may wait for it nevertheless.
-                calls.values().for_each(|waiting| waiting.news.notify_one());
+                self.wake_all();
             }
         }
     }
@@ -149,6 +150,11 @@ impl Promises {
                 waiting.news.notify_one();
             }
         }
+    }
+
+    /// Wakes all calls: there is something to go on with, of whomever.
+    pub(super) fn wake_all(&self) {
+        self.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
     }
 
     /// Whether an answer of the host is awaited.
@@ -190,7 +196,7 @@ impl Drop for Call<'_> {
         let answered = ended.map(|waiting| waiting.answered).unwrap_or_default();
         if !answered.is_empty() {
             self.promises.left.borrow_mut().extend(answered);
-            self.promises.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
+            self.promises.wake_all();
         }
     }
 }
