@@ -1,17 +1,16 @@
 //! What befalls the log of durable matches, and what becomes of them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use muster_domain::Timestamp;
 use muster_live::matches::{MatchId, Outcome};
 use muster_live::plane::HandlerOrder;
-use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
-use tokio::sync::Notify;
+use muster_script::host::NoHttp;
 
 use super::disk::Disk;
 use super::life::{Shelf, match_id};
-use super::node::Node;
+use super::node::{Gate, Node};
 use crate::world;
 
 /// A handler that counts its ticks, with this in its loop.
@@ -248,28 +247,6 @@ fn nothing_stays_of_a_log_whose_last_match_has_ended() {
     assert_eq!(ended, 0);
 }
 
-/// Answers all requests but the first, which waits, and looks at what was synced when each came.
-#[derive(Default)]
-struct Gate {
-    disk: Rc<Disk>,
-    unsynced: RefCell<Vec<usize>>,
-    is_held: Cell<bool>,
-    open: Rc<Notify>,
-}
-
-impl HttpClient for Gate {
-    fn send(&self, _: HttpRequest) -> HttpFuture<'_> {
-        self.unsynced.borrow_mut().push(self.disk.unsynced());
-        let waits = self.is_held.replace(false).then(|| self.open.clone());
-        Box::pin(async move {
-            if let Some(open) = waits {
-                open.notified().await;
-            }
-            Ok(HttpResponse { code: 200, headers: Vec::new(), body: Vec::new() })
-        })
-    }
-}
-
 const ASK: &str =
     "nk.http_request('http://localhost/', 'POST', {}, '') nk.http_request('http://localhost/', 'POST', {}, '')";
 
@@ -284,6 +261,32 @@ fn a_request_leaves_when_what_led_to_it_is_there_to_stay() {
         assert_eq!(node.tick(match_id(1)).await, Some(Outcome::Goes));
     });
     assert_eq!(*gate.unsynced.borrow(), [0, 0]);
+}
+
+#[test]
+fn others_hear_of_an_event_when_what_led_to_it_is_there_to_stay() {
+    let code = counting("nk.event('ticked', {})");
+    let hears = "local nk = require('nakama')
+        nk.register_event(function() nk.http_request('http://localhost/', 'GET') end)";
+    let (shelf, files) = (Shelf::new(), [("game.lua", code.as_str()), ("hears.lua", hears)]);
+    let mut failed = 0;
+    for after in 0..16 {
+        let disk = Disk::failing(after);
+        let gate = Rc::new(Gate { disk: disk.clone(), ..Gate::default() });
+        let ticks = run(async {
+            let node = Node::of(("muster", gate.clone()), &files, &shelf, &disk).await;
+            let has_begun = matches!(node.make(1, "game").await, Some(Outcome::Begun { .. }));
+            let mut ticks = 0;
+            while has_begun && ticks < 5 && node.tick(match_id(1)).await == Some(Outcome::Goes) {
+                ticks += 1;
+            }
+            node.rest().await;
+            ticks
+        });
+        assert_eq!(gate.unsynced.borrow().len(), ticks, "a log that fails after {after}");
+        failed += u32::from(ticks < 5);
+    }
+    assert!((5..16).contains(&failed), "{failed}");
 }
 
 #[test]

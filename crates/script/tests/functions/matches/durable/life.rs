@@ -27,7 +27,9 @@ use muster_script::host::{Current, HttpClient, NoHttp};
 use muster_script::languages::DurableOwner;
 use muster_script::matches::replay::Replayed;
 use muster_script::value::Value;
-use muster_script::{Bundle, GoMatches, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
+use muster_script::{
+    Bundle, GoMatches, Host, JsMatches, LanguageMatches, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics,
+};
 
 use super::disk::Disk;
 use crate::matches::presence;
@@ -245,6 +247,8 @@ pub struct Process {
     pub owner: Owner,
     pub returned: Rc<RefCell<Vec<(CallRef, Return)>>>,
     pub now: Rc<Cell<Timestamp>>,
+    /// They hear of events.
+    _functions: LuaFunctions,
     _folder: tempfile::TempDir,
 }
 
@@ -274,6 +278,7 @@ pub async fn start(
         move |call, what| returned.borrow_mut().push((call, what))
     };
     let metrics = Arc::<ScriptMetrics>::default();
+    let functions = LuaFunctions::new(program.clone(), host.clone(), limits, metrics.clone());
     let go = GoMatches::new(Arc::default(), host.clone(), limits, metrics.clone(), returns());
     let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
     let javascript = JsMatches::new(bundle, host.clone(), limits, metrics, returns()).with_logs(logs.clone());
@@ -282,7 +287,7 @@ pub async fn start(
         .with_durable(logs, Box::new(owner.clone()));
     let code = Rc::new(code);
     host.handlers.set(&code);
-    Process { code, owner, returned, now, _folder: folder }
+    Process { code, owner, returned, now, _functions: functions, _folder: folder }
 }
 
 /// Plays the recording of a disk with these files. Answers what came of it, and what was different.
@@ -300,8 +305,7 @@ pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Repl
 
 async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Life {
     let http = Rc::new(NoHttp);
-    let Process { code, owner, returned, now, _folder } =
-        start((script.secret, "muster", http), files, shelf, disk).await;
+    let Process { code, owner, returned, now, .. } = &start((script.secret, "muster", http), files, shelf, disk).await;
     let mut life = Life::default();
     let mut outline = None;
     let mut first = 0;

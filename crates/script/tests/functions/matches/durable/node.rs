@@ -9,8 +9,9 @@ use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, Input, MatchId, Outcome, Outline, Return, Timers};
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
-use muster_script::host::{HttpClient, NoHttp};
+use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
 use muster_script::value::Value;
+use tokio::sync::Notify;
 
 use super::disk::Disk;
 use super::life::{Process, Shelf, match_id, start, wait};
@@ -133,5 +134,27 @@ impl Node {
             Outcome::Signalled(answer) => Some(answer.to_string()),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// Answers all requests but the first, which waits if it is held, and looks at what was synced when each came.
+#[derive(Default)]
+pub struct Gate {
+    pub disk: Rc<Disk>,
+    pub unsynced: RefCell<Vec<usize>>,
+    pub is_held: Cell<bool>,
+    pub open: Rc<Notify>,
+}
+
+impl HttpClient for Gate {
+    fn send(&self, _: HttpRequest) -> HttpFuture<'_> {
+        self.unsynced.borrow_mut().push(self.disk.unsynced());
+        let waits = self.is_held.replace(false).then(|| self.open.clone());
+        Box::pin(async move {
+            if let Some(open) = waits {
+                open.notified().await;
+            }
+            Ok(HttpResponse { code: 200, headers: Vec::new(), body: Vec::new() })
+        })
     }
 }
