@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Notify};
 use super::errors::{raised, refusal};
 use super::host::write;
 use super::surface::Answer;
-use crate::host::Host;
+use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
 
@@ -135,7 +135,7 @@ impl Promises {
             if let Err(error) = settled {
                 // There was no memory for the answer: whoever waits for it is told below that nothing comes.
                 let told = raised(ctx, &error).message;
-                tracing::warn!(told, "an answer of the host did not reach its promise");
+                tracing::warn!(told = line_of(&told), "an answer of the host did not reach its promise");
             }
         }
     }
@@ -149,6 +149,11 @@ impl Promises {
                 waiting.news.notify_one();
             }
         }
+    }
+
+    /// Wakes all calls.
+    pub(super) fn wake_all(&self) {
+        self.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
     }
 
     /// Whether an answer of the host is awaited.
@@ -186,11 +191,13 @@ impl Drop for Call<'_> {
         let ended = self.promises.calls.borrow_mut().remove(&self.number);
         if self.promises.current.get() == Some(self.number) {
             self.promises.current.set(None);
+            // Nobody waits for it any more. If it could not be ended, others must know.
+            self.promises.wake_all();
         }
         let answered = ended.map(|waiting| waiting.answered).unwrap_or_default();
         if !answered.is_empty() {
             self.promises.left.borrow_mut().extend(answered);
-            self.promises.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
+            self.promises.wake_all();
         }
     }
 }

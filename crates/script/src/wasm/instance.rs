@@ -9,7 +9,7 @@ use wasmtime::{Engine, InstancePre, Memory, ResourceLimiter, Store, UpdateDeadli
 
 use super::frames::{Said, read};
 use super::lane::{Breached, Event, INIT, Lane};
-use super::lines::Lines;
+use super::lines::{Lines, bytes_of};
 use crate::metrics::ScriptMetrics;
 use crate::process::clock::{Alarm, Lane as Watched};
 
@@ -167,10 +167,10 @@ impl State {
             }
             Said::Logged { call, level, line, fields } => {
                 let may = lane.with(call, |open| {
-                    open.logged = open.logged.saturating_add(line.len());
+                    open.logged = open.logged.saturating_add(bytes_of(&line, &fields));
                     open.logged <= self.bounds.log_bytes_max
                 });
-                self.lines.log(may, level, line, &fields);
+                self.lines.log(may, level, &line, &fields);
             }
         }
         Ok(())
