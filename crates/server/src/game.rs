@@ -359,7 +359,7 @@ fn guard(config: &Config, folder: &Path, process: &mut Process) -> Result<(), St
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if config.script.stuck_ms > 0 {
         let after = Duration::from_millis(config.script.stuck_ms);
-        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path, folder.to_owned())));
+        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path)));
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ fn what_a_match_registers_and_changes_in_libraries_is_nobody_elses() {
                 function() getmetatable(_G).__index.leak = state end,
                 function() getmetatable(_G).mine = state end,
                 function() getfenv(0).leak = state end,
-                function() getfenv(print).leak = state end,
+                function() getfenv(tostring).leak = state end,
                 function() getfenv(table.move).leak = state end,
                 function() setfenv(table.move, {}) end,
                 function() setfenv(require, {}) end,
