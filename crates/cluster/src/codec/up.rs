@@ -1,5 +1,6 @@
 //! What owners are told and asked.
 
+use muster_live::matches::LeaveReason;
 use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Up};
 use muster_live::{Encoding, Epoch, Partition, party};
 use muster_wire::node::{self, message::What};
@@ -15,10 +16,10 @@ use super::{carry, matches, parties, rooms};
 pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     match up {
         Up::Join(join) => What::Join(Box::new(join_to_wire(join))),
-        Up::Leave { stream, session, heard } => {
+        Up::Leave { stream, session, heard, reason } => {
             let heard = heard.map(|encoding| encoding.to_wire());
             let (stream, session) = (Some(stream.to_wire()), Some(session.to_wire()));
-            What::Leave(node::Leave { stream, session, heard })
+            What::Leave(node::Leave { stream, session, heard, reason: reason.to_wire() })
         }
         Up::Listen { stream, listener, request: _ } => {
             let (stream, listener) = (Some(stream.to_wire()), Some(listener.to_wire()));
@@ -77,6 +78,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             stream: part(leave.stream, "leave.stream")?,
             session: part(leave.session, "leave.session")?,
             heard: maybe::<Encoding>(leave.heard)?,
+            reason: LeaveReason::from_wire(leave.reason)?,
         },
         What::Listen(listen) => Up::Listen {
             stream: part(listen.stream, "listen.stream")?,

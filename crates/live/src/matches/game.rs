@@ -55,8 +55,8 @@ impl Asker {
 #[derive(Debug)]
 enum UnderWay {
     Init(Option<RequestRef>),
-    /// With whether the session is still there.
-    Attempt(Box<Attempt>, bool),
+    /// Until when somebody waits for it, if they still do.
+    Attempt(Box<Attempt>, Option<Millis>),
     Signal(Asker),
     Join(Vec<Arc<Presence>>),
     Leave(Vec<Left>),
@@ -167,7 +167,7 @@ impl Game {
     /// Whose attempt the handler decides on.
     fn attempt_under_way(&self) -> Option<SessionRef> {
         match &self.under_way {
-            Some(UnderWay::Attempt(attempt, true)) => Some(attempt.member.session()),
+            Some(UnderWay::Attempt(attempt, Some(_))) => Some(attempt.member.session()),
             _ => None,
         }
     }
@@ -177,33 +177,49 @@ impl Game {
         self.due_at(self.ticks_due)
     }
 
-    /// When the first of those who wait for the answer to a signal has waited long enough.
+    /// When the first of those who wait to be let in, or for the answer to a signal, has waited long enough.
     fn answer_due(&self) -> Option<Millis> {
-        let until = |asker: &Asker| asker.reply_to.map(|_| asker.until);
-        match &self.under_way {
-            Some(UnderWay::Signal(asker)) if asker.reply_to.is_some() => return until(asker),
-            _ if self.signals == 0 => return None,
-            _ => {}
-        }
-        let signal = |waiting: &Waiting| if let Waiting::Signal { asker, .. } = waiting { until(asker) } else { None };
-        self.waiting.iter().find_map(signal)
-    }
-
-    /// Matches may wait for each other crosswise: whoever waits for too long is told so.
-    fn lose_patience(&mut self, now: Millis, out: &mut Vec<Effect>) {
-        let waiting = self.waiting.iter_mut().filter_map(|waiting| match waiting {
-            Waiting::Signal { asker, .. } => Some(asker),
-            _ => None,
-        });
-        let under_way = match &mut self.under_way {
-            Some(UnderWay::Signal(asker)) => Some(asker),
+        let of_asker = |asker: &Asker| asker.reply_to.map(|_| asker.until);
+        let under_way = match &self.under_way {
+            Some(UnderWay::Signal(asker)) => of_asker(asker),
+            Some(UnderWay::Attempt(_, until)) => *until,
             _ => None,
         };
-        under_way
-            .into_iter()
-            .chain(waiting)
-            .filter(|asker| now >= asker.until)
-            .for_each(|asker| asker.answer(Err(busy()), out));
+        let signal =
+            |waiting: &Waiting| if let Waiting::Signal { asker, .. } = waiting { of_asker(asker) } else { None };
+        let attempt = |waiting: &Waiting| if let Waiting::Attempt(_, until) = waiting { Some(*until) } else { None };
+        // They wait in the order in which they came, and equally long.
+        let signal = if self.signals > 0 { self.waiting.iter().find_map(signal) } else { None };
+        let attempt = if self.attempts > 0 { self.waiting.iter().find_map(attempt) } else { None };
+        under_way.into_iter().chain(signal).chain(attempt).min()
+    }
+
+    /// Callbacks may take long, and matches may wait for each other crosswise: whoever waits for too long is told so.
+    fn lose_patience(&mut self, now: Millis, out: &mut Vec<Effect>) {
+        match &mut self.under_way {
+            Some(UnderWay::Signal(asker)) if now >= asker.until => asker.answer(Err(busy()), out),
+            Some(UnderWay::Attempt(attempt, until)) if until.is_some_and(|until| now >= until) => {
+                *until = None;
+                refuse(Attempt::clone(attempt), busy(), out);
+            }
+            _ => {}
+        }
+        let is_late = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(_, until) if now >= *until);
+        while self.attempts > 0
+            && let Some(position) = self.waiting.iter().position(is_late)
+        {
+            self.attempts -= 1;
+            if let Some(Waiting::Attempt(attempt, _)) = self.waiting.remove(position) {
+                refuse(*attempt, busy(), out);
+            }
+        }
+        for waiting in &mut self.waiting {
+            if let Waiting::Signal { asker, .. } = waiting
+                && now >= asker.until
+            {
+                asker.answer(Err(busy()), out);
+            }
+        }
     }
 
     /// Somebody wants to come in.
@@ -227,7 +243,7 @@ impl Game {
     fn awaits(&self, session: SessionRef) -> bool {
         let is_its = |attempt: &Attempt| attempt.member.presence.session == session;
         let waits = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if is_its(attempt));
-        matches!(&self.under_way, Some(UnderWay::Attempt(attempt, true)) if is_its(attempt))
+        matches!(&self.under_way, Some(UnderWay::Attempt(attempt, Some(_))) if is_its(attempt))
             || self.waiting.iter().any(waits)
     }
 
@@ -249,7 +265,7 @@ impl Game {
             is_its
         };
         let mut is_known = match &mut self.under_way {
-            Some(UnderWay::Attempt(attempt, true)) => move_attempt(attempt),
+            Some(UnderWay::Attempt(attempt, Some(_))) => move_attempt(attempt),
             _ => false,
         };
         for waiting in &mut self.waiting {
@@ -271,10 +287,10 @@ impl Game {
 
     /// A session went from the match's stream, or did before it came.
     pub(super) fn gone(&mut self, now: Millis, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
-        if let Some(UnderWay::Attempt(attempt, is_there)) = &mut self.under_way
+        if let Some(UnderWay::Attempt(attempt, until)) = &mut self.under_way
             && attempt.member.presence.session == session
         {
-            *is_there = false;
+            *until = None;
         }
         let is_its = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if attempt.member.presence.session == session);
         if let Some(position) = self.waiting.iter().position(is_its) {
@@ -362,7 +378,11 @@ impl Game {
                     }
                     let presence = Arc::new(attempt.member.presence.clone());
                     let metadata = attempt.metadata.clone();
-                    self.begin(UnderWay::Attempt(attempt, true), Callback::JoinAttempt { presence, metadata }, out);
+                    self.begin(
+                        UnderWay::Attempt(attempt, Some(until)),
+                        Callback::JoinAttempt { presence, metadata },
+                        out,
+                    );
                 }
                 Waiting::Signal { data, chain, mut asker } => {
                     self.signals -= 1;
@@ -495,11 +515,13 @@ impl Game {
                     }
                 };
             }
-            (UnderWay::Attempt(attempt, is_there), Outcome::Decided(decision)) => {
+            (UnderWay::Attempt(attempt, until), Outcome::Decided(decision)) => {
                 match decision {
-                    Ok(()) if is_there => self.let_in(*attempt, out),
+                    Ok(()) if until.is_some() => self.let_in(*attempt, out),
                     Ok(()) if self.outline.id.is_durable() => self.let_go(&attempt),
                     Ok(()) => {}
+                    // They have gone, or were told that it takes too long.
+                    Err(_) if until.is_none() => {}
                     Err(reason) => {
                         let told = if reason.is_empty() { "The match does not let you in." } else { &reason };
                         refuse(*attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
@@ -553,8 +575,8 @@ impl Game {
                 out.push(Effect::Reply(to, Err(why)));
             }
             UnderWay::Signal(mut asker) => asker.answer(Err(ended()), out),
-            UnderWay::Attempt(attempt, true) => refuse(*attempt, ended(), out),
-            UnderWay::Init(None) | UnderWay::Attempt(_, false) | UnderWay::Join(_) | UnderWay::Leave(_) => {}
+            UnderWay::Attempt(attempt, Some(_)) => refuse(*attempt, ended(), out),
+            UnderWay::Init(None) | UnderWay::Attempt(_, None) | UnderWay::Join(_) | UnderWay::Leave(_) => {}
             UnderWay::Timer(_) | UnderWay::Loop | UnderWay::Terminate => {}
         }
     }

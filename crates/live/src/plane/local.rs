@@ -17,6 +17,7 @@ use super::orders::ForAll;
 use super::output::Output;
 use super::roster::Rosters;
 use super::tickets::Held;
+use crate::matches::LeaveReason;
 use crate::matchmaker;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place, Routes};
@@ -479,12 +480,12 @@ struct Heard {
 
 impl Forgotten {
     /// What the owner is to be told, if anything.
-    pub(super) fn into_up(self, stream: StreamKey) -> Option<Up> {
+    pub(super) fn into_up(self, stream: StreamKey, reason: LeaveReason) -> Option<Up> {
         let Self { session, was_present, heard } = self;
         match heard {
             heard if was_present => {
                 let listened = heard.filter(|heard| !heard.by_join);
-                Some(Up::Leave { stream, session, heard: listened.map(|heard| heard.listener.encoding) })
+                Some(Up::Leave { stream, session, heard: listened.map(|heard| heard.listener.encoding), reason })
             }
             Some(Heard { listener, by_join }) => Some(Up::Unlisten { stream, listener, by_join }),
             None => None,

@@ -132,10 +132,10 @@ impl Owning<'_> {
     }
 
     /// A session has left a stream, which may be a match's, or never came to it.
-    pub(super) fn left_match(&mut self, stream: &StreamKey, session: SessionRef) {
+    pub(super) fn left_match(&mut self, stream: &StreamKey, session: SessionRef, reason: LeaveReason) {
         let Some(id) = MatchId::of_stream(stream) else { return };
         let mut effects = Vec::new();
-        self.matches.gone(self.now, id, session, LeaveReason::Left, &mut effects);
+        self.matches.gone(self.now, id, session, reason, &mut effects);
         self.carry_out_matches(effects);
     }
 

@@ -14,7 +14,7 @@ use super::orders::Order;
 use super::pool::{POOL, PoolAsk, PoolReply};
 use super::tickets::TicketStanding;
 use crate::close::CloseReason;
-use crate::matches;
+use crate::matches::{self, LeaveReason};
 use crate::matchmaker::TicketId;
 use crate::outbox::Delivery;
 use crate::party;
@@ -68,6 +68,8 @@ pub enum Up {
         /// Whether it heard the stream by having listened, and in which encoding. What it heard by its join is its
         /// owner's to know: whether that was let in, its shard may not have heard yet.
         heard: Option<Encoding>,
+        /// Why it goes.
+        reason: LeaveReason,
     },
     /// A session hears a stream without being on it.
     Listen {

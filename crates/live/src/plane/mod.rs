@@ -60,7 +60,7 @@ pub use recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recover, Recoverable,
 pub use tickets::{EndedTicket, OnTicket, TicketStanding};
 
 use crate::close::CloseReason;
-use crate::matches::Matches;
+use crate::matches::{LeaveReason, Matches};
 use crate::party::{Member, Parties};
 use crate::place::{Partition, Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
@@ -166,7 +166,7 @@ impl Plane {
     pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
         self.forget_tickets(now, key, out);
         for (stream, forgotten) in self.local.close(key) {
-            self.tell_forgotten(now, stream, forgotten, out);
+            self.tell_forgotten(now, stream, (forgotten, LeaveReason::Disconnected), out);
         }
     }
 
@@ -262,7 +262,7 @@ impl Plane {
     /// Takes a session from a stream. Answers whether it was there.
     pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
         let forgotten = self.local.forget(key, &stream);
-        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, out))
+        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out))
     }
 
     /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
@@ -278,7 +278,7 @@ impl Plane {
             self.local.keep_hearing(key, &stream);
         }
         let forgotten = self.local.forget_presence(key, &stream);
-        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, out))
+        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out))
     }
 
     /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
@@ -311,7 +311,7 @@ impl Plane {
     /// Lets a session hear a stream no longer.
     pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) {
         if let Some(forgotten) = self.local.forget_hearing(key, &stream) {
-            self.tell_forgotten(now, stream, forgotten, out);
+            self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out);
         }
     }
 
@@ -453,10 +453,16 @@ impl Plane {
     }
 
     /// Tells the owner of a stream what a session has to do with it no more. Answers whether it was there.
-    fn tell_forgotten(&mut self, now: Millis, stream: StreamKey, forgotten: Forgotten, out: &mut Output) -> bool {
+    fn tell_forgotten(
+        &mut self,
+        now: Millis,
+        stream: StreamKey,
+        (forgotten, reason): (Forgotten, LeaveReason),
+        out: &mut Output,
+    ) -> bool {
         let was_present = forgotten.was_present;
         let owner = self.local.routes.owner(stream.partition());
-        if let Some(up) = forgotten.into_up(stream) {
+        if let Some(up) = forgotten.into_up(stream, reason) {
             self.send_up(now, owner, up, out);
         }
         was_present
@@ -507,7 +513,7 @@ impl Plane {
         let mut owning = self.owning(now, out);
         match up {
             Up::Join(join) => owning.join(*join),
-            Up::Leave { stream, session, heard } => owning.depart(&stream, session, heard),
+            Up::Leave { stream, session, heard, reason } => owning.depart(&stream, session, heard, reason),
             Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
             Up::Unlisten { stream, listener, by_join } => {
                 owning.unlisten(&stream, listener, by_join);

@@ -18,6 +18,7 @@ use super::message::{Down, Listener, Reply, RequestRef, Standing, Up};
 use super::output::Output;
 use super::pool::POOL;
 use super::tickets::{Held, OnTicket};
+use crate::matches::LeaveReason;
 use crate::matchmaker::TicketId;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::{SessionInfo, SessionKey};
@@ -246,7 +247,9 @@ impl Plane {
         let heard = listener.filter(|_| !by_join).map(|listener| listener.encoding);
         let owner = self.local.routes.owner(stream.partition());
         let up = match (presence, listener) {
-            (Some(presence), _) => Up::Leave { stream, session: presence.session, heard },
+            (Some(presence), _) => {
+                Up::Leave { stream, session: presence.session, heard, reason: LeaveReason::Disconnected }
+            }
             (None, Some(listener)) => Up::Unlisten { stream, listener, by_join },
             (None, None) => return,
         };

@@ -17,7 +17,7 @@ use super::recovery::Changes;
 use super::telling::News;
 use super::{Map, PlaneConfig, Timer};
 use crate::close::CloseReason;
-use crate::matches::Matches;
+use crate::matches::{LeaveReason, Matches};
 use crate::outbox::Delivery;
 use crate::party::{Member, Parties};
 use crate::place::{Partition, Place};
@@ -223,11 +223,17 @@ impl Owning<'_> {
     }
 
     /// A session goes from a stream, and from the party or room that it may belong to.
-    pub(super) fn depart(&mut self, key: &StreamKey, session: SessionRef, heard: Option<Encoding>) {
+    pub(super) fn depart(
+        &mut self,
+        key: &StreamKey,
+        session: SessionRef,
+        heard: Option<Encoding>,
+        reason: LeaveReason,
+    ) {
         self.leave_party(key, session);
         let left = self.leave(key, session, heard);
         self.left_room(key, left);
-        self.left_match(key, session);
+        self.left_match(key, session, reason);
     }
 
     /// A session goes from a stream. Answers its presence, if it was there.

@@ -5,7 +5,7 @@ use super::moves::Rebind;
 use super::owner::Owning;
 use super::rebuild::{Cause, PART_MAX};
 use super::recovery::Thing;
-use crate::matches::MatchId;
+use crate::matches::{LeaveReason, MatchId};
 use crate::party::PartyId;
 use crate::place::Place;
 use crate::rooms::RoomId;
@@ -24,7 +24,8 @@ impl Owning<'_> {
         } else {
             // The session has gone with its new place.
             let listened = standing.listener.filter(|_| !standing.by_join);
-            self.depart(&stream, from, listened.map(|listener| listener.encoding));
+            let heard = listened.map(|listener| listener.encoding);
+            self.depart(&stream, from, heard, LeaveReason::Disconnected);
             self.drop_unheard(&stream);
             None
         };

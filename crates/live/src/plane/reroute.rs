@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::output::Output;
 use super::owner::Owning;
 use super::{Message, Plane};
-use crate::matches::MatchId;
+use crate::matches::{LeaveReason, MatchId};
 use crate::party::PartyId;
 use crate::place::{Partition, Place, Routes};
 use crate::session::Millis;
@@ -99,7 +99,7 @@ impl Owning<'_> {
                 if is_silent {
                     self.remove(&stream, session);
                 } else {
-                    self.depart(&stream, session, None);
+                    self.depart(&stream, session, None, LeaveReason::Disconnected);
                 }
             }
             self.drop_if_unused(&stream);
@@ -110,7 +110,7 @@ impl Owning<'_> {
         attempting.sort_unstable();
         let node = self.config.node.clone();
         for (id, session) in attempting.into_iter().filter(|(id, _)| !arriving.contains(&id.partition())) {
-            self.left_match(&id.stream(&node), session);
+            self.left_match(&id.stream(&node), session, LeaveReason::Disconnected);
         }
         let is_here = |party: &PartyId| !arriving.contains(&party.stream().partition());
         let mut waiting: Vec<(PartyId, SessionRef)> = self

@@ -112,8 +112,9 @@ impl Promises {
             }
             None => {
                 self.left.borrow_mut().push(answered);
+                drop(calls);
                 // Others may wait for it nevertheless.
-                calls.values().for_each(|waiting| waiting.news.notify_one());
+                self.wake_all();
             }
         }
     }
@@ -151,7 +152,7 @@ impl Promises {
         }
     }
 
-    /// Wakes all calls.
+    /// Wakes all calls: there is something to go on with, of whomever.
     pub(super) fn wake_all(&self) {
         self.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
     }

@@ -34,6 +34,8 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// Most promises that go on behind one call: a chain that never ends would hold up all that come after it.
 const JOBS_MAX: usize = 100_000;
+/// The same in a machine where some do: calls of before end there, no further ones begin.
+const SPENT_JOBS_MAX: usize = 1_000;
 
 /// The function that registers all others.
 const INIT_MODULE: &str = "typeof InitModule === 'function' ? InitModule : undefined";
@@ -279,14 +281,17 @@ impl Engine {
 
     /// Lets promises go on.
     pub(super) fn run_jobs(&self, ctx: &Ctx<'_>) -> std::result::Result<(), Failure> {
-        if self.is_spent() {
-            return Ok(());
-        }
         let mut jobs = 0;
         while ctx.execute_pending_job() {
             jobs += 1;
+            if self.is_spent() && jobs >= SPENT_JOBS_MAX {
+                // Some of them never end. Those of calls that were here before go on between them.
+                return Ok(());
+            }
             if jobs >= JOBS_MAX || self.means.budget.is_over() {
                 self.is_spent.set(true);
+                // What is left of them may be others'.
+                self.promises.wake_all();
                 let told = if jobs >= JOBS_MAX { "its promises go on without an end" } else { OVER };
                 return Err(Failure::new(Code::Internal, told));
             }

@@ -24,6 +24,11 @@ fn functions(directive: &str, limits: Limits) -> LuaFunctions {
     load(&[("game.lua", &format!("{directive}\n{CROWD}"))], limits).unwrap()
 }
 
+fn most_inside_of(directive: &str, limits: Limits) -> usize {
+    let functions = functions(directive, limits);
+    block_on(most_inside(&functions))
+}
+
 /// The most that were inside at once.
 async fn most_inside(functions: &LuaFunctions) -> usize {
     let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
@@ -34,22 +39,17 @@ async fn most_inside(functions: &LuaFunctions) -> usize {
 
 #[test]
 fn calls_share_a_machine_where_their_file_says_so() {
-    block_on(async {
-        for directive in ["--!concurrent", "-- Ours.\n\n--!strict\n--!concurrent\r\n"] {
-            let functions = functions(directive, Limits { machines_max: 1, ..Limits::default() });
-            assert_eq!(most_inside(&functions).await, 20, "{directive}");
-        }
-    });
+    for directive in ["--!concurrent", "-- Ours.\n\n--!strict\n--!concurrent\r\n"] {
+        let limits = Limits { machines_max: 1, ..Limits::default() };
+        assert_eq!(most_inside_of(directive, limits), 20, "{directive}");
+    }
 }
 
 #[test]
 fn elsewhere_a_machine_has_one_call_at_a_time() {
-    block_on(async {
-        for directive in ["", "-- --!concurrent", "local x\n--!concurrent", "--!concurrently"] {
-            let functions = functions(directive, Limits::default());
-            assert_eq!(most_inside(&functions).await, 1, "{directive}");
-        }
-    });
+    for directive in ["", "-- --!concurrent", "local x\n--!concurrent", "--!concurrently"] {
+        assert_eq!(most_inside_of(directive, Limits::default()), 1, "{directive}");
+    }
 }
 
 #[test]
@@ -73,10 +73,7 @@ fn a_function_goes_by_its_own_file() {
 
 #[test]
 fn so_many_at_once_and_the_rest_wait() {
-    block_on(async {
-        let functions = functions("--!concurrent", Limits { concurrent_max: 3, ..Limits::default() });
-        assert_eq!(most_inside(&functions).await, 3);
-    });
+    assert_eq!(most_inside_of("--!concurrent", Limits { concurrent_max: 3, ..Limits::default() }), 3);
 }
 
 #[test]

@@ -270,6 +270,8 @@ pub struct Leave {
     pub session: ::core::option::Option<SessionRef>,
     #[prost(enumeration = "Encoding", optional, tag = "3")]
     pub heard: ::core::option::Option<i32>,
+    #[prost(enumeration = "MatchLeaveReason", tag = "4")]
+    pub reason: i32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Listen {

@@ -8,6 +8,7 @@ use muster_cluster::codec::Encoded;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::query::Query;
+use muster_live::matches::LeaveReason;
 use muster_live::matchmaker::{self, MemberKey, NewTicket, TicketId, Widening};
 use muster_live::party::{Label, ListQuery, Member, Person, Request, Settings};
 use muster_live::plane::{Audience, Condition, Join, Listener, PoolAsk, Publish, RequestRef, Up};
@@ -74,7 +75,12 @@ impl Scene {
                 }
             }
             12..22 => self.of_parties(by, request, now, random),
-            22 => Up::Leave { stream: self.rooms[random.below(6)].stream(), session: by.session, heard: None },
+            22 => Up::Leave {
+                stream: self.rooms[random.below(6)].stream(),
+                session: by.session,
+                heard: None,
+                reason: LeaveReason::Left,
+            },
             23..34 => Up::Rooms(Box::new(self.of_rooms(by, request, random))),
             _ => Up::Pool { request: Some(request), ask: self.of_pool(by, step, random) },
         };
@@ -99,7 +105,7 @@ impl Scene {
                 let serial = listener.map_or(0, |listener| listener.serial);
                 Up::Join(Box::new(Join { stream, presence, listener, serial, condition, request: Some(request) }))
             }
-            6..9 => Up::Leave { stream, session, heard: None },
+            6..9 => Up::Leave { stream, session, heard: None, reason: LeaveReason::Left },
             9 => Up::Listen { stream, listener, request: Some(request) },
             10 => Up::Unlisten { stream, listener, by_join: random.below(2) == 0 },
             11 => {
@@ -148,7 +154,7 @@ impl Scene {
                 return Up::Parties { request, asked };
             }
             // Whoever goes is told of by its place.
-            _ => return Up::Leave { stream, session, heard: None },
+            _ => return Up::Leave { stream, session, heard: None, reason: LeaveReason::Left },
         };
         Up::Party { request: Some(request), stream, ask: Box::new(ask) }
     }

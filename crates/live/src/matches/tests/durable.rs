@@ -124,6 +124,17 @@ fn a_match_that_goes_on_tells_its_handler_of_all_and_takes_in_who_is_there() {
         let players: BTreeSet<SessionId> =
             folded.players.iter().filter(stays).map(|seated| seated.presence.session_id).collect();
         assert_eq!(next.expelled().len(), inside.len() - players.len(), "seed {seed}");
+        let is_for_somebody = |said: &&Broadcast| match &said.to {
+            Some(to) => to.iter().any(|session| players.contains(session)),
+            None => !players.is_empty(),
+        };
+        let again: Vec<_> = folded.sent.iter().filter(is_for_somebody).map(|said| said.data.clone()).collect();
+        assert_eq!(next.told().into_iter().map(|(_, data)| data).collect::<Vec<_>>(), again, "seed {seed}");
+        let numbers = next.effects.iter().filter_map(|effect| match effect {
+            Effect::Tell { number, .. } => Some(number.unwrap()),
+            _ => None,
+        });
+        assert!(numbers.is_sorted_by(|one, next| one < next && *next <= folded.sent_count), "seed {seed}");
         next.effects.clear();
         let started = next.now;
         while !matches!(next.called(), Some(Callback::Loop(_))) {

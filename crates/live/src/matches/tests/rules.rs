@@ -294,6 +294,26 @@ fn who_waits_for_an_answer_does_not_wait_for_ever() {
 }
 
 #[test]
+fn who_wants_to_come_in_does_not_wait_for_ever() {
+    let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
+    world.attempt(3);
+    world.pass(500);
+    world.attempt(4);
+    world.pass(500);
+    assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
+    world.effects.clear();
+    world.pass(500);
+    assert!(matches!(world.answers()[..], [(4, Err(_))]), "one that waits for its turn");
+    world.effects.clear();
+    world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(world.answers().is_empty() && world.matches.list(&everything())[0].size == 0, "too late to be let in");
+    world.attempt(3);
+    world.returns(goes());
+    world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(matches!(world.answers()[..], [(3, Ok(Answer::Entered(_)))]));
+}
+
+#[test]
 fn who_waits_too_long_or_among_too_many_is_told_so() {
     let config = MatchesConfig { signals_max: 2, join_attempts_max: 1, ..MatchesConfig::default() };
     let mut world = World::with_match(config, 10);
@@ -307,9 +327,14 @@ fn who_waits_too_long_or_among_too_many_is_told_so() {
     // The handler is stuck for longer than anybody waits.
     world.pass(10_000);
     world.returns(goes());
-    let late: Vec<u64> = world.answers().iter().map(|(id, _)| *id).collect();
+    let mut late: Vec<u64> = world.answers().iter().map(|(id, _)| *id).collect();
+    late.sort_unstable();
     assert_eq!(late, [1, 2, 4]);
     assert!(matches!(world.called(), Some(Callback::Loop(_))), "and nothing of theirs is called");
+}
+
+fn everything() -> ListQuery {
+    ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 }
 }
 
 #[test]
@@ -321,7 +346,7 @@ fn matches_are_found_by_their_labels_at_once_newest_first() {
         let mode = if number % 2 == 0 { "duel" } else { "arena" };
         world.returns(begun(10, &format!(r#"{{"mode":"{mode}","skill":{number}}}"#)));
     }
-    let all = ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 };
+    let all = everything();
     let found = |world: &World, asked: &ListQuery| -> Vec<u128> {
         world.matches.list(asked).iter().map(|listed| listed.id.0.as_u128()).collect()
     };

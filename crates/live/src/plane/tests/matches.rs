@@ -126,14 +126,15 @@ fn who_leaves_or_vanishes_is_gone_for_handler_and_players_alike() {
     world.take_heard(ann);
     world.close(cid);
     let left = |callback: Callback| match callback {
-        Callback::Leave(left) => left.into_iter().map(|Left { presence, .. }| presence.session).collect(),
+        Callback::Leave(left) => left.into_iter().map(|Left { presence, reason }| (presence.session, reason)).collect(),
         other => panic!("{other:?}"),
     };
-    let gone: Vec<SessionRef> = left(world.returns(goes(Vec::new())));
-    assert_eq!((gone, world.take_heard(ann)), (vec![cid], vec!["-3".into()]));
+    let gone: Vec<(SessionRef, LeaveReason)> = left(world.returns(goes(Vec::new())));
+    assert_eq!((gone, world.take_heard(ann)), (vec![(cid, LeaveReason::Disconnected)], vec!["-3".into()]));
     world.step(1, |plane, now, out| plane.leave(now, bob.key, stream(id), out));
     world.settle();
-    assert_eq!((left(world.returns(goes(Vec::new()))), world.take_heard(ann)), (vec![bob], vec!["-2".into()]));
+    let gone = left(world.returns(goes(Vec::new())));
+    assert_eq!((gone, world.take_heard(ann)), (vec![(bob, LeaveReason::Left)], vec!["-2".into()]));
     // It closes while the handler thinks about it.
     let dan = world.open(0);
     world.begin_to_enter_match(dan, id);

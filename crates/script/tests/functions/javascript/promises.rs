@@ -52,11 +52,14 @@ const GAME: &str = "
             for (let i = 0; i < 100000; i += 1) { }
         }
     }
+    async function chains(ctx, logger, nk, payload) {
+        for (;;) { await null; }
+    }
     function plain(ctx, logger, nk, payload) {
         return nk.promises.storageRead([]).then((objects) => String(objects.length));
     }
     function InitModule(ctx, logger, nk, initializer) {
-        for (const run of [crowd, once, begins, all, refuses, throws, never, endless, spends, plain]) {
+        for (const run of [crowd, once, begins, all, refuses, throws, never, endless, spends, chains, plain]) {
             initializer.registerRpc(run.name, run);
         }
     }";
@@ -74,10 +77,12 @@ async fn crowd(functions: &JsFunctions) -> usize {
 
 #[test]
 fn async_functions_wait_beside_each_other_in_one_machine() {
-    block_on(async {
-        assert_eq!(crowd(&functions(Limits { machines_max: 1, ..Limits::default() })).await, 20);
-        assert_eq!(crowd(&functions(Limits { concurrent_max: 3, ..Limits::default() })).await, 3);
-    });
+    let inside = |limits: Limits| {
+        let functions = functions(limits);
+        block_on(crowd(&functions))
+    };
+    assert_eq!(inside(Limits { machines_max: 1, ..Limits::default() }), 20);
+    assert_eq!(inside(Limits { concurrent_max: 3, ..Limits::default() }), 3);
 }
 
 #[test]
@@ -116,9 +121,9 @@ fn what_nothing_fulfils_is_an_error_when_nothing_is_awaited_any_more() {
 fn a_call_that_spends_its_time_ends_and_those_beside_it_do_not() {
     let functions = functions(Limits { call_time: Duration::from_millis(20), ..Limits::default() });
     block_on(async {
-        for id in ["endless", "spends"] {
+        for (id, why) in [("endless", "more time"), ("spends", "more time"), ("chains", "")] {
             let (ended, crowd) = tokio::join!(call(&functions, id, ""), crowd(&functions));
-            assert!(ended.unwrap_err().1.contains("more time"), "{id}");
+            assert!(ended.unwrap_err().1.contains(why), "{id}");
             assert_eq!(crowd, 20);
         }
     });
