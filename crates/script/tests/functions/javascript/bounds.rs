@@ -38,15 +38,9 @@ fn what_claims_to_be_long_is_refused() {
         "'é'.repeat(2 ** 21).normalize('NFD')",
         "'a'.repeat(2 ** 16).replaceAll('', \"$'\")",
         "const f = () => {}; Object.defineProperty(f, 'length', { value: 2 ** 53 - 1 }); Array.prototype.reverse.call(f)",
-        "Array.prototype.reverse.call({ n: 0, get length() { return this.n++ ? 2 ** 53 - 1 : 0; } })",
         "Array.prototype.reverse.call({ n: 0, length: { valueOf() { return 2 ** 53 - 1; } } })",
-        "let n = 0; Array.prototype.reverse.call(new Proxy({}, { get: () => n++ ? 2 ** 53 - 1 : 0 }))",
-        "let n = 0; const { proxy } = Proxy.revocable([], { get: (_, key) => key === 'length' && n++ ? 2 ** 53 - 1 : 0 }); proxy.constructor; Array.prototype.reverse.call(proxy)",
         "Array.prototype.reverse.call(Object.setPrototypeOf(new Uint8Array(1), { length: 2 ** 53 - 1 }))",
-        "[].concat({ n: 0, get length() { return this.n++ ? 2 ** 53 - 1 : 0; }, [Symbol.isConcatSpreadable]: true })",
-        "Array.from({ n: 0, get length() { return this.n++ ? 2 ** 32 - 1 : 0; } })",
         "String.prototype.indexOf.call(new String('a'.repeat(2 ** 20)), 'a'.repeat(2 ** 19) + 'b')",
-        "'a'.repeat(2 ** 20).indexOf({ n: 0, toString() { return this.n++ ? 'a'.repeat(2 ** 19) + 'b' : ''; } }) === 0 && f()",
         "'a'.repeat(2 ** 20).split({ toString() { return 'a'.repeat(2 ** 19) + 'b'; } })",
         "'é'.localeCompare(new String('é'.repeat(2 ** 21)))",
         "String.prototype.normalize.call(new String('é'.repeat(2 ** 21)))",
@@ -56,6 +50,20 @@ fn what_claims_to_be_long_is_refused() {
     ] {
         let body = format!("try {{ {expression}; }} catch (e) {{ return e.name; }}");
         assert_eq!(run(&body), Ok("RangeError".to_owned()), "{expression}");
+    }
+}
+
+#[test]
+fn what_tells_another_length_each_time_is_asked_once() {
+    for expression in [
+        "Array.prototype.reverse.call({ n: 0, get length() { return this.n++ ? 2 ** 53 - 1 : 0; } })",
+        "let n = 0; Array.prototype.reverse.call(new Proxy({}, { get: () => n++ ? 2 ** 53 - 1 : 0 }))",
+        "let n = 0; const { proxy } = Proxy.revocable([], { get: (_, key) => key === 'length' && n++ ? 2 ** 53 - 1 : 0 }); proxy.constructor; Array.prototype.reverse.call(proxy)",
+        "[].concat({ n: 0, get length() { return this.n++ ? 2 ** 53 - 1 : 0; }, [Symbol.isConcatSpreadable]: true })",
+        "Array.from({ n: 0, get length() { return this.n++ ? 2 ** 32 - 1 : 0; } })",
+        "'a'.repeat(2 ** 20).indexOf({ n: 0, toString() { return this.n++ ? 'a'.repeat(2 ** 19) + 'b' : ''; } })",
+    ] {
+        assert_eq!(run(&format!("{expression}; return 'done';")), Ok("done".to_owned()), "{expression}");
     }
 }
 
