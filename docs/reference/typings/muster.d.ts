@@ -361,6 +361,8 @@ declare namespace nkruntime {
   interface Nakama {
     binaryToString(data: ArrayBuffer | Uint8Array): string;
     stringToBinary(text: string): ArrayBuffer;
+    /** The functions that may have to wait, as promises: for functions that are `async`. */
+    promises: NakamaPromises;
     /**
      * Reads an account. Answers the account: user, user_id, wallet, devices, and where there are any email, custom_id,
      * verify_time, disable_time.
@@ -810,6 +812,317 @@ declare namespace nkruntime {
      * the wallets.
      */
     multiUpdate(accountUpdates?: UserUpdateAccount[] | null, storageWrites?: StorageWriteRequest[] | null, storageDeletes?: StorageDeleteRequest[] | null, walletUpdates?: WalletUpdate[] | null, updateLedger?: boolean | null): { storageWriteAcks: StorageWriteAck[]; walletUpdateAcks: WalletUpdateResult[] };
+  }
+
+  /** The functions of the server that may have to wait. */
+  interface NakamaPromises {
+    /**
+     * Reads an account. Answers the account: user, user_id, wallet, devices, and where there are any email, custom_id,
+     * verify_time, disable_time.
+     */
+    accountGetId(userId: string): Promise<Account>;
+    /**
+     * Reads accounts. Answers the accounts that exist, each as account_get_id answers it.
+     */
+    accountsGetId(userIds: string[]): Promise<Account[]>;
+    /**
+     * Changes what is given of an account.
+     */
+    accountUpdateId(userId: string, username?: string | null, displayName?: string | null, timezone?: string | null, location?: string | null, langTag?: string | null, avatarUrl?: string | null, metadata?: { [key: string]: any } | null): Promise<void>;
+    /**
+     * Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.
+     */
+    accountDeleteId(userId: string, recorded?: boolean | null): Promise<void>;
+    /**
+     * Exports all that is stored of a player. Answers a JSON text.
+     */
+    accountExportId(userId: string): Promise<string>;
+    /**
+     * Reads the public part of accounts drawn at random, at most 1,000. Answers users.
+     */
+    usersGetRandom(count: number): Promise<User[]>;
+    /**
+     * Reads the public part of accounts. Answers the users that exist.
+     */
+    usersGetId(userIds?: string[] | null, facebookIds?: string[] | null): Promise<User[]>;
+    /**
+     * Reads the public part of accounts, by their names. Answers the users that exist.
+     */
+    usersGetUsername(usernames: string[]): Promise<User[]>;
+    /**
+     * Finds the account of a device, or makes it. Answers the user's id, the user's name, and whether the account was
+     * made.
+     */
+    authenticateDevice(id: string, username?: string | null, create?: boolean | null): Promise<{ userId: string; username: string; created: boolean }>;
+    /**
+     * Finds the account of an id of the studio's own, or makes it. Answers the user's id, the user's name, and whether the
+     * account was made.
+     */
+    authenticateCustom(id: string, username?: string | null, create?: boolean | null): Promise<{ userId: string; username: string; created: boolean }>;
+    /**
+     * Finds the account of an e-mail address and checks its password, or makes it. Without an address the name leads to
+     * the account. Answers the user's id, the user's name, and whether the account was made.
+     */
+    authenticateEmail(email: string, password: string, username?: string | null, create?: boolean | null): Promise<{ userId: string; username: string; created: boolean }>;
+    /**
+     * Makes a session token for a user. Without a name it has the account's, without a time the usual life. Answers a
+     * session token, and when it expires.
+     */
+    authenticateTokenGenerate(userId: string, username?: string | null, expiresAt?: number | null, vars?: { [key: string]: string } | null): Promise<{ token: string; exp: number }>;
+    /**
+     * Names a channel as players would find it: a room by its name (type 1), the conversation of sender and target (2), or
+     * a group's (3). A sender must be one who may join it. Answers the channel's id.
+     */
+    channelIdBuild(senderId: string | null | undefined, target: string, type: number): Promise<string>;
+    /**
+     * Says something in a channel, by default as the server and to be kept. Those who are there have it at once. Answers
+     * channel_id, message_id, code, username, create_time, update_time, persistent.
+     */
+    channelMessageSend(channelId: string, content: { [key: string]: any }, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
+    /**
+     * Changes what this sender said in a channel. Answers channel_id, message_id, code, username, create_time,
+     * update_time, persistent.
+     */
+    channelMessageUpdate(channelId: string, messageId: string, content: { [key: string]: any }, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
+    /**
+     * Removes what this sender said in a channel. Answers channel_id, message_id, code, username, create_time,
+     * update_time, persistent.
+     */
+    channelMessageRemove(channelId: string, messageId: string, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
+    /**
+     * Lists what was said in a channel, oldest first unless asked otherwise. Answers the messages, the cursors of the next
+     * and the previous page if there are such, and one for what is newer, whenever it is asked for.
+     */
+    channelMessagesList(channelId: string, limit?: number | null, forward?: boolean | null, cursor?: string | null): Promise<{ messages: ChannelMessage[]; nextCursor?: string; prevCursor?: string; cacheableCursor?: string }>;
+    /**
+     * Reads a file below the folder of the modules. Answers what it holds.
+     */
+    fileRead(path: string): Promise<string>;
+    /**
+     * Asks another server. The timeout is in milliseconds, 5,000 without one. Insecure requests take any certificate.
+     * Answers the status, the headers by name, and the body.
+     */
+    httpRequest(url: string, method: string, headers?: { [key: string]: any } | null, body?: string | ArrayBuffer | Uint8Array | null, timeout?: number | null, insecure?: boolean | null): Promise<{ code: number; headers: { [key: string]: string[] }; body: string }>;
+    /**
+     * Links a device to an account.
+     */
+    linkDevice(userId: string, deviceId: string): Promise<void>;
+    /**
+     * Links an id of the studio's own to an account.
+     */
+    linkCustom(userId: string, customId: string): Promise<void>;
+    /**
+     * Links an e-mail address and a password to an account, instead of those there were.
+     */
+    linkEmail(userId: string, email: string, password: string): Promise<void>;
+    /**
+     * Unlinks a device from an account, unless it is the last way to sign in.
+     */
+    unlinkDevice(userId: string, deviceId: string): Promise<void>;
+    /**
+     * Unlinks an account's custom id, if it is this one or none is given, unless it is the last way to sign in.
+     */
+    unlinkCustom(userId: string, customId?: string | null): Promise<void>;
+    /**
+     * Unlinks an account's e-mail address, if it is this one or none is given, unless it is the last way to sign in.
+     */
+    unlinkEmail(userId: string, email?: string | null): Promise<void>;
+    /**
+     * Makes a match whose callbacks the module of this name has. It is there once match_init has returned. Answers the
+     * match's id.
+     */
+    matchCreate(module: string, params?: { [key: string]: any } | null): Promise<string>;
+    /**
+     * A match by its id: its label, its number of players, and of one that game code runs its handler and tick rate.
+     * Answers the match, or nothing if there is none.
+     */
+    matchGet(id: string): Promise<Match | null>;
+    /**
+     * Lists matches, one if no limit is given. Answers matches, the best first and among equals the newest.
+     */
+    matchList(limit?: number | null, authoritative?: boolean | null, label?: string | null, minSize?: number | null, maxSize?: number | null, query?: string | null): Promise<Match[]>;
+    /**
+     * Says something to the handler of a match, and waits for its answer. Answers what match_signal of the handler
+     * answered.
+     */
+    matchSignal(id: string, data?: string | null): Promise<string>;
+    /**
+     * Sends a notification. One that is persistent waits until it is deleted; others reach who is connected.
+     */
+    notificationSend(userId: string, subject: string, content: { [key: string]: any }, code: number, senderId?: string | null, persistent?: boolean | null): Promise<void>;
+    /**
+     * Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and
+     * persistent.
+     */
+    notificationsSend(notifications: NotificationRequest[]): Promise<void>;
+    /**
+     * Sends a notification to everybody: to who is connected, or if it is persistent to every user, which goes on after
+     * the function has answered.
+     */
+    notificationSendAll(subject: string, content: { [key: string]: any }, code: number, persistent?: boolean | null): Promise<void>;
+    /**
+     * Lists the persistent notifications of a user, 1 to 1,000 of them. Answers the notifications that wait for a user,
+     * oldest first, and the cursor of the next page if there is one.
+     */
+    notificationsList(userId: string, limit?: number | null, cursor?: string | null): Promise<{ notifications: Notification[]; cursor?: string }>;
+    /**
+     * Reads persistent notifications by their ids; with a user only those of that user. Answers those of the notifications
+     * that there are, in the order asked for.
+     */
+    notificationsGetId(ids: string[], userId?: any | null): Promise<Notification[]>;
+    /**
+     * Deletes notifications, each named by user_id and notification_id.
+     */
+    notificationsDelete(notifications: NotificationDeleteRequest[]): Promise<void>;
+    /**
+     * Deletes notifications by their ids; with a user only those of that user.
+     */
+    notificationsDeleteId(ids: string[], userId?: any | null): Promise<void>;
+    /**
+     * Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.
+     */
+    notificationsUpdate(updates: NotificationUpdate[]): Promise<void>;
+    /**
+     * Lists parties that are not hidden, 1 to 100 of them, the best match first. Answers the parties: party_id, open,
+     * hidden, max_size, label; and the cursor of the next page if there is one.
+     */
+    partyList(limit?: number | null, open?: boolean | null, query?: string | null, cursor?: string | null): Promise<{ parties: Party[]; cursor?: string }>;
+    /**
+     * A hash of a password of at most 72 bytes by bcrypt, with a random salt. Answers the hash.
+     */
+    bcryptHash(input: string): Promise<string>;
+    /**
+     * Whether a hash by bcrypt is that of a password. Answers whether it is.
+     */
+    bcryptCompare(hash: string, plaintext: string): Promise<boolean>;
+    /**
+     * Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.
+     */
+    sessionDisconnect(sessionId: string, reason?: number | null): Promise<void>;
+    /**
+     * Voids the tokens given, or without any all of the user's. Their sockets close.
+     */
+    sessionLogout(userId: string, token?: string | null, refreshToken?: string | null): Promise<void>;
+    /**
+     * Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.
+     */
+    usersBanId(userIds: string[]): Promise<void>;
+    /**
+     * Pardons users, at most 1,000 at once. They sign in anew.
+     */
+    usersUnbanId(userIds: string[]): Promise<void>;
+    /**
+     * A JSON web token. The algorithm is HS256, HS384 or HS512 with a secret as its key, or RS256, RS384 or RS512 with an
+     * RSA key in PEM. Answers the token.
+     */
+    jwtGenerate(algorithm: string, key: string, claims: { [key: string]: any }): Promise<string>;
+    /**
+     * Signs bytes by RSA (PKCS #1 v1.5) with SHA-256. The key is in PEM. Answers the signature's bytes.
+     */
+    rsaSha256Hash(input: string | ArrayBuffer | Uint8Array, key: string): Promise<string>;
+    /**
+     * Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2. Answers how many rows were
+     * changed.
+     */
+    sqlExec(statement: string, parameters?: any[] | null): Promise<{ rowsAffected: number }>;
+    /**
+     * Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2. Answers
+     * the rows, each with its values by the columns' names.
+     */
+    sqlQuery(statement: string, parameters?: any[] | null): Promise<{ [key: string]: any }[]>;
+    /**
+     * Reads objects, each named by collection, key and user_id; without user_id they are the server's own. Answers the
+     * objects that exist, each with collection, key, user_id, value, version, permission_read, permission_write,
+     * create_time, update_time.
+     */
+    storageRead(objectIds: StorageReadRequest[]): Promise<StorageObject[]>;
+    /**
+     * Writes objects, all or none. Each has collection, key, user_id, value (a table), and where needed version,
+     * permission_read and permission_write. Answers for each object its collection, key, user_id and version, in the order
+     * asked for.
+     */
+    storageWrite(objects: StorageWriteRequest[]): Promise<StorageWriteAck[]>;
+    /**
+     * Deletes objects, all or none, each named by collection, key and user_id, and where needed version.
+     */
+    storageDelete(objectIds: StorageDeleteRequest[]): Promise<void>;
+    /**
+     * Lists the objects of a collection: those of a user, or everybody's. With a caller only what that player may read.
+     * Answers the objects, and the cursor of the next page if there is one.
+     */
+    storageList(userId: string | null | undefined, collection: string, limit?: number | null, cursor?: string | null, callerId?: string | null): Promise<{ objects: StorageObject[]; cursor?: string }>;
+    /**
+     * Lists who is on a stream. Answers the presences: user_id, session_id, username, node, hidden, persistence, status.
+     */
+    streamUserList(stream: Stream, includeHidden?: boolean | null, includeNotHidden?: boolean | null): Promise<Presence[]>;
+    /**
+     * Looks up a session on a stream. Answers the presence as stream_user_list answers it, or nil.
+     */
+    streamUserGet(userId: string, sessionId: string, stream: Stream): Promise<Presence | null>;
+    /**
+     * Brings a session to a stream. Answers whether the session was not there before.
+     */
+    streamUserJoin(userId: string, sessionId: string, stream: Stream, hidden?: boolean | null, persistence?: boolean | null, status?: string | null): Promise<boolean>;
+    /**
+     * Changes as what a session is on a stream.
+     */
+    streamUserUpdate(userId: string, sessionId: string, stream: Stream, hidden?: boolean | null, persistence?: boolean | null, status?: string | null): Promise<void>;
+    /**
+     * Takes a session from a stream.
+     */
+    streamUserLeave(userId: string, sessionId: string, stream: Stream): Promise<void>;
+    /**
+     * Takes a session, named by user_id and session_id, from a stream.
+     */
+    streamUserKick(presence: PresenceOfUser, stream: Stream): Promise<void>;
+    /**
+     * Counts who is on a stream. Answers how many presences there are, hidden ones included.
+     */
+    streamCount(stream: Stream): Promise<number>;
+    /**
+     * Takes everybody from a stream.
+     */
+    streamClose(stream: Stream): Promise<void>;
+    /**
+     * Sends a text to those on a stream: to all of them, or to those among the presences given.
+     */
+    streamSend(stream: Stream, data: string, presences?: Presence[] | null, reliable?: boolean | null): Promise<void>;
+    /**
+     * Sends a message of the realtime protocol, as its JSON would be, to those on a stream.
+     */
+    streamSendRaw(stream: Stream, envelope: { [key: string]: any }, presences?: Presence[] | null, reliable?: boolean | null): Promise<void>;
+    /**
+     * Has a session hear the status of users, at most 1,000 at once.
+     */
+    statusFollow(sessionId: string, userIds: string[]): Promise<void>;
+    /**
+     * Has a session hear the status of users no more.
+     */
+    statusUnfollow(sessionId: string, userIds: string[]): Promise<void>;
+    /**
+     * Adds amounts to a player's wallet; less than nothing takes away. Nothing changes if anything would fall below zero.
+     * The ledger gets a line if it is asked for. Answers what the wallet holds then, and what it held before.
+     */
+    walletUpdate(userId: string, changeset: { [key: string]: number }, metadata?: { [key: string]: any } | null, updateLedger?: boolean | null): Promise<{ updated: { [key: string]: number }; previous: { [key: string]: number } }>;
+    /**
+     * Changes wallets, all or none. Each update has user_id, changeset, and where needed metadata. Answers for each wallet
+     * its user_id, updated and previous.
+     */
+    walletsUpdate(updates: WalletUpdate[], updateLedger?: boolean | null): Promise<WalletUpdateResult[]>;
+    /**
+     * Lists the changes of a player's wallet that were written into the ledger. Answers the items, newest first, and the
+     * cursor of the next page if there is one.
+     */
+    walletLedgerList(userId: string, limit?: number | null, cursor?: string | null): Promise<{ items: WalletLedgerItem[]; cursor?: string }>;
+    /**
+     * Adds metadata to that of an item of the ledger. Answers the item.
+     */
+    walletLedgerUpdate(itemId: string, metadata: { [key: string]: any }): Promise<WalletLedgerItem>;
+    /**
+     * Changes accounts, objects and wallets together, all or nothing. Answers what became of the written objects, and of
+     * the wallets.
+     */
+    multiUpdate(accountUpdates?: UserUpdateAccount[] | null, storageWrites?: StorageWriteRequest[] | null, storageDeletes?: StorageDeleteRequest[] | null, walletUpdates?: WalletUpdate[] | null, updateLedger?: boolean | null): Promise<{ storageWriteAcks: StorageWriteAck[]; walletUpdateAcks: WalletUpdateResult[] }>;
   }
 
   interface HookRegistrations {
