@@ -108,6 +108,6 @@ impl<M: MatchMachine> GameMatches<M> {
             self.moves.staying.borrow_mut().insert(call.id, to);
         }
         let handler = &*call.handler;
-        tracing::warn!(handler, id = %call.id, from, to, why = line_of(&why), "a match stays with its code: it did not go over to newer code");
+        tracing::warn!(handler, id = %call.id, from, to, why = line_of(why), "a match stays with its code: it did not go over to newer code");
     }
 }

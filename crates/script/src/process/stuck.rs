@@ -67,12 +67,15 @@ fn written(hashed: Sha256) -> String {
     hashed.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Takes the file of a module and its digest.
+pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
+
 /// What is to be done about a call that does not answer the clock.
 pub struct StuckPolicy {
     /// How long it may not answer.
     pub after: std::time::Duration,
     /// Told the file of the module, and its digest if one version of it alone was loaded; ends the process.
-    pub tell: Box<dyn Fn(&str, Option<&str>) + Send + Sync>,
+    pub tell: Tell,
 }
 
 impl StuckPolicy {

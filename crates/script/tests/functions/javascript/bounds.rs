@@ -54,7 +54,7 @@ fn what_claims_to_be_long_is_refused() {
 }
 
 #[test]
-fn what_tells_another_length_each_time_is_asked_once() {
+fn what_tells_another_length_each_time_is_not_believed() {
     for expression in [
         "Array.prototype.reverse.call({ n: 0, get length() { return this.n++ ? 2 ** 53 - 1 : 0; } })",
         "let n = 0; Array.prototype.reverse.call(new Proxy({}, { get: () => n++ ? 2 ** 53 - 1 : 0 }))",
@@ -63,7 +63,10 @@ fn what_tells_another_length_each_time_is_asked_once() {
         "Array.from({ n: 0, get length() { return this.n++ ? 2 ** 32 - 1 : 0; } })",
         "'a'.repeat(2 ** 20).indexOf({ n: 0, toString() { return this.n++ ? 'a'.repeat(2 ** 19) + 'b' : ''; } })",
     ] {
-        assert_eq!(run(&format!("{expression}; return 'done';")), Ok("done".to_owned()), "{expression}");
+        // It may be what it told first, or what is refused; it is not what it told later.
+        let body =
+            format!("try {{ {expression}; }} catch (e) {{ if (e.name !== 'RangeError') throw e; }} return 'done';");
+        assert_eq!(run(&body), Ok("done".to_owned()), "{expression}");
     }
 }
 
