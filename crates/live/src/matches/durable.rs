@@ -3,6 +3,7 @@
 //! Their ids name no place but a partition, which has another owner when its owner dies. What a match is to the plane is
 //! its [`Outline`], which follows from the calls of its handler and what came of them: whoever replays these has it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
@@ -25,6 +26,46 @@ pub struct Seated {
     pub is_kicked: bool,
 }
 
+/// Most bytes of what a match that is made again has said to be sent again.
+const AGAIN_BYTES_MAX: usize = 4 << 20;
+
+/// What a match said whose calls are made again: of the latest of it nobody knows whether it left.
+#[derive(Debug, Default)]
+pub struct Said {
+    broadcasts: VecDeque<Broadcast>,
+    bytes: usize,
+}
+
+impl Said {
+    /// A call was made again, behind which the match is this.
+    pub fn returned(&mut self, callback: &Callback, outline: &Outline) {
+        if let Callback::Leave(left) = callback {
+            // Whoever comes back hears nothing of before.
+            let gone: Vec<SessionId> = left.iter().map(|left| left.presence.session_id).collect();
+            for broadcast in &mut self.broadcasts {
+                broadcast.to.iter_mut().for_each(|to| to.retain(|session| !gone.contains(session)));
+            }
+        }
+        let here = || outline.players.iter().map(|seated| seated.presence.session_id).collect();
+        for broadcast in &outline.sent {
+            // Whoever comes later is not meant.
+            let to = Some(broadcast.to.clone().unwrap_or_else(here));
+            self.bytes += broadcast.data.len();
+            self.broadcasts.push_back(Broadcast { to, ..broadcast.clone() });
+        }
+        while self.bytes > AGAIN_BYTES_MAX
+            && let Some(first) = self.broadcasts.pop_front()
+        {
+            self.bytes -= first.data.len();
+        }
+    }
+
+    /// The match as it goes on: all of this is sent again.
+    pub fn into_outline(self, outline: Outline) -> Outline {
+        Outline { sent: self.broadcasts.into(), ..outline }
+    }
+}
+
 /// What there is to a match besides its handler's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
@@ -44,7 +85,7 @@ pub struct Outline {
     pub players: Vec<Seated>,
     /// When the handler wants to be called again.
     pub timers: Timers,
-    /// What the latest call of a durable match sent, in order. Whoever goes on with the match sends it again: whether it left nobody
+    /// What the latest calls of a durable match sent, in order. Whoever goes on with the match sends it again: whether it left nobody
     /// knows, and sessions that had it do not get it twice.
     pub sent: Vec<Broadcast>,
     /// How many broadcasts a durable match has sent in all, with these.

@@ -20,7 +20,7 @@ mod timers;
 
 pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
 pub use carried::{CarriedMatch, CarriedWaiting};
-pub use durable::{Outline, Seated};
+pub use durable::{Outline, Said, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub(crate) use game::ended;
 pub use listing::{ListQuery, Listed};

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
+use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
 use muster_live::plane::{Carried, Down, Message, Up};
 use muster_live::rooms::{self, Across, ToOwner};
@@ -44,11 +45,15 @@ pub enum Fault {
     LoseSeat,
     /// What players sent does not go along with a durable match that moves.
     LoseInputs,
+    /// What a durable match said last is not said again by its new owner.
+    LoseSaid,
+    /// Sessions hear what a durable match says again, whether they had it or not.
+    HearTwice,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -66,6 +71,8 @@ impl Fault {
         Self::TakeLate,
         Self::LoseSeat,
         Self::LoseInputs,
+        Self::LoseSaid,
+        Self::HearTwice,
     ];
 }
 
@@ -134,6 +141,10 @@ impl Faults {
             if self.strikes(Fault::LoseSeat) {
                 outline.players.pop();
             }
+            // At each occasion, as few of them matter.
+            if self.fault == Some(Fault::LoseSaid) {
+                outline.sent.clear();
+            }
         }
     }
 
@@ -162,6 +173,11 @@ impl Faults {
                         carried.inputs.clear();
                     }
                 }
+            }
+            Message::Down(Down::Fanout { delivery, .. })
+                if matches!(delivery, Delivery::Once(_)) && self.fault == Some(Fault::HearTwice) =>
+            {
+                *delivery = Delivery::Reliable;
             }
             Message::Up(Up::Fence { .. }) if self.strikes(Fault::LoseFence) => return,
             Message::Down(Down::Roster { presences, is_anew: true, .. }) => {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matches::{
-    Act, Answer, Broadcast, Call, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return,
+    Act, Answer, Broadcast, Call, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return, Said,
 };
 use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
@@ -54,11 +54,13 @@ pub(super) struct MatchTie {
     /// What it sent from this one on is to arrive.
     from: u32,
     last_tick: u32,
+    /// It has heard one since it came, and is to hear each that follows.
+    hears_all: bool,
 }
 
 impl MatchTie {
     pub(super) fn go(&mut self) {
-        (self.may_hear, self.is_in) = (false, false);
+        (self.may_hear, self.is_in, self.hears_all) = (false, false, false);
         self.generation += 1;
     }
 }
@@ -311,7 +313,13 @@ impl World {
                 ensure(Check::Matches, known.last_tick < tick + 1, || {
                     format!("session {who} hears tick {tick} of match {game} behind {}", known.last_tick)
                 })?;
-                known.last_tick = tick + 1;
+                ensure(Check::Matches, !known.hears_all || tick == known.last_tick, || {
+                    format!(
+                        "session {who} hears tick {tick} of match {game}, and {} was the one before",
+                        known.last_tick
+                    )
+                })?;
+                (known.last_tick, known.hears_all) = (tick + 1, true);
                 let kept = self.matches.ticks.get(&(game, tick)).copied();
                 ensure(Check::Matches, kept == Some(digest), || {
                     format!("session {who} sees tick {tick} of match {game} as {digest}, and it was {kept:?}")
@@ -407,6 +415,7 @@ impl World {
         }
         log.epoch = epoch;
         let mut models: BTreeMap<MatchId, Model> = BTreeMap::new();
+        let mut said: BTreeMap<MatchId, Said> = BTreeMap::new();
         for (call, returned) in &log.entries {
             if matches!(call.callback, Callback::Init { .. }) {
                 models.insert(call.id, Model::of_first(call)?);
@@ -416,8 +425,10 @@ impl World {
             };
             let again = model.run(call)?;
             ensure(Check::Matches, again == *returned, || format!("{call:?} was {returned:?}, and is {again:?}"))?;
+            said.entry(call.id).or_default().returned(&call.callback, &model.outline);
         }
-        let mut outlines: Vec<Outline> = models.values().map(|model| model.outline.clone()).collect();
+        let goes_on = |(id, said): (MatchId, Said)| said.into_outline(models[&id].outline.clone());
+        let mut outlines: Vec<Outline> = said.into_iter().map(goes_on).collect();
         self.cluster.faults.unseat(&mut outlines);
         self.matches.engines.insert((place, partition), Engine { epoch, models });
         self.step(place, |plane, now, out| plane.matches_taken_over(now, partition, epoch, outlines, out))
@@ -461,6 +472,10 @@ impl World {
             for ((_, who), tie) in self.matches.ties.range((game, 0)..=(game, Who::MAX)) {
                 ensure(Check::Matches, !tie.is_in || members.contains_key(who), || {
                     format!("session {who} was in match {game}, and has seen nothing of its going")
+                })?;
+                let tick = model.map(|model| model.outline.tick).unwrap_or_default();
+                ensure(Check::Matches, !tie.hears_all || u64::from(tie.last_tick) == tick, || {
+                    format!("session {who} has heard {} ticks of match {game}, which is at {tick}", tie.last_tick)
                 })?;
                 let heard = model.and_then(|model| model.heard.get(who)).copied().unwrap_or_default();
                 let is_certain = tie.is_in && self.cluster.crashes == 0;
