@@ -100,8 +100,8 @@ struct Means {
     process: Arc<Process>,
     /// The part of public ids behind the dot.
     public_node: Arc<str>,
-    /// `script.http_strict`.
-    http_strict: bool,
+    /// `script.http_strict`, and one shard's part of `script.http_requests`.
+    http: (bool, usize),
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -137,7 +137,7 @@ impl Game {
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
-            http_strict: config.script.http_strict,
+            http: (config.script.http_strict, config.script.http_requests.div_ceil(shards)),
             metrics,
         };
         let javascript = Limits {
@@ -323,7 +323,7 @@ impl Means {
             store,
             players,
             matches,
-            http: Rc::new(Outgoing::new(self.http_strict, self.metrics.clone())),
+            http: Rc::new(Outgoing::new(self.http, self.metrics.clone())),
             process: self.process.clone(),
             signing,
             node: self.public_node.clone(),

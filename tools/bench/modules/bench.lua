@@ -44,8 +44,8 @@ nk.register_rpc(function(context)
     return nk.json_encode({ coins = kept.coins or 0, ledger_coins = coins, ledger_steps = steps })
 end, "bench_failover_purse")
 
--- What `muster-bench rpc-lua --waits-for URL` calls.
+-- What `muster-bench rpc-lua --waits-for URL --one-by-one` calls.
 nk.register_rpc(function(_, payload)
     nk.http_request(nk.json_decode(payload).url, "get")
     return payload
-end, "bench_wait")
+end, "bench_wait_lua_one_by_one")

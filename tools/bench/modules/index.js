@@ -3,6 +3,20 @@ function benchJs(ctx, logger, nk, payload) {
     return JSON.stringify(JSON.parse(payload));
 }
 
+// What `muster-bench rpc-js --waits-for URL` calls: while one call waits others begin, in the same machine.
+async function benchWait(ctx, logger, nk, payload) {
+    await nk.promises.httpRequest(JSON.parse(payload).url, "get");
+    return payload;
+}
+
+// The same with `--one-by-one`.
+function benchWaitOneByOne(ctx, logger, nk, payload) {
+    nk.httpRequest(JSON.parse(payload).url, "get");
+    return payload;
+}
+
 function InitModule(ctx, logger, nk, initializer) {
     initializer.registerRpc("bench_js", benchJs);
+    initializer.registerRpc("bench_wait_js", benchWait);
+    initializer.registerRpc("bench_wait_js_one_by_one", benchWaitOneByOne);
 }

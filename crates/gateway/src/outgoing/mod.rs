@@ -19,9 +19,6 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Host, Url};
 
-/// Requests of one shard at a time; further ones wait, which counts as their time.
-const REQUESTS_MAX: usize = 64;
-
 /// More redirects are not followed.
 const REDIRECTS_MAX: usize = 10;
 
@@ -104,9 +101,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Strict: it reaches the public internet alone.
-    pub fn new(strict: bool) -> Self {
-        Self { strict, permits: Semaphore::new(REQUESTS_MAX) }
+    /// Strict: it reaches the public internet alone. So many requests go at a time; further ones wait, which counts as
+    /// their time.
+    pub fn new(strict: bool, requests_max: usize) -> Self {
+        Self { strict, permits: Semaphore::new(requests_max) }
     }
 
     /// Sends a request, follows redirects, and reads the response.

@@ -16,8 +16,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn new(strict: bool, metrics: Arc<ScriptMetrics>) -> Self {
-        Self { client: Client::new(strict), metrics }
+    pub(super) fn new((strict, requests_max): (bool, usize), metrics: Arc<ScriptMetrics>) -> Self {
+        Self { client: Client::new(strict, requests_max), metrics }
     }
 
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse> {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"net/http"
 
 	"github.com/heroiclabs/nakama-common/runtime"
 	muster "github.com/muster-server/muster/sdk/go"
@@ -36,7 +37,29 @@ func benchGo(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaMod
 	return string(answer), err
 }
 
-// InitModule registers the function.
+// What `muster-bench rpc-go --waits-for URL` calls.
+func benchWait(ctx context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, text string) (string, error) {
+	var asked struct {
+		URL string `json:"url"`
+	}
+	if err := json.Unmarshal([]byte(text), &asked); err != nil {
+		return "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.URL, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	return text, response.Body.Close()
+}
+
+// InitModule registers the functions.
 func InitModule(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, initializer runtime.Initializer) error {
+	if err := initializer.RegisterRpc("bench_wait_go", benchWait); err != nil {
+		return err
+	}
 	return initializer.RegisterRpc("bench_go", benchGo)
 }

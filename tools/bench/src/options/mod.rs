@@ -157,8 +157,11 @@ impl Options {
         if self.rate.is_some() && self.scenario.is_rpc() && self.holds_sockets() {
             bail!("calls over sockets wait for their answers: leave --rate out");
         }
-        if self.rpc.waits_for.is_some() && self.scenario != Scenario::RpcLua {
-            bail!("--waits-for is for rpc-lua only");
+        if self.rpc.waits_for.is_some() && !self.scenario.is_rpc() {
+            bail!("--waits-for is for rpc-lua, rpc-js and rpc-go only");
+        }
+        if self.rpc.one_by_one && self.scenario == Scenario::RpcGo {
+            bail!("--one-by-one is for rpc-lua and rpc-js only: in Go calls always wait beside each other");
         }
         self.talk.check(self.scenario)?;
         if self.scenario == Scenario::Failover {
@@ -272,7 +275,8 @@ mod tests {
             ("ticks", "say where by --metrics"),
             ("ticks --metrics localhost:1 --tick-rate 500", "--tick-rate must be"),
             ("rpc-lua --over socket --rate 10", "leave --rate out"),
-            ("rpc-js --waits-for http://localhost", "for rpc-lua only"),
+            ("heartbeat --waits-for http://localhost", "for rpc-lua, rpc-js and rpc-go only"),
+            ("rpc-go --waits-for http://localhost --one-by-one", "for rpc-lua and rpc-js only"),
             ("rooms --cluster", "--addr A,B"),
             ("hop", "--addr A,B"),
             ("hop --addr a:1,b:1,c:1 -c 100", "a multiple of 12"),

@@ -17,7 +17,10 @@ pub struct RpcOptions {
     /// rpc-lua, rpc-js, rpc-go: how calls travel
     #[arg(long, value_enum, default_value_t)]
     pub over: Over,
-    /// rpc-lua: what the function asks over HTTP before it answers, and waits for
+    /// rpc-lua, rpc-js, rpc-go: what the function asks over HTTP before it answers, and waits for
     #[arg(long, value_name = "URL")]
     pub waits_for: Option<String>,
+    /// rpc-lua, rpc-js with --waits-for: by a function that has its machine for itself while it waits
+    #[arg(long, requires = "waits_for")]
+    pub one_by_one: bool,
 }

@@ -28,11 +28,16 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 
 /// What is called, which the server has of `tools/bench/modules`.
 fn function(worker: &Worker) -> &'static str {
-    match (worker.plan.scenario, &worker.plan.rpc.waits_for) {
-        (Scenario::RpcJs, _) => "bench_js",
-        (Scenario::RpcGo, _) => "bench_go",
-        (_, Some(_)) => "bench_wait",
-        (_, None) => "bench_lua",
+    let options = &worker.plan.rpc;
+    match (worker.plan.scenario, options.waits_for.is_some(), options.one_by_one) {
+        (Scenario::RpcJs, false, _) => "bench_js",
+        (Scenario::RpcJs, true, false) => "bench_wait_js",
+        (Scenario::RpcJs, true, true) => "bench_wait_js_one_by_one",
+        (Scenario::RpcGo, false, _) => "bench_go",
+        (Scenario::RpcGo, true, _) => "bench_wait_go",
+        (_, false, _) => "bench_lua",
+        (_, true, false) => "bench_wait_lua",
+        (_, true, true) => "bench_wait_lua_one_by_one",
     }
 }
 

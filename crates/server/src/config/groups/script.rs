@@ -9,6 +9,8 @@ honoured! {
     pub struct Script in "script." {
         /// Whether `http_request` reaches the public internet alone: neither this machine nor private networks. Link-local addresses, and those where clouds hand out credentials, are refused in any case.
         http_strict: bool = "false", Kind::Flag, Origin::Ours;
+        /// Requests of `http_request` that are under way at once; further ones wait, which counts as their time.
+        http_requests: usize = "1024", number(1, 16_384), Origin::Ours;
         /// Whether files of game code that change are loaded at once. SIGHUP has them loaded in any case. On under `muster dev`.
         reload: bool = "false", Kind::Flag, Origin::Ours;
         /// Calls that are under way at once in the machines that they share: of Lua's files that begin with `--!concurrent`, and of functions in JavaScript that are `async`. Further ones wait.

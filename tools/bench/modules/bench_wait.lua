@@ -1,0 +1,8 @@
+--!concurrent
+-- What `muster-bench rpc-lua --waits-for URL` calls: while one call waits others begin, in the same machine.
+local nk = require("nakama")
+
+nk.register_rpc(function(_, payload)
+    nk.http_request(nk.json_decode(payload).url, "get")
+    return payload
+end, "bench_wait_lua")
