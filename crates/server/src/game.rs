@@ -6,7 +6,7 @@ mod recordings;
 mod reload;
 mod schedules;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
