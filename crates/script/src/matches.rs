@@ -6,13 +6,14 @@ pub mod replay;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use futures_util::poll;
+use futures_util::{FutureExt as _, poll};
 use muster_domain::Timestamp;
 use muster_live::matches::{Call, CallRef, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
@@ -20,7 +21,7 @@ use muster_live::plane::HandlerOrder;
 use self::migrate::Moves;
 use crate::durable::life::Life;
 use crate::durable::logs::Logs;
-use crate::host::{Host, Meter};
+use crate::host::{Host, Meter, line_of};
 use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
@@ -319,14 +320,19 @@ impl<M: MatchMachine> Drop for Parked<M> {
 /// Runs one callback, and tells what came of it.
 async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
-    let (returned, is_late) = match matches.life_for(&call).await {
-        Ok(Some(life)) => matches.recorded(&machine, &life, &call).await,
-        Ok(None) => {
-            let meter = Meter::new(chain_of(&call), &matches.limits);
-            matches.host.current.during(meter, machine.vm.call(&call)).await
+    let called = async {
+        match matches.life_for(&call).await {
+            Ok(Some(life)) => matches.recorded(&machine, &life, &call).await,
+            Ok(None) => {
+                let meter = Meter::new(chain_of(&call), &matches.limits);
+                matches.host.current.during(meter, machine.vm.call(&call)).await
+            }
+            Err(why) => (failed(why), false),
         }
-        Err(why) => (failed(why), false),
     };
+    // A fault of ours ends this match. The machine's others wait for what comes of it.
+    let called = AssertUnwindSafe(called).catch_unwind().await;
+    let (returned, is_late) = called.unwrap_or_else(|_| (failed("An internal error occurred.".into()), false));
     let generation = machine.generation;
     if is_late {
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
@@ -338,7 +344,8 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
         }
         matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
         let handler = &*call.handler;
-        tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
+        let why = line_of(why);
+        tracing::warn!(handler, id = %call.id, generation, why, "a match ends because its code failed");
     }
     (matches.returns)(call.reference(), returned);
 }

@@ -3,7 +3,7 @@
 mod carry;
 mod resume;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -634,13 +634,25 @@ impl Game {
 
     fn broadcast(&mut self, broadcast: Broadcast, out: &mut Vec<Effect>) {
         self.said += 1;
-        let is_in = |session: &SessionId| self.players.values().any(|player| player.presence.session_id == *session);
-        let to = broadcast.to.as_ref().map(|sessions| sessions.iter().copied().filter(is_in).collect::<Vec<_>>());
+        let to = broadcast.to.as_ref().map(|sessions| self.present(sessions));
         if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
             let id = self.outline.id;
             let number = id.is_durable().then_some(self.said);
             out.push(Effect::Tell { id, to, event: Event::Data(broadcast), number });
         }
+    }
+
+    /// Those of the sessions that are players'.
+    fn present(&self, sessions: &[SessionId]) -> Vec<SessionId> {
+        const FEW: usize = 8;
+        let mut players = self.players.values().map(|player| player.presence.session_id);
+        let sessions = sessions.iter().copied();
+        if sessions.len() <= FEW {
+            return sessions.filter(|session| players.clone().any(|player| player == *session)).collect();
+        }
+        // A list is as long as game code makes it, and so is a match.
+        let players: BTreeSet<_> = players.by_ref().collect();
+        sessions.filter(|session| players.contains(session)).collect()
     }
 
     fn kick(&mut self, session: SessionId, out: &mut Vec<Effect>) {

@@ -44,10 +44,12 @@ use muster_domain::{Error, Result};
 use muster_live::Partition;
 use muster_live::matches::{Chain, LogError};
 
+pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
 pub use events::Reporter;
 pub(crate) use events::Reports;
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
 pub use pending::PENDING;

@@ -107,9 +107,14 @@ impl MatchMachine for MatchVm {
         let beginning = Beginning::Thaw(state.to_vec());
         let (handler, context, mut state, category) = self.open(id, handler, beginning).await?;
         let state = state.pop_front().unwrap_or(LuaValue::Nil);
-        let game = self.game((handler, context), (state, tick_rate), category)?;
+        let game = self.game((handler, context), (state, tick_rate), category);
+        let game = game.inspect_err(|_| self.free(category))?;
         self.games.borrow_mut().insert(id, game);
         Ok(())
+    }
+
+    fn is_spent(&self) -> bool {
+        self.vm.seats.are_lost()
     }
 
     fn drop_match(&self, id: MatchId) {
