@@ -215,7 +215,7 @@ impl Live {
             (None, HandlerOrder::Call(call)) => {
                 let outcome = Outcome::Failed("this server runs no game code".into());
                 self.step(|plane, now, out| {
-                    plane.match_returned(now, call.id, Return { outcome, acts: Vec::new() }, out)
+                    plane.match_returned(now, call.reference(), Return { outcome, acts: Vec::new() }, out)
                 });
             }
         }

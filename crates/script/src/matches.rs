@@ -6,21 +6,22 @@ pub mod replay;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use futures_util::poll;
+use futures_util::{FutureExt as _, poll};
 use muster_domain::Timestamp;
-use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Return};
+use muster_live::matches::{Call, CallRef, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use self::migrate::Moves;
 use crate::durable::life::Life;
 use crate::durable::logs::Logs;
-use crate::host::{Host, Meter};
+use crate::host::{Host, Meter, line_of};
 use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
@@ -30,7 +31,7 @@ use crate::quickjs::matches::MatchVm as JsMatchVm;
 use crate::wasm::matches::MatchVm as GoMatchVm;
 
 /// Takes what comes of calls.
-type Returns = Box<dyn Fn(MatchId, Return)>;
+type Returns = Box<dyn Fn(CallRef, Return)>;
 
 /// The matches of one shard's Lua code.
 pub type LuaMatches = GameMatches<LuaMatchVm>;
@@ -88,7 +89,7 @@ impl<M: MatchMachine> GameMatches<M> {
         host: Rc<Host>,
         limits: Limits,
         metrics: Arc<ScriptMetrics>,
-        returns: impl Fn(MatchId, Return) + 'static,
+        returns: impl Fn(CallRef, Return) + 'static,
     ) -> Self {
         let (machines, homes) = Default::default();
         let current = RefCell::new(Current { program, generation: 1 });
@@ -125,7 +126,7 @@ impl<M: MatchMachine> GameMatches<M> {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
                 match self.house(call.id, call.is_durable()) {
                     Ok(machine) => Some(machine),
-                    Err(why) => return self.fail(call.id, why),
+                    Err(why) => return self.fail(call.reference(), why),
                 }
             }
             HandlerOrder::Call(call) => {
@@ -134,10 +135,10 @@ impl<M: MatchMachine> GameMatches<M> {
                     Some(machine) if self.waits_for(&machine, call) => {
                         let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
                         let outcome = Outcome::Refused(why.into());
-                        return (self.returns)(call.id, Return { outcome, acts: Vec::new() });
+                        return (self.returns)(call.reference(), Return { outcome, acts: Vec::new() });
                     }
                     Some(machine) => Some(machine),
-                    None => return self.fail(call.id, "this shard does not run the match".into()),
+                    None => return self.fail(call.reference(), "this shard does not run the match".into()),
                 }
             }
             HandlerOrder::Drop(id) => {
@@ -234,8 +235,8 @@ impl<M: MatchMachine> GameMatches<M> {
         !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
-    fn fail(&self, id: MatchId, why: Arc<str>) {
-        (self.returns)(id, failed(why));
+    fn fail(&self, call: CallRef, why: Arc<str>) {
+        (self.returns)(call, failed(why));
     }
 
     /// A machine without matches goes, if there are others with room or no new match would come to it.
@@ -319,14 +320,19 @@ impl<M: MatchMachine> Drop for Parked<M> {
 /// Runs one callback, and tells what came of it.
 async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
-    let (returned, is_late) = match matches.life_for(&call).await {
-        Ok(Some(life)) => matches.recorded(&machine, &life, &call).await,
-        Ok(None) => {
-            let meter = Meter::new(chain_of(&call), &matches.limits);
-            matches.host.current.during(meter, machine.vm.call(&call)).await
+    let called = async {
+        match matches.life_for(&call).await {
+            Ok(Some(life)) => matches.recorded(&machine, &life, &call).await,
+            Ok(None) => {
+                let meter = Meter::new(chain_of(&call), &matches.limits);
+                matches.host.current.during(meter, machine.vm.call(&call)).await
+            }
+            Err(why) => (failed(why), false),
         }
-        Err(why) => (failed(why), false),
     };
+    // A fault of ours ends this match. The machine's others wait for what comes of it.
+    let called = AssertUnwindSafe(called).catch_unwind().await;
+    let (returned, is_late) = called.unwrap_or_else(|_| (failed("An internal error occurred.".into()), false));
     let generation = machine.generation;
     if is_late {
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
@@ -338,9 +344,10 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
         }
         matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
         let handler = &*call.handler;
-        tracing::warn!(handler, id = %call.id, generation, %why, "a match ends because its code failed");
+        let why = line_of(why);
+        tracing::warn!(handler, id = %call.id, generation, why, "a match ends because its code failed");
     }
-    (matches.returns)(call.id, returned);
+    (matches.returns)(call.reference(), returned);
 }
 
 /// The matches whose callbacks wait for what a call asks.

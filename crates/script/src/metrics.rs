@@ -13,6 +13,8 @@ pub struct ScriptMetrics {
     pub failed: AtomicU64,
     /// Calls that used up their time.
     pub over_time: AtomicU64,
+    /// Calls that did not end when they had used up their time: what they held is lost.
+    pub given_up: AtomicU64,
     /// Calls that failed for want of memory.
     pub over_memory: AtomicU64,
     /// Calls that used more functions of the host than they may.

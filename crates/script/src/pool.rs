@@ -10,7 +10,7 @@ use muster_live::matches::Chain;
 use muster_wire::code::Code;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-use crate::host::{Host, Meter};
+use crate::host::{Host, Meter, line_of};
 use crate::machine::call::{Breach, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
@@ -83,7 +83,7 @@ impl<M: Machine> Pool<M> {
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
             let (id, code, generation) = (callee.name(), failure.code.number(), self.generation);
-            tracing::debug!(id, code, generation, told = failure.message, "a game function failed");
+            tracing::debug!(id, code, generation, told = line_of(&failure.message), "a game function failed");
         }
         result
     }
@@ -115,6 +115,9 @@ impl<M: Machine> Pool<M> {
         wanted: Wanted,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let _permit = self.admit(&self.shared_permits).await?;
+        if self.shared.borrow().get().is_some_and(|vm| vm.machine.is_spent()) {
+            self.shared.take();
+        }
         let shared = self.shared.borrow().clone();
         let vm = shared.get_or_try_init(|| self.start()).await?;
         let end = self.call(vm, callee, arguments, wanted).await;
@@ -221,6 +224,7 @@ struct Held<'a, M: Machine> {
 
 impl<M: Machine> Drop for Held<'_, M> {
     fn drop(&mut self) {
-        self.idle.borrow_mut().extend(self.machine.take());
+        let machine = self.machine.take().filter(|vm| !vm.machine.is_spent());
+        self.idle.borrow_mut().extend(machine);
     }
 }

@@ -10,6 +10,7 @@ use muster_api::routes::{FoundRoute, RouteRequest, RouteResponse};
 use muster_wire::code::Code;
 
 use crate::functions::Inner;
+use crate::host::line_of;
 use crate::machine::Machine;
 use crate::machine::call::{Callee, Given, Wanted};
 use crate::machine::routes::{given, response};
@@ -78,7 +79,13 @@ impl<M: Machine> Inner<M> {
             && failure.code != Code::Unavailable
         {
             let code = failure.code.number();
-            tracing::warn!(route = &*pattern, method, code, told = failure.message, "a route of game code failed");
+            tracing::warn!(
+                route = &*pattern,
+                method,
+                code,
+                told = line_of(&failure.message),
+                "a route of game code failed"
+            );
         }
         let is_error = answered.as_ref().map_or(true, |answer| answer.status >= 400);
         let total = RouteTotal {

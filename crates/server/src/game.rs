@@ -6,7 +6,7 @@ mod recordings;
 mod reload;
 mod schedules;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -133,7 +133,7 @@ impl Game {
         let compiled = config.script.compiled_dir.clone();
         process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
         process.config = told(config);
-        guard(config, &folder, &mut process)?;
+        guard(config, &mut process)?;
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
@@ -188,9 +188,9 @@ impl Game {
         let host = means.host(store, signing, live.clone(), live.clone());
         let returns = || {
             let plane = Rc::downgrade(live);
-            move |id, returned| {
+            move |call, returned| {
                 if let Some(live) = plane.upgrade() {
-                    live.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+                    live.step(|plane, now, out| plane.match_returned(now, call, returned, out));
                 }
             }
         };
@@ -354,12 +354,12 @@ fn limits(config: &Config) -> Limits {
 }
 
 /// Sees to it that a module which does not come back ends the process, and that it is not loaded again as it is.
-fn guard(config: &Config, folder: &Path, process: &mut Process) -> Result<(), String> {
+fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     let path = config.general.data_dir.join(STUCK_MODULES);
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if config.script.stuck_ms > 0 {
         let after = Duration::from_millis(config.script.stuck_ms);
-        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path, folder.to_owned())));
+        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path)));
     }
     Ok(())
 }

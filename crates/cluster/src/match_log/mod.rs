@@ -20,5 +20,5 @@ fn check_record(record: &[u8]) -> Result<(), LogError> {
     if record.len() <= RECORD_BYTES_MAX {
         return Ok(());
     }
-    Err(LogError::Failed(format!("a record of {} bytes; at most {RECORD_BYTES_MAX} are taken", record.len())))
+    Err(LogError::Refused(format!("a record of {} bytes; at most {RECORD_BYTES_MAX} are taken", record.len())))
 }

@@ -173,7 +173,7 @@ pub(crate) async fn records_have_a_largest_size(ground: impl LogGround) {
     let (owner, successor) = (ground.place().await, ground.place().await);
     owner.take(3, 1).await.expect("taken over");
     let refused = owner.append(3, &vec![1; RECORD_BYTES_MAX + 1]);
-    assert!(matches!(refused, Err(LogError::Failed(_))), "{refused:?}");
+    assert!(matches!(refused, Err(LogError::Refused(_))), "{refused:?}");
     let records: Vec<Bytes> = [10, RECORD_BYTES_MAX, 20, 3_000_000].map(|bytes| vec![bytes as u8; bytes].into()).into();
     for record in &records {
         owner.append(3, record).expect("room");

@@ -11,11 +11,22 @@ use super::owner::MatchId;
 use super::timers::Timers;
 use crate::stream::Presence;
 
+/// Whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRef {
+    /// Of which match.
+    pub id: MatchId,
+    /// Of which of its lives at this place: what comes of a call of an earlier one is for nobody.
+    pub life: u64,
+}
+
 /// A handler is to be called.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// For which match.
     pub id: MatchId,
+    /// In which of its lives at this place.
+    pub life: u64,
     /// Which handler.
     pub handler: Arc<str>,
     /// The loops that there were so far.
@@ -33,6 +44,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whose it is.
+    pub fn reference(&self) -> CallRef {
+        CallRef { id: self.id, life: self.life }
+    }
+
     /// Whether its match outlives the place that runs it: the callback's effects leave when its inputs are kept.
     pub fn is_durable(&self) -> bool {
         self.id.is_durable()

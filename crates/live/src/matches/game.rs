@@ -3,7 +3,7 @@
 mod carry;
 mod resume;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -70,6 +70,8 @@ enum UnderWay {
 pub(super) struct Game {
     /// As it follows from what its handler was called with and answered.
     pub(super) outline: Outline,
+    /// Which of all the lives of matches at this place it is.
+    pub(super) life: u64,
     /// Those who are seated and have not gone.
     players: IndexMap<SessionRef, Player, foldhash::fast::RandomState>,
     waiting: VecDeque<Waiting>,
@@ -109,19 +111,25 @@ pub(super) struct Turned {
 
 impl Game {
     /// A match whose handler is about to be called for the first time.
-    pub(super) fn new(id: MatchId, creation: Creation, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) -> Self {
+    pub(super) fn new(
+        (id, life): (MatchId, u64),
+        creation: Creation,
+        reply_to: Option<RequestRef>,
+        out: &mut Vec<Effect>,
+    ) -> Self {
         let Creation { handler, params, created_at, chain, .. } = creation;
-        let mut game = Self::of(Outline::new(id, handler, created_at));
+        let mut game = Self::of(Outline::new(id, handler, created_at), life);
         game.under_way = Some(UnderWay::Init(reply_to));
         out.push(game.call(Callback::Init { params, created_at }, chain));
         game
     }
 
     /// A match for which nothing waits.
-    fn of(outline: Outline) -> Self {
+    fn of(outline: Outline, life: u64) -> Self {
         let said = outline.sent_count;
         Self {
             outline,
+            life,
             players: IndexMap::default(),
             waiting: VecDeque::new(),
             attempts: 0,
@@ -143,7 +151,7 @@ impl Game {
     fn call(&self, callback: Callback, chain: Chain) -> Effect {
         let Outline { id, ref handler, tick, tick_rate, ref label, .. } = self.outline;
         let (handler, label, timers) = (handler.clone(), label.clone(), self.outline.timers.clone());
-        Effect::Call(Box::new(Call { id, handler, tick, tick_rate, label, chain, timers, callback }))
+        Effect::Call(Box::new(Call { id, life: self.life, handler, tick, tick_rate, label, chain, timers, callback }))
     }
 
     /// Whether the handler has made it a match.
@@ -626,13 +634,25 @@ impl Game {
 
     fn broadcast(&mut self, broadcast: Broadcast, out: &mut Vec<Effect>) {
         self.said += 1;
-        let is_in = |session: &SessionId| self.players.values().any(|player| player.presence.session_id == *session);
-        let to = broadcast.to.as_ref().map(|sessions| sessions.iter().copied().filter(is_in).collect::<Vec<_>>());
+        let to = broadcast.to.as_ref().map(|sessions| self.present(sessions));
         if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
             let id = self.outline.id;
             let number = id.is_durable().then_some(self.said);
             out.push(Effect::Tell { id, to, event: Event::Data(broadcast), number });
         }
+    }
+
+    /// Those of the sessions that are players'.
+    fn present(&self, sessions: &[SessionId]) -> Vec<SessionId> {
+        const FEW: usize = 8;
+        let mut players = self.players.values().map(|player| player.presence.session_id);
+        let sessions = sessions.iter().copied();
+        if sessions.len() <= FEW {
+            return sessions.filter(|session| players.clone().any(|player| player == *session)).collect();
+        }
+        // A list is as long as game code makes it, and so is a match.
+        let players: BTreeSet<_> = players.by_ref().collect();
+        sessions.filter(|session| players.contains(session)).collect()
     }
 
     fn kick(&mut self, session: SessionId, out: &mut Vec<Effect>) {

@@ -25,7 +25,10 @@ pub enum LogError {
     /// Another place owns the partition now, or this one never took its log over.
     #[error("the log of matches is another's by now")]
     Lost,
-    /// It has no room, or what it lies on fails.
+    /// It does not take this record: too large, or too much waits to be written. The log is as it was.
+    #[error("the log of matches does not take a record: {0}")]
+    Refused(String),
+    /// It has no room, or what it lies on fails. It takes nothing before it is taken over again.
     #[error("the log of matches cannot be written: {0}")]
     Failed(String),
 }

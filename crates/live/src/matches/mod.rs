@@ -18,7 +18,7 @@ mod owner;
 mod tests;
 mod timers;
 
-pub use call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
+pub use call::{Act, Broadcast, Call, CallRef, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
 pub use carried::{CarriedMatch, CarriedWaiting};
 pub use durable::{Outline, Said, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use muster_domain::ids::Uuid;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
-use super::call::{LeaveReason, Return};
+use super::call::{CallRef, LeaveReason, Return};
 use super::effect::{Answer, Effect, MatchEnd};
 use super::game::{Game, ended};
 use super::listing::{Directory, ListQuery, Listed};
@@ -122,6 +122,8 @@ pub struct Matches {
     /// The durable ones among them, in an order that another run has too.
     durable: BTreeMap<Partition, BTreeSet<MatchId>>,
     directory: Directory,
+    /// Lives of matches that there were here.
+    lives: u64,
     wheel: Wheel<MatchId>,
     due: Vec<MatchId>,
     stats: MatchStats,
@@ -137,6 +139,7 @@ impl Matches {
             games: Map::default(),
             durable: BTreeMap::new(),
             directory: Directory::default(),
+            lives: 0,
             wheel: Wheel::default(),
             due: Vec::new(),
             stats: MatchStats::default(),
@@ -180,7 +183,10 @@ impl Matches {
         reply_to: Option<RequestRef>,
         out: &mut Vec<Effect>,
     ) {
-        if self.games.contains_key(&id) {
+        if let Some(game) = self.games.get_mut(&id) {
+            if game.is_made_by(&creation) {
+                return game.answer_creation(reply_to, out);
+            }
             let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
             return;
@@ -194,8 +200,14 @@ impl Matches {
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
             return;
         }
-        let game = Game::new(id, creation, reply_to, out);
+        let life = self.next_life();
+        let game = Game::new((id, life), creation, reply_to, out);
         self.insert(id, game);
+    }
+
+    fn next_life(&mut self) -> u64 {
+        self.lives += 1;
+        self.lives
     }
 
     fn insert(&mut self, id: MatchId, game: Game) {
@@ -280,9 +292,10 @@ impl Matches {
         }
     }
 
-    /// A callback has returned.
-    pub fn returned(&mut self, now: Millis, id: MatchId, returned: Return, out: &mut Vec<Effect>) {
-        let Some(game) = self.games.get_mut(&id) else { return };
+    /// A callback has returned. One of an earlier life of its match at this place has nothing to say.
+    pub fn returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Vec<Effect>) {
+        let CallRef { id, life } = call;
+        let Some(game) = self.games.get_mut(&id).filter(|game| game.life == life) else { return };
         let had_begun = game.has_begun();
         let turned = game.returned(now, returned, out);
         if let Some((late_ms, skipped)) = turned.ticked {

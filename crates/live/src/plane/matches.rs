@@ -12,7 +12,7 @@ use super::Plane;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
 use super::output::{HandlerOrder, Output};
 use super::owner::Owning;
-use crate::matches::{Answer, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, Return, ended};
+use crate::matches::{Answer, CallRef, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, Return, ended};
 use crate::outbox::Delivery;
 use crate::place::Place;
 use crate::registry::SessionKey;
@@ -75,10 +75,10 @@ impl Plane {
     }
 
     /// A handler has returned.
-    pub fn match_returned(&mut self, now: Millis, id: MatchId, returned: Return, out: &mut Output) {
+    pub fn match_returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Output) {
         let mut owning = self.owning(now, out);
         let mut effects = Vec::new();
-        owning.matches.returned(now, id, returned, &mut effects);
+        owning.matches.returned(now, call, returned, &mut effects);
         owning.carry_out_matches(effects);
         self.after_owning(now, out);
         self.go_on_to_rest(out);

@@ -7,9 +7,11 @@ use std::rc::Rc;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::{EffectKey, WriteStamp};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_live::matches::LogError;
+use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::Answered;
+use super::record::{Answered, Origin};
 use super::seed::Chance;
 use crate::host::{Arguments, Current, Effect, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
@@ -20,6 +22,8 @@ const WRITES_OF_ONE: u32 = 64;
 /// See the module.
 pub(crate) struct Fate {
     journal: Rc<Journal>,
+    /// What the match was made with.
+    pub(crate) origin: Rc<Origin>,
     call: u64,
     now: Timestamp,
     pub(crate) chance: Chance,
@@ -32,6 +36,10 @@ pub(crate) struct Fate {
     asked: Cell<u32>,
     /// How many writes the latest of them made.
     writes: Cell<u32>,
+    /// What it tells others, when all that led to it is there to stay.
+    held: RefCell<Vec<Event>>,
+    /// Why an answer of the host is not in the log: whoever made the call again would have another.
+    unlogged: RefCell<Option<LogError>>,
     /// Why the call is not what it was when it was made before.
     diverged: RefCell<Option<String>>,
 }
@@ -39,16 +47,30 @@ pub(crate) struct Fate {
 impl Fate {
     /// Of a call; of one that was made before with what the host answered.
     pub(crate) fn new(
-        journal: Rc<Journal>,
+        (journal, origin): (Rc<Journal>, Rc<Origin>),
         call: u64,
         now: Timestamp,
         chance: Chance,
         (known, is_sealed): (Option<Vec<Answered>>, bool),
     ) -> Rc<Self> {
         let (is_again, known) = (known.is_some(), known.unwrap_or_default());
-        let (known, asked, writes, diverged) =
-            (RefCell::new(known.into()), Cell::new(0), Cell::new(0), RefCell::default());
-        Rc::new(Self { journal, call, now, chance, is_again, is_sealed, known, asked, writes, diverged })
+        let (asked, writes, held, unlogged, diverged) = Default::default();
+        let known = RefCell::new(known.into());
+        Rc::new(Self {
+            journal,
+            origin,
+            call,
+            now,
+            chance,
+            is_again,
+            is_sealed,
+            known,
+            asked,
+            writes,
+            held,
+            unlogged,
+            diverged,
+        })
     }
 
     /// The moment that the call sees.
@@ -65,6 +87,28 @@ impl Fate {
     pub(crate) fn diverged(&self) -> Option<String> {
         let left = self.known.borrow().front().map(|left| format!("it did not call {} again", left.function));
         self.diverged.borrow().clone().or(left)
+    }
+
+    /// Something that others are to hear of.
+    pub(crate) fn hold(&self, event: Event) {
+        self.held.borrow_mut().push(event);
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        !self.held.borrow().is_empty()
+    }
+
+    /// What others are to hear of: what led to it is there to stay.
+    pub(crate) fn held(&self) -> Vec<Event> {
+        self.held.take()
+    }
+
+    /// Whether all that the host answered is in the log.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub(crate) fn check(&self) -> std::result::Result<(), LogError> {
+        self.unlogged.borrow().clone().map_or(Ok(()), Err)
     }
 
     fn diverge(&self, told: String) -> Error {
@@ -94,11 +138,11 @@ impl Fate {
         arguments: Arguments,
     ) -> Result<Started> {
         match function.effect {
-            Effect::Pure | Effect::Chance => return function.run(host, arguments),
+            Effect::Pure | Effect::Chance | Effect::Tells => return function.run(host, arguments),
             // It stands in the log already.
             Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
             Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Writes => {}
+            Effect::Reads | Effect::Asks | Effect::Writes => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);
@@ -115,16 +159,22 @@ impl Fate {
         }
         self.chance.enter(ordinal);
         let (its, name, host) = (self.clone(), function.name, host.clone());
+        let keeper = its.clone();
         let keep = move |answer: &Result<Value>| {
-            its.chance.leave();
-            its.journal.answered(its.call, ordinal, name, answer).map_err(lost)
+            keeper.chance.leave();
+            keeper.journal.answered(keeper.call, ordinal, name, answer).map_err(|error| {
+                keeper.unlogged.replace(Some(error.clone()));
+                lost(error)
+            })
         };
         match (function.effect, function.run) {
-            (Effect::Writes, _) => {
+            (Effect::Asks | Effect::Writes, _) => {
                 // Whatever led to it is to be there again.
                 let (kept, run) = (self.journal.synced(), function.run);
                 Ok(Started::Later(Box::pin(async move {
                     kept.await.map_err(lost)?;
+                    // Somebody else may have the match by now.
+                    its.journal.check().map_err(lost)?;
                     let answer = match run {
                         Run::Now(run) => run(&host, arguments),
                         Run::Later(run) => run(host, arguments).await,
@@ -154,7 +204,7 @@ fn keeping(asked: HostFuture, keep: impl Fn(&Result<Value>) -> Result<()> + 'sta
     })
 }
 
-fn lost(error: muster_live::matches::LogError) -> Error {
+fn lost(error: LogError) -> Error {
     Error::new(ErrorKind::Unavailable, "The match cannot go on: its log cannot be written.").because(error.to_string())
 }
 

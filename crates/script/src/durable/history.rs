@@ -9,17 +9,34 @@ use muster_live::matches::MatchId;
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
+use super::parts::Joiner;
 use super::record::{Answered, Called, Origin, Snapshot, match_id};
 
-/// A match that has not ended: where it is to begin, and what happened since.
+/// What was found in a log.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// The matches that have not ended, by their ids.
+    pub(crate) histories: BTreeMap<MatchId, History>,
+    /// What of it cannot be read, so that nobody knows whose it is.
+    pub(crate) unreadable: Option<Error>,
+}
+
+/// A match that has not ended.
 pub(crate) struct History {
-    pub(crate) id: MatchId,
+    /// Where it is to begin and what happened since, or why nobody knows.
+    pub(crate) course: Result<Course>,
+    /// Since when it cannot go on, if it could not before.
+    pub(crate) stranded_at: Option<Timestamp>,
+    /// The records of all that.
+    pub(crate) records: Vec<wire::Record>,
+}
+
+/// Where a match is to begin, and what happened since.
+pub(crate) struct Course {
     pub(crate) start: Start,
     /// What the host answered in the first callback, if the match starts with it.
     pub(crate) first_answers: Vec<Answered>,
     pub(crate) calls: Vec<(Called, Vec<Answered>)>,
-    /// The records of all that.
-    pub(crate) records: Vec<wire::Record>,
 }
 
 /// Where a match is to begin.
@@ -30,83 +47,116 @@ pub(crate) enum Start {
     Snapshot(Box<Snapshot>),
 }
 
-impl History {
-    fn new(id: MatchId, start: Start) -> Self {
-        let (first_answers, calls, records) = Default::default();
-        Self { id, start, first_answers, calls, records }
+impl Start {
+    fn of_begun(begun: wire::Begun) -> Result<Self> {
+        let wire::Begun { origin, params } = begun;
+        Ok(Self::Begun { origin: Origin::of_wire(origin)?, params })
     }
 
-    fn origin(&self) -> &Origin {
+    fn of_snapshot(id: MatchId, snapshot: wire::Snapshot) -> Result<Self> {
+        Ok(Self::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)))
+    }
+
+    /// How many calls there were before, besides the first.
+    fn calls(&self) -> u64 {
+        match self {
+            Self::Begun { .. } => 0,
+            Self::Snapshot(snapshot) => snapshot.calls,
+        }
+    }
+}
+
+impl Course {
+    /// Whose callbacks were called.
+    pub(crate) fn handler(&self) -> &Arc<str> {
         match &self.start {
-            Start::Begun { origin, .. } => origin,
-            Start::Snapshot(snapshot) => &snapshot.origin,
+            Start::Begun { origin, .. } => &origin.handler,
+            Start::Snapshot(snapshot) => &snapshot.origin.handler,
         }
     }
 
-    /// Whose callbacks were called.
-    pub(crate) fn handler(&self) -> &Arc<str> {
-        &self.origin().handler
+    fn called(&mut self, called: wire::Called) -> Result<()> {
+        let called = Called::of_wire(called)?;
+        let expected = self.calls.last().map_or(self.start.calls(), |(last, _)| last.call) + 1;
+        if called.call != expected {
+            return Err(Error::invalid(format!("call {expected} is missing in its log: the next is {}", called.call)));
+        }
+        self.calls.push((called, Vec::new()));
+        Ok(())
     }
 
-    /// When it was asked for.
-    pub(crate) fn created_at(&self) -> Timestamp {
-        self.origin().created_at
-    }
-
-    fn answered(&mut self, call: u64, answered: Answered) {
+    fn answered(&mut self, answered: wire::Answered) -> Result<()> {
+        let (call, answered) = Answered::of_wire(answered)?;
         match self.calls.last_mut() {
             Some((called, answers)) if called.call == call => answers.push(answered),
             None if call == 0 => self.first_answers.push(answered),
             // Of a call before the snapshot: it is not made again.
             _ => {}
         }
+        Ok(())
     }
 }
 
-/// Reads the records of a log in their order. Answers the matches that have not ended, by their ids.
-///
-/// # Errors
-/// When a record cannot be read.
-pub(crate) fn read(records: impl IntoIterator<Item = Bytes>) -> Result<BTreeMap<MatchId, History>> {
-    let mut histories = BTreeMap::new();
+impl History {
+    fn new(start: Result<Start>) -> Self {
+        let course = start.map(|start| Course { start, first_answers: Vec::new(), calls: Vec::new() });
+        Self { course, stranded_at: None, records: Vec::new() }
+    }
+
+    /// Takes in what happened, unless something before it cannot be understood.
+    fn note(&mut self, note: impl FnOnce(&mut Course) -> Result<()>) {
+        if let Ok(course) = &mut self.course
+            && let Err(error) = note(course)
+        {
+            self.course = Err(error);
+        }
+    }
+}
+
+impl Found {
+    fn take(&mut self, record: wire::Record) -> Result<()> {
+        let id = match_id(&record.match_id)?;
+        match record.what.clone() {
+            Some(What::Begun(begun)) => {
+                self.histories.insert(id, History::new(Start::of_begun(begun)));
+            }
+            Some(What::Snapshot(snapshot)) => {
+                self.histories.insert(id, History::new(Start::of_snapshot(id, snapshot)));
+            }
+            Some(What::Called(called)) => self.note(id, |course| course.called(called)),
+            Some(What::Answered(answered)) => self.note(id, |course| course.answered(answered)),
+            Some(What::Ended(_)) => drop(self.histories.remove(&id)),
+            Some(What::Carried(wire::Carried { records, stranded_at })) => {
+                records.into_iter().try_for_each(|record| self.take(record))?;
+                if let Some(history) = self.histories.get_mut(&id) {
+                    history.stranded_at = stranded_at.map(Timestamp);
+                }
+                return Ok(());
+            }
+            // Joined before; of recordings; of a later release, and of no effect on what this one does.
+            Some(What::Part(_) | What::Returned(_)) | None => {}
+        }
+        if let Some(history) = self.histories.get_mut(&id) {
+            history.records.push(record);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, id: MatchId, note: impl FnOnce(&mut Course) -> Result<()>) {
+        if let Some(history) = self.histories.get_mut(&id) {
+            history.note(note);
+        }
+    }
+}
+
+/// Reads the records of a log in their order.
+pub(crate) fn read(records: impl IntoIterator<Item = Bytes>) -> Found {
+    let (mut found, mut joiner) = (Found::default(), Joiner::default());
     for record in records {
-        let record = wire::Record::from_bytes(record).map_err(|error| Error::invalid(error.to_string()))?;
-        take(&mut histories, record)?;
+        let read = joiner.take(record).and_then(|record| record.map_or(Ok(()), |record| found.take(record)));
+        if let Err(error) = read {
+            found.unreadable.get_or_insert(error);
+        }
     }
-    Ok(histories)
-}
-
-fn take(histories: &mut BTreeMap<MatchId, History>, record: wire::Record) -> Result<()> {
-    let id = match_id(&record.match_id)?;
-    match record.what.clone() {
-        Some(What::Begun(wire::Begun { origin, params })) => {
-            let start = Start::Begun { origin: Origin::of_wire(origin)?, params };
-            histories.insert(id, History::new(id, start));
-        }
-        Some(What::Snapshot(snapshot)) => {
-            let snapshot = Snapshot::of_wire(id, snapshot)?;
-            histories.insert(id, History::new(id, Start::Snapshot(Box::new(snapshot))));
-        }
-        Some(What::Called(called)) => {
-            if let Some(history) = histories.get_mut(&id) {
-                history.calls.push((Called::of_wire(called)?, Vec::new()));
-            }
-        }
-        Some(What::Answered(answered)) => {
-            if let Some(history) = histories.get_mut(&id) {
-                let (call, answered) = Answered::of_wire(answered)?;
-                history.answered(call, answered);
-            }
-        }
-        Some(What::Ended(_)) => drop(histories.remove(&id)),
-        Some(What::Carried(wire::Carried { records })) => {
-            return records.into_iter().try_for_each(|record| take(histories, record));
-        }
-        // Of recordings; of a later release, and of no effect on what this one does.
-        Some(What::Returned(_)) | None => {}
-    }
-    if let Some(history) = histories.get_mut(&id) {
-        history.records.push(record);
-    }
-    Ok(())
+    found
 }

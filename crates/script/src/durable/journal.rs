@@ -7,28 +7,30 @@ use bytes::Bytes;
 use muster_domain::ids::Uuid;
 use muster_domain::{Result as DomainResult, Timestamp};
 use muster_live::Partition;
-use muster_live::matches::{Callback, LogError, LogFuture, MatchId, MatchLog, Outline, RecordNumber, Return};
+use muster_live::matches::{Callback, LogError, LogFuture, MatchId, Outline, RecordNumber, Return};
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
+use super::parts;
 use super::record::{Answered, Called, Origin, Snapshot, id_bytes};
 use super::recording::{Recording, returned};
+use super::term::Term;
 use crate::value::Value;
 
 /// See the module.
 pub(crate) struct Journal {
     id: MatchId,
-    partition: Partition,
-    log: Rc<dyn MatchLog>,
+    term: Rc<Term>,
     recording: RefCell<Option<Box<dyn Recording>>>,
     /// Writes of the match may be kept under keys.
     pub(super) has_written: Cell<bool>,
 }
 
 impl Journal {
-    pub(crate) fn new(id: MatchId, log: Rc<dyn MatchLog>, recording: Option<Box<dyn Recording>>) -> Rc<Self> {
+    pub(crate) fn new(id: MatchId, term: Rc<Term>, recording: Option<Box<dyn Recording>>) -> Rc<Self> {
+        term.begin(id);
         let recording = RefCell::new(recording);
-        Rc::new(Self { id, partition: id.partition(), log, recording, has_written: Cell::new(false) })
+        Rc::new(Self { id, term, recording, has_written: Cell::new(false) })
     }
 
     pub(crate) fn match_id(&self) -> Uuid {
@@ -36,39 +38,57 @@ impl Journal {
     }
 
     pub(crate) fn partition(&self) -> Partition {
-        self.partition
+        self.term.partition
     }
 
+    /// In which term it is written.
+    pub(crate) fn term(&self) -> &Rc<Term> {
+        &self.term
+    }
+
+    /// Adds a record, in parts if it is too large for one.
     fn append(&self, what: What) -> Result<RecordNumber, LogError> {
-        let record = self.record(what);
+        let parts = parts::split(&self.record(what))?;
         if let Some(recording) = &mut *self.recording.borrow_mut() {
-            recording.write(&record);
+            parts.iter().for_each(|part| recording.write(part));
         }
-        self.log.append(self.partition, &record)
+        self.term.append(&parts)
     }
 
-    fn record(&self, what: What) -> Vec<u8> {
-        wire::Record { match_id: id_bytes(self.id.0), what: Some(what) }.to_bytes()
+    fn record(&self, what: What) -> wire::Record {
+        wire::Record { match_id: id_bytes(self.id.0), what: Some(what) }
     }
 
     /// A recording of a match that goes on begins with what there is of it.
     pub(crate) fn carried(&self, records: &[wire::Record]) {
-        if let Some(recording) = &mut *self.recording.borrow_mut() {
-            recording.write(&self.record(What::Carried(wire::Carried { records: records.to_vec() })));
-        }
+        self.recorded(What::Carried(wire::Carried { records: records.to_vec(), stranded_at: None }));
     }
 
     /// What came of a call is for recordings alone.
     pub(crate) fn returned(&self, call: u64, what: &Return) {
+        self.recorded(What::Returned(returned(call, what)));
         if let Some(recording) = &mut *self.recording.borrow_mut() {
-            recording.write(&self.record(What::Returned(returned(call, what))));
             recording.flush();
         }
     }
 
+    fn recorded(&self, what: What) {
+        if let Some(recording) = &mut *self.recording.borrow_mut() {
+            match parts::split(&self.record(what)) {
+                Ok(parts) => parts.iter().for_each(|part| recording.write(part)),
+                Err(error) => tracing::warn!(id = %self.id, %error, "a recording of a match lacks a record"),
+            }
+        }
+    }
+
+    /// Whether it can be written still.
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        self.term.check()
+    }
+
     /// Waits until all that was written so far is there to stay.
     pub(crate) fn synced(&self) -> LogFuture<()> {
-        self.log.synced(self.partition)
+        self.term.synced()
     }
 
     /// The match is made.
@@ -104,12 +124,12 @@ impl Journal {
         self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
     }
 
-    /// The match is over.
-    pub(crate) fn ended(&self, why: &str) -> Result<(), LogError> {
-        let ended = self.append(What::Ended(wire::Ended { why: why.to_owned() })).map(drop);
+    /// The match is over. Answers whether the log takes that now.
+    pub(crate) fn ended(&self, why: &str) -> Result<bool, LogError> {
+        self.recorded(What::Ended(wire::Ended { why: why.to_owned() }));
         if let Some(recording) = self.recording.take() {
             recording.finish();
         }
-        ended
+        self.term.end(self.id, why)
     }
 }

@@ -10,7 +10,7 @@ use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, Re
 use super::fate::Fate;
 use super::journal::Journal;
 use super::record::{Answered, Called, Origin, Snapshot};
-use super::seed::{Chance, SEED_BYTES, Seed};
+use super::seed::{Chance, Seed};
 
 /// What a match does now and then: its state is kept as a whole after so many seconds of ticks.
 pub const SNAPSHOT_SEC: u32 = 5;
@@ -21,7 +21,7 @@ const SNAPSHOT_CALLS: u64 = 4_096;
 /// See the module.
 pub(crate) struct Life {
     pub(crate) journal: Rc<Journal>,
-    origin: Origin,
+    origin: Rc<Origin>,
     seed: Seed,
     outline: RefCell<Outline>,
     /// Callbacks so far, besides the first.
@@ -35,8 +35,7 @@ pub(crate) struct Life {
 
 impl Life {
     /// Of a match that is made by its first call.
-    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, seed: [u8; SEED_BYTES]) -> Rc<Self> {
-        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed };
+    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, origin: Origin) -> Rc<Self> {
         Self::with(journal, origin, outline, 0)
     }
 
@@ -49,7 +48,7 @@ impl Life {
     }
 
     fn with(journal: Rc<Journal>, origin: Origin, outline: Outline, calls: u64) -> Rc<Self> {
-        let (seed, outline) = (Seed::new(origin.seed), RefCell::new(outline));
+        let (seed, origin, outline) = (Seed::new(origin.seed), Rc::new(origin), RefCell::new(outline));
         let (calls, keep_at, is_over, is_sealed) =
             (Cell::new(calls), Cell::default(), Cell::default(), Cell::default());
         Rc::new(Self { journal, origin, seed, outline, calls, is_over, is_sealed, keep_at })
@@ -65,17 +64,16 @@ impl Life {
     }
 
     fn fate(&self, call: u64, now: Timestamp) -> Rc<Fate> {
-        Fate::new(self.journal.clone(), call, now, Chance::new(self.seed.clone(), call), (None, false))
+        self.fate_of((call, now), (None, false))
     }
 
     fn fate_again(&self, call: u64, now: Timestamp, known: Vec<Answered>) -> Rc<Fate> {
-        Fate::new(
-            self.journal.clone(),
-            call,
-            now,
-            Chance::new(self.seed.clone(), call),
-            (Some(known), self.is_sealed.get()),
-        )
+        self.fate_of((call, now), (Some(known), self.is_sealed.get()))
+    }
+
+    fn fate_of(&self, (call, now): (u64, Timestamp), before: (Option<Vec<Answered>>, bool)) -> Rc<Fate> {
+        let chance = Chance::new(self.seed.clone(), call);
+        Fate::new((self.journal.clone(), self.origin.clone()), call, now, chance, before)
     }
 
     /// A callback is about to be called: it is written down. The first record of a match is needed from here on.
@@ -109,7 +107,7 @@ impl Life {
         let outline = self.outline.borrow();
         let Outline { id, ref handler, tick_rate, ref label, ref timers, .. } = *outline;
         let (handler, label, timers, chain) = (handler.clone(), label.clone(), timers.clone(), Chain::default());
-        Call { id, handler, tick, tick_rate, label, chain, timers, callback }
+        Call { id, life: 0, handler, tick, tick_rate, label, chain, timers, callback }
     }
 
     /// A callback is called as it was: what it was called with, and what it meets.

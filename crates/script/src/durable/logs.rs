@@ -1,45 +1,39 @@
-//! The logs that a shard writes: which partitions' it has taken over, and what of them is still needed.
+//! The logs that a shard writes, each in its [`Term`].
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
-use bytes::Bytes;
-use muster_live::matches::{LogError, MatchId, MatchLog, RecordNumber};
+use muster_domain::Timestamp;
+use muster_live::matches::{LogError, MatchId, MatchLog};
 use muster_live::{Epoch, Partition};
-use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
-use tokio::sync::OnceCell;
 
-use super::history::History;
 use super::journal::Journal;
-use super::record::id_bytes;
 use super::recording::Recorder;
+use super::term::Term;
+
+/// How often it is looked for matches that could not go on for too long.
+const AGED_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// See the module.
 pub struct Logs {
     log: Rc<dyn MatchLog>,
     recorder: Option<Rc<dyn Recorder>>,
-    open: RefCell<HashMap<Partition, Rc<Open>>>,
-}
-
-/// A partition whose log this place writes.
-struct Open {
-    epoch: Epoch,
-    is_taken: OnceCell<()>,
-    /// From where on the records of each match are needed.
-    needed: RefCell<BTreeMap<MatchId, RecordNumber>>,
+    terms: RefCell<BTreeMap<Partition, Rc<Term>>>,
+    aged_at: Cell<Timestamp>,
 }
 
 impl Logs {
     /// Of a place that writes this log, and perhaps recordings besides.
     pub fn new(log: Rc<dyn MatchLog>, recorder: Option<Rc<dyn Recorder>>) -> Rc<Self> {
-        Rc::new(Self { log, recorder, open: RefCell::default() })
+        let (terms, aged_at) = Default::default();
+        Rc::new(Self { log, recorder, terms, aged_at })
     }
 
     /// Of one match.
-    pub(crate) fn journal(&self, id: MatchId) -> Rc<Journal> {
-        Journal::new(id, self.log(), self.recorder.as_ref().and_then(|recorder| recorder.begin(id)))
+    pub(crate) fn journal(&self, id: MatchId, term: Rc<Term>) -> Rc<Journal> {
+        Journal::new(id, term, self.recorder.as_ref().and_then(|recorder| recorder.begin(id)))
     }
 
     pub(crate) fn log(&self) -> Rc<dyn MatchLog> {
@@ -48,64 +42,55 @@ impl Logs {
 
     /// Since when this place writes a log, or the first of all epochs.
     pub(crate) fn epoch(&self, partition: Partition) -> Epoch {
-        self.open.borrow().get(&partition).map(|open| open.epoch).unwrap_or_default()
+        self.now(partition).map(|term| term.epoch).unwrap_or_default()
     }
 
-    /// Takes a partition's log over, if this place has not. Answers what is in it, to the first who asks.
-    ///
-    /// # Errors
-    /// When another place owns it, or it cannot be read.
-    pub(crate) async fn open(&self, partition: Partition, epoch: Epoch) -> Result<Vec<Bytes>, LogError> {
-        let open = {
-            let mut all = self.open.borrow_mut();
-            match all.get(&partition).filter(|open| open.epoch >= epoch) {
-                Some(open) => open.clone(),
-                None => {
-                    let (is_taken, needed) = Default::default();
-                    let open = Rc::new(Open { epoch, is_taken, needed });
-                    all.insert(partition, open.clone());
-                    open
-                }
-            }
-        };
-        let mut found = Vec::new();
-        let take = async {
-            found = self.log.take_over(partition, epoch).await?;
-            Ok::<_, LogError>(())
-        };
-        open.is_taken.get_or_try_init(|| take).await?;
-        Ok(found)
+    /// The term of a partition's log now.
+    pub(crate) fn now(&self, partition: Partition) -> Option<Rc<Term>> {
+        self.terms.borrow().get(&partition).cloned()
     }
 
-    /// A match needs its records from this one on, which is kept by now, or none any more. What no match needs may go.
-    pub(crate) fn need(&self, partition: Partition, id: MatchId, from: Option<RecordNumber>) {
-        let open = self.open.borrow().get(&partition).cloned();
-        let Some(open) = open else { return };
-        let mut needed = open.needed.borrow_mut();
-        let before = needed.values().min().copied();
-        match from {
-            Some(from) => needed.insert(id, from),
-            None => needed.remove(&id),
-        };
-        let now = needed.values().min().copied();
-        if let Some(least) = now
-            && before.is_none_or(|before| before < least)
-        {
-            self.log.trim(partition, least);
+    /// The term in which this place writes a log since an epoch: another if that is over.
+    pub(crate) fn term(&self, partition: Partition, epoch: Epoch) -> Rc<Term> {
+        let mut terms = self.terms.borrow_mut();
+        let former = terms.get(&partition);
+        if let Some(term) = former.filter(|term| term.epoch >= epoch && term.check().is_ok()) {
+            return term.clone();
         }
+        let epoch = former.map_or(epoch, |former| former.epoch.max(epoch));
+        let left_over = former.map(|former| former.left_over()).unwrap_or_default();
+        former.into_iter().for_each(|former| former.close(LogError::Lost));
+        let term = Term::new((partition, epoch), self.log.clone(), left_over);
+        terms.insert(partition, term.clone());
+        term
     }
 
-    /// Writes what there is of a match once more, so that it is there when what was found may go. All of it is one record:
-    /// half of it would be a match that knows half of what it did.
-    pub(crate) fn carry_on(&self, partition: Partition, history: &History) -> Result<RecordNumber, LogError> {
-        let carried = wire::Carried { records: history.records.clone() };
-        let record = wire::Record { match_id: id_bytes(history.id.0), what: Some(What::Carried(carried)) };
-        self.log.append(partition, &record.to_bytes())
+    /// Partitions whose logs have failed and were not taken over again.
+    pub(crate) fn failed(&self) -> Vec<(Partition, Epoch)> {
+        let terms = self.terms.borrow();
+        terms.values().filter(|term| term.has_failed()).map(|term| (term.partition, term.epoch)).collect()
+    }
+
+    /// Whether somebody goes on with matches that were found in the log of a partition.
+    pub(crate) fn is_resuming(&self, partition: Partition) -> bool {
+        self.now(partition).is_some_and(|term| term.is_resuming())
+    }
+
+    /// Looks now and then for matches that could not go on for too long.
+    pub(crate) fn age(&self, now: Timestamp) {
+        let since = now.0.saturating_sub(self.aged_at.get().0);
+        if u128::try_from(since).is_ok_and(|since| since >= AGED_EVERY.as_micros()) {
+            self.aged_at.set(now);
+            let terms: Vec<Rc<Term>> = self.terms.borrow().values().cloned().collect();
+            terms.iter().for_each(|term| term.give_up_stranded(now));
+        }
     }
 
     /// Another place owns a partition, or is about to.
     pub(crate) fn release(&self, partition: Partition) {
-        if self.open.borrow_mut().remove(&partition).is_some() {
+        let released = self.terms.borrow_mut().remove(&partition);
+        if let Some(term) = released {
+            term.close(LogError::Lost);
             self.log.release(partition);
         }
     }

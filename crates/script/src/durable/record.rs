@@ -20,6 +20,9 @@ pub(crate) struct Origin {
     pub(crate) handler: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) seed: [u8; SEED_BYTES],
+    /// The node and the version of the server that made it.
+    pub(crate) node: Arc<str>,
+    pub(crate) version: Arc<str>,
 }
 
 /// A callback that is called.
@@ -69,13 +72,15 @@ pub(super) fn match_id(bytes: &[u8]) -> Result<MatchId> {
 impl Origin {
     pub(super) fn to_wire(&self) -> wire::Origin {
         let (handler, created_at) = (self.handler.to_string(), self.created_at.0);
-        wire::Origin { handler, created_at, seed: self.seed.to_vec().into() }
+        let (node, version) = (self.node.to_string(), self.version.to_string());
+        wire::Origin { handler, created_at, seed: self.seed.to_vec().into(), node, version }
     }
 
     pub(super) fn of_wire(origin: Option<wire::Origin>) -> Result<Self> {
-        let wire::Origin { handler, created_at, seed } = part(origin, "origin")?;
+        let wire::Origin { handler, created_at, seed, node, version } = part(origin, "origin")?;
         let seed = seed[..].try_into().map_err(|_| damaged("seed"))?;
-        Ok(Self { handler: handler.into(), created_at: Timestamp(created_at), seed })
+        let (handler, node, version) = (handler.into(), node.into(), version.into());
+        Ok(Self { handler, created_at: Timestamp(created_at), seed, node, version })
     }
 }
 

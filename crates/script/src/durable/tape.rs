@@ -7,6 +7,7 @@ use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
 use super::history::Start;
+use super::parts::Joiner;
 use super::record::{Answered, Called, Origin, Snapshot, match_id};
 
 /// See the module.
@@ -36,10 +37,11 @@ impl Tape {
     /// # Errors
     /// When a record cannot be read, or the first ones are missing.
     pub fn read(records: impl IntoIterator<Item = Bytes>) -> Result<Self> {
-        let mut tape = None;
+        let (mut tape, mut joiner) = (None, Joiner::default());
         for record in records {
-            let record = wire::Record::from_bytes(record).map_err(|error| Error::invalid(error.to_string()))?;
-            take(&mut tape, record)?;
+            if let Some(record) = joiner.take(record)? {
+                take(&mut tape, record)?;
+            }
         }
         tape.ok_or_else(|| Error::invalid("the recording has no match that begins"))
     }
@@ -79,7 +81,7 @@ fn take(tape: &mut Option<Tape>, record: wire::Record) -> Result<()> {
                 Start::Begun { origin: Origin::of_wire(origin)?, params }
             }
             Some(What::Snapshot(snapshot)) => Start::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)),
-            Some(What::Carried(wire::Carried { records })) => {
+            Some(What::Carried(wire::Carried { records, .. })) => {
                 return records.into_iter().try_for_each(|record| take(tape, record));
             }
             _ => return Ok(()),
@@ -108,7 +110,7 @@ fn take(tape: &mut Option<Tape>, record: wire::Record) -> Result<()> {
         }
         Some(What::Ended(wire::Ended { why })) => tape.end = Some(why),
         // Of another part, or of a later release.
-        Some(What::Begun(_) | What::Carried(_)) | None => {}
+        Some(What::Begun(_) | What::Carried(_) | What::Part(_)) | None => {}
     }
     Ok(())
 }

@@ -13,6 +13,9 @@ use crate::durable::fate::Fate;
 use crate::machine::limits::Limits;
 use crate::metrics::ScriptMetrics;
 
+/// What the server writes around a line, about: many empty lines are much, too.
+pub(crate) const LINE_OVERHEAD_BYTES: usize = 64;
+
 /// What the host keeps of one call.
 pub struct Meter {
     /// The matches whose callbacks wait for what the call asks, its own among them.
@@ -102,11 +105,11 @@ impl Current {
         Err(Error::new(ErrorKind::ResourceExhausted, why))
     }
 
-    /// Whether a line of so many bytes may go to the log. The first that may not is told of there.
+    /// Whether a line of so many bytes, with its fields, may go to the log. The first that may not is told of there.
     pub(crate) fn may_log(&self, bytes: usize, metrics: &ScriptMetrics) -> bool {
         let meter = self.0.borrow();
         let (before, most) = (meter.log_bytes.get(), meter.log_bytes_max);
-        let logged = before.saturating_add(bytes);
+        let logged = before.saturating_add(bytes).saturating_add(LINE_OVERHEAD_BYTES);
         meter.log_bytes.set(logged);
         if logged <= most {
             return true;

@@ -32,7 +32,7 @@ impl Reporter {
         self.listeners.borrow_mut().push(listener);
     }
 
-    fn report(&self, event: &Event) {
+    pub(crate) fn report(&self, event: &Event) {
         let listeners: Vec<_> = self.listeners.borrow().iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
             let invocation = Invocation { mode: Mode::Event, ..Invocation::default() };
@@ -51,7 +51,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     result: "nothing",
     doc: "Reports an event to the functions registered for events. Nobody waits until they have heard of it.",
-    effect: Effect::Log,
+    effect: Effect::Tells,
     run: Run::Now(event),
 }];
 
@@ -61,7 +61,11 @@ fn event(host: &Host, mut arguments: Arguments) -> Result<Value> {
     let timestamp = arguments.seconds().map(moment).transpose()?;
     let event = Event { name, properties, timestamp, external: arguments.flag_or(false) };
     check(&event)?;
-    host.reporter.report(&dated(event, host.clock.now()));
+    let event = dated(event, host.clock.now());
+    match host.current.fate() {
+        Some(fate) => fate.hold(event),
+        None => host.reporter.report(&event),
+    }
     Ok(Value::Nil)
 }
 

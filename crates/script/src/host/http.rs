@@ -79,7 +79,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     result: "the status, the headers by name, and the body",
     doc: "Asks another server. The timeout is in milliseconds, 5,000 without one. Insecure requests take any certificate.",
-    effect: Effect::Reads,
+    effect: Effect::Asks,
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
 }];
 

@@ -4,7 +4,7 @@ use super::{Arguments, Effect, Host, HostFunction, Run, text};
 use crate::value::Value;
 
 /// Longer lines are cut.
-const LINE_BYTES_MAX: usize = 8 * 1024;
+pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -60,6 +60,18 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         }),
     },
 ];
+
+/// The beginning of a text, with no room for more.
+pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text.shrink_to_fit();
+    text
+}
+
+/// As much of what game code said as stands in a line of the log.
+pub(crate) fn line_of(told: &str) -> &str {
+    &told[..told.floor_char_boundary(LINE_BYTES_MAX)]
+}
 
 /// What is logged, if it may be.
 fn line(host: &Host, mut arguments: Arguments) -> Option<String> {

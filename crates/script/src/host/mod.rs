@@ -42,12 +42,14 @@ use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_domain::{Error, Result};
 use muster_live::Partition;
-use muster_live::matches::LogError;
+use muster_live::matches::{Chain, LogError};
 
+pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
 pub use events::Reporter;
 pub(crate) use events::Reports;
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
 pub use pending::PENDING;
@@ -57,6 +59,8 @@ pub use streams::{
     STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
 };
 
+use crate::durable::term::Term;
+use crate::functions::Surroundings;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
 use crate::value::Value;
@@ -94,6 +98,18 @@ pub struct Host {
 }
 
 impl Host {
+    /// What the context of a match says of where it is: of a recorded one, where it was made.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let around = self.process.around.clone();
+        match self.current.fate() {
+            Some(fate) => {
+                let (node, version) = (fate.origin.node.clone(), fate.origin.version.clone());
+                Surroundings { node, version, ..around }
+            }
+            None => around,
+        }
+    }
+
     /// When what a call writes is written.
     fn stamp(&self) -> WriteStamp {
         self.current.fate().map_or_else(|| WriteStamp::at(self.clock.now()), |fate| fate.stamp())
@@ -113,11 +129,11 @@ impl Handlers {
         self.0.get_or_init(|| Rc::downgrade(matches));
     }
 
-    /// Has the log of a partition opened, before a durable match is made.
-    pub(crate) async fn open(&self, partition: Partition) -> std::result::Result<(), LogError> {
+    /// Has the log of a partition opened, before a durable match is made on behalf of these.
+    pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<Term>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
         match matches {
-            Some(matches) => matches.open(partition).await,
+            Some(matches) => matches.open(partition, chain).await,
             None => Err(LogError::Failed(NO_LOG.to_owned())),
         }
     }
@@ -229,8 +245,12 @@ pub enum Effect {
     Chance,
     /// It writes to the log.
     Log,
+    /// It tells functions that want to hear of it.
+    Tells,
     /// It reads what others may change.
     Reads,
+    /// It asks another server, where that may change something.
+    Asks,
     /// It changes what others may read.
     Writes,
 }

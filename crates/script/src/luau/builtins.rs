@@ -1,9 +1,11 @@
-//! Luau's builtins that cannot be interrupted while they work: they look at the lengths first. Each is a function of C that
-//! goes on as the builtin, so errors name the same place and function as ever.
+//! Luau's builtins that cannot be interrupted while they work: they look at the lengths first. And the one that changes
+//! environments: it looks whose they are. Each is a function of C that goes on as the builtin, so errors name the same place
+//! and function as ever.
 
 #![expect(unsafe_code, reason = "a builtin can only be called on the stack that it was called with from C")]
 
 use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::slice;
 
 use mlua::{Function, Lua, Result, Table, ffi};
@@ -29,7 +31,8 @@ type Look = unsafe fn(*mut ffi::lua_State) -> std::result::Result<Option<c_int>,
 type Builtin = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
 /// What is replaced: the library, the name and what looks first.
-const REPLACED: [(&str, &CStr, Builtin); 6] = [
+const REPLACED: [(&str, &CStr, Builtin); 7] = [
+    ("", c"setfenv", looked_at::<ENVIRONMENT>),
     ("string", c"find", looked_at::<FIND>),
     ("string", c"split", looked_at::<SPLIT>),
     ("string", c"pack", looked_at::<FORMAT>),
@@ -41,21 +44,29 @@ const REPLACED: [(&str, &CStr, Builtin); 6] = [
 const FIND: usize = 0;
 const SPLIT: usize = 1;
 const FORMAT: usize = 2;
-const LOOKS: [Look; 3] = [find, split, format];
+const ENVIRONMENT: usize = 3;
+const LOOKS: [Look; 4] = [find, split, format, environment];
+
+/// Where the builtin's address is among the upvalues, and that of the table of globals that it was replaced in.
+const ORIGINAL: c_int = 1;
+const GLOBALS: c_int = 2;
 
 /// Replaces the builtins in a machine's libraries.
 pub(super) fn replace(lua: &Lua) -> Result<()> {
+    let globals = lua.globals();
     for (library, name, builtin) in REPLACED {
-        let library: Table = lua.globals().raw_get(library)?;
+        let library: Table = if library.is_empty() { globals.clone() } else { globals.raw_get(library)? };
         let name_text = name.to_string_lossy();
         let original: Function = library.raw_get(&*name_text)?;
+        let shared = globals.to_pointer();
         // SAFETY: the original is a function of C without upvalues of its own, whose address is the new one's upvalue; its
-        // stack has room for both.
+        // stack has room for all three.
         let replaced: Function = unsafe {
             lua.exec_raw(original, |state| {
                 let Some(original) = ffi::lua_tocfunction(state, -1) else { return };
                 ffi::lua_pushlightuserdata(state, original as *mut c_void);
-                ffi::lua_pushcclosurek(state, builtin, name.as_ptr(), 1, None);
+                ffi::lua_pushlightuserdata(state, shared.cast_mut());
+                ffi::lua_pushcclosurek(state, builtin, name.as_ptr(), GLOBALS, None);
                 ffi::lua_replace(state, -2);
             })?
         };
@@ -65,13 +76,13 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
 }
 
 unsafe extern "C-unwind" fn looked_at<const LOOK: usize>(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of the builtin, see `replace`. Nothing of
+    // SAFETY: Luau calls this with the state that runs; the first upvalue is the address of the builtin, see `replace`. Nothing of
     // ours that is to be dropped is on the stack when either raises an error.
     unsafe {
         match LOOKS[LOOK](state) {
             Ok(Some(results)) => results,
             Ok(None) => {
-                let original = ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1));
+                let original = ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(ORIGINAL));
                 std::mem::transmute::<*mut c_void, Builtin>(original)(state)
             }
             Err(why) => ffi::luaL_error(state, c"%s".as_ptr(), why.as_ptr()),
@@ -108,8 +119,15 @@ unsafe fn find(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>,
         }
         let first = match ffi::lua_type(state, 3) {
             ffi::LUA_TNONE | ffi::LUA_TNIL => 1.0,
-            ffi::LUA_TNUMBER => ffi::lua_tonumber(state, 3),
-            _ => return Ok(None),
+            _ => {
+                let mut is_number = 0;
+                let first = ffi::lua_tonumberx(state, 3, &raw mut is_number).trunc();
+                if is_number == 0 {
+                    // The builtin says what is wrong.
+                    return Ok(None);
+                }
+                first
+            }
         };
         let from = if first < 0.0 { all.len() as f64 + first } else { first - 1.0 }.max(0.0) as usize;
         match all.get(from..).and_then(|rest| position(rest, part)) {
@@ -166,6 +184,42 @@ unsafe fn format(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int
     // SAFETY: the argument stays where it is until this returns.
     let format = unsafe { text(state, 1) };
     if format.is_some_and(|format| format.len() > FORMAT_BYTES_MAX) { Err(c"the format is too long") } else { Ok(None) }
+}
+
+/// Functions whose globals are the machine's own are those of all instances, and a coroutine is that of many calls.
+unsafe fn environment(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
+    const NOT_OWN: &CStr = c"'setfenv' cannot change environment of given object";
+    // SAFETY: as many values are taken off the stack as were pushed, for which a function of C has room.
+    unsafe {
+        let mut is_number = 0;
+        let level = ffi::lua_tonumberx(state, 1, &raw mut is_number);
+        let is_own_of = |at: c_int| {
+            if ffi::lua_iscfunction(state, at) != 0 {
+                return true;
+            }
+            ffi::lua_getfenv(state, at);
+            let its = ffi::lua_topointer(state, -1).cast_mut();
+            ffi::lua_pop(state, 1);
+            let shared = ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(GLOBALS));
+            its != shared && its != ffi::lua_topointer(state, ffi::LUA_GLOBALSINDEX).cast_mut()
+        };
+        let is_own = if ffi::lua_type(state, 1) == ffi::LUA_TFUNCTION {
+            is_own_of(1)
+        } else if is_number == 0 {
+            true
+        } else if level as c_int == 0 {
+            false
+        } else {
+            let mut found = MaybeUninit::<ffi::lua_Debug>::zeroed();
+            let is_there =
+                level > 0.0 && ffi::lua_getinfo(state, level as c_int, c"f".as_ptr(), found.as_mut_ptr()) != 0;
+            let is_own = !is_there || is_own_of(-1);
+            ffi::lua_pop(state, c_int::from(is_there));
+            is_own
+        };
+        // What is no function is told by the builtin.
+        if is_own { Ok(None) } else { Err(NOT_OWN) }
+    }
 }
 
 #[cfg(test)]

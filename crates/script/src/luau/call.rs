@@ -54,6 +54,10 @@ impl Machine for Vm {
         self.lua.gc_collect().is_ok() && self.lua.used_memory() < self.machine_bytes / 4 * 3
     }
 
+    fn is_spent(&self) -> bool {
+        self.seats.are_lost()
+    }
+
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
     const FORM: WriteOptions = messages::FORM;

@@ -3,7 +3,7 @@
 local seconds, fraction, between, reseed = ...
 local error, floor, type, tonumber, tostring = error, math.floor, type, tonumber, tostring
 local time, date = os.time, os.date
-local next, pairs, rawget, sort, getmetatable = next, pairs, rawget, table.sort, getmetatable
+local next, pairs, select, rawget, sort, getmetatable = next, pairs, select, rawget, table.sort, getmetatable
 
 os.time = function(parts)
     if parts == nil then

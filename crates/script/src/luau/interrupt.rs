@@ -85,10 +85,32 @@ unsafe extern "C-unwind" fn interrupt(state: *mut ffi::lua_State, collecting: c_
         Step::TakeTurns => seat.fiber.take_turns(),
         // SAFETY: the state is the one that runs, and nothing of ours that is to be dropped is on the stack.
         Step::End => unsafe { raise(state, OVER) },
+        Step::GiveUp => {
+            seat.fiber.give_up();
+            // SAFETY: as above.
+            unsafe { raise(state, OVER) }
+        }
     }
     if seat.fiber.is_abandoned() {
         // SAFETY: as above.
         unsafe { raise(state, GIVEN_UP) };
+    }
+}
+
+/// Raises an error if the call is to end.
+///
+/// # Safety
+/// As [`raise`].
+pub(super) unsafe fn end_if_over(state: *mut ffi::lua_State) {
+    // SAFETY: as for this function.
+    unsafe {
+        let Some(seat) = seat_of(state) else { return };
+        if seat.budget.is_over() {
+            raise(state, OVER);
+        }
+        if seat.fiber.is_abandoned() {
+            raise(state, GIVEN_UP);
+        }
     }
 }
 

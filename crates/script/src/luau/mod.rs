@@ -5,6 +5,7 @@
 
 mod builtins;
 mod call;
+mod catching;
 mod context;
 mod fated;
 mod functions;

@@ -3,11 +3,16 @@
 --
 -- What may be put aside is called from here, never from one of mlua's callbacks.
 local move_max = ...
-local error, pcall, move = error, pcall, table.move
+local error, pcall, select, type, rawget, tonumber, move = error, pcall, select, type, rawget, tonumber, table.move
 
--- Luau cannot be interrupted while it moves.
+-- Luau cannot be interrupted while it moves, and takes places for whole numbers of 32 bits, whatever they are.
+local function is_place(number)
+    return number > -0x80000000 and number < 0x80000000
+end
+
 table.move = function(from, first, last, to, into)
-    if last - first >= move_max then
+    local least, most = tonumber(first), tonumber(last)
+    if least and most and not (is_place(least) and is_place(most) and most - least < move_max) then
         error("table.move: too many elements", 2)
     end
     return move(from, first, last, to, into or from)

@@ -13,7 +13,8 @@ use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code, LoadError};
-use crate::process::stuck::StuckModules;
+use crate::process::Process;
+use crate::process::stuck::digest;
 
 const EXTENSION: &str = "lua";
 /// With this line among its first comments a file says that calls of its functions may be under way at once, in one machine.
@@ -48,9 +49,9 @@ impl Program {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
         files.sort();
-        let stuck = &host.process.stuck;
+        let process = &host.process;
         let modules =
-            files.iter().filter_map(|file| compile(folder, file, stuck).transpose()).collect::<Result<_, _>>()?;
+            files.iter().filter_map(|file| compile(folder, file, process).transpose()).collect::<Result<_, _>>()?;
         let meter = Meter::new(Chain::default(), limits);
         let names = host.current.during(meter, Vm::load(&modules, host, limits)).await?.names(&modules);
         names.warn_of_unbuilt();
@@ -97,7 +98,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
 }
 
 /// Nothing for one that stopped the server.
-fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Module>, LoadError> {
+fn compile(folder: &Path, path: &Path, process: &Process) -> Result<Option<Module>, LoadError> {
     let failed = |error: &dyn std::fmt::Display| LoadError(format!("cannot read {}: {error}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
     if length > FILE_BYTES_MAX {
@@ -106,7 +107,7 @@ fn compile(folder: &Path, path: &Path, stuck: &StuckModules) -> Result<Option<Mo
     let source = std::fs::read(path).map_err(|error| failed(&error))?;
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let file = relative.display().to_string();
-    if stuck.holds(&file, &source) {
+    if !process.may_load(&file, digest(&source)) {
         tracing::error!(file, "a module is not loaded since it stopped the server: change its file");
         return Ok(None);
     }

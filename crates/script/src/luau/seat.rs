@@ -37,11 +37,23 @@ pub(super) struct Seats {
     current: RefCell<Option<Rc<Seat>>>,
     spare: RefCell<Vec<Rc<Seat>>>,
     deferred_max: usize,
+    /// A call was given up.
+    are_lost: Cell<bool>,
 }
 
 impl Seats {
     pub(super) fn new(deferred_max: usize) -> Rc<Self> {
-        Rc::new(Self { current: RefCell::default(), spare: RefCell::default(), deferred_max })
+        Rc::new(Self {
+            current: RefCell::default(),
+            spare: RefCell::default(),
+            deferred_max,
+            are_lost: Cell::default(),
+        })
+    }
+
+    /// Whether a call was given up. What it held is lost, and others should not find that.
+    pub(super) fn are_lost(&self) -> bool {
+        self.are_lost.get()
     }
 
     /// That of the call which runs.
@@ -58,7 +70,7 @@ impl Seats {
         let seat = Rc::new(Seat {
             thread: lua.create_thread(protected.clone())?,
             fiber: Rc::default(),
-            budget: Budget::watched(host.process.clock.lane(), alarm),
+            budget: Budget::watched(&host.process, alarm),
             context: RefCell::default(),
             sink: Sink::new(self.deferred_max),
             category: Cell::new(memory::COMMON),
@@ -71,6 +83,9 @@ impl Seats {
 
     /// Keeps one for further calls.
     pub(super) fn put_back(&self, seat: Rc<Seat>) {
+        if seat.fiber.is_lost() {
+            return;
+        }
         seat.context.take();
         seat.category.set(memory::COMMON);
         let mut spare = self.spare.borrow_mut();
@@ -104,6 +119,13 @@ impl Turns for Seat {
         self.budget.pause();
         if let Some(seats) = self.seats.upgrade() {
             seats.current.take();
+        }
+    }
+
+    fn given_up(self: &Rc<Self>) {
+        self.budget.give_up();
+        if let Some(seats) = self.seats.upgrade() {
+            seats.are_lost.set(true);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::context::Contexts;
 use super::instance::{Chunks, source_of};
 use super::program::Module;
 use super::seat::{Seat, Seats};
-use super::{builtins, fated, functions, once, register};
+use super::{builtins, catching, fated, functions, once, register};
 use crate::host::{Host, PENDING};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
@@ -126,6 +126,7 @@ impl Vm {
         }
         let seats = Seats::new(limits.deferred_max);
         let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
+        catching::replace(&lua)?;
         let prelude = Prelude {
             bind: prelude.raw_get("bind")?,
             bind_once: prelude.raw_get("bind_once")?,
@@ -138,6 +139,8 @@ impl Vm {
         let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
+        // That puts a table over the libraries which all instances would share.
+        lua.globals().set_readonly(true);
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         let (host, machine_bytes) = (host.clone(), limits.machine_bytes);
         Ok(Self { lua, seats, prelude, registered, host, contexts, machine_bytes, files: RefCell::default() })
@@ -162,8 +165,14 @@ impl Vm {
         body: impl FnOnce(&Seat) -> Result<T> + 'static,
     ) -> Ran<T> {
         seat.budget.begin(limit);
-        let its = seat.clone();
-        let ended = seat.fiber.run(&seat, move || body(&its)).await;
+        // One that is given up holds both for ever: what lies on its stack refers to them.
+        let (its, lua) = (seat.clone(), self.lua.clone());
+        let body = move || {
+            let result = body(&its);
+            drop(lua);
+            result
+        };
+        let ended = seat.fiber.run(&seat, body).await;
         let result = match ended {
             Ok(result) => result.map_err(|error| plain(&error)),
             Err(error) => Err(error.message.into_owned()),

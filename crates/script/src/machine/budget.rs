@@ -4,12 +4,15 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
 use super::fiber::Turns;
 use super::limits::SLICE;
+use crate::metrics::ScriptMetrics;
+use crate::process::Process;
 use crate::process::clock::{Alarm, Lane};
 
 /// So long a turn is taken to have used its thread all the time: what a thread has used is dear to ask.
@@ -19,6 +22,13 @@ thread_local! {
     /// When this thread was asked last what it has used, and what that was.
     static ASKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
+
+/// How often a call is told that its time is used up before it is given up. One that ends is told a few times, by what it
+/// catches on its way.
+const ENDS_MAX: u32 = 100;
+
+/// Most calls of a process that are given up, since what each held is lost. The next one ends the process.
+const GIVEN_UP_MAX: u64 = 16;
 
 /// What a call that used up its time fails with.
 pub(crate) const OVER: &str = "the function used more time than it may";
@@ -32,6 +42,8 @@ pub(crate) enum Step {
     TakeTurns,
     /// Its time is used up.
     End,
+    /// It does not end however often it is told: its stack is put aside for good, if it has one of its own.
+    GiveUp,
 }
 
 /// The time of the call that a machine runs.
@@ -42,6 +54,8 @@ pub(crate) struct Budget {
     spent: Cell<Duration>,
     limit: Cell<Duration>,
     is_over: Cell<bool>,
+    /// How often the call was told so.
+    ends: Cell<u32>,
     /// The file of the module that is at work.
     module: RefCell<Arc<str>>,
     watch: Option<Watch>,
@@ -51,6 +65,7 @@ pub(crate) struct Budget {
 struct Watch {
     lane: Arc<Lane>,
     alarm: Arc<dyn Alarm>,
+    metrics: Arc<ScriptMetrics>,
 }
 
 impl Budget {
@@ -62,14 +77,16 @@ impl Budget {
             spent: Cell::new(Duration::ZERO),
             limit: Cell::new(Duration::ZERO),
             is_over: Cell::new(false),
+            ends: Cell::new(0),
             module: RefCell::default(),
             watch: None,
         }
     }
 
     /// Of calls that are asked when the clock has rung the alarm.
-    pub(crate) fn watched(lane: Arc<Lane>, alarm: Arc<dyn Alarm>) -> Self {
-        Self { watch: Some(Watch { lane, alarm }), ..Self::new() }
+    pub(crate) fn watched(process: &Process, alarm: Arc<dyn Alarm>) -> Self {
+        let (lane, metrics) = (process.clock.lane(), process.metrics.clone());
+        Self { watch: Some(Watch { lane, alarm, metrics }), ..Self::new() }
     }
 
     /// A call begins.
@@ -77,6 +94,7 @@ impl Budget {
         self.spent.set(Duration::ZERO);
         self.limit.set(limit);
         self.is_over.set(false);
+        self.ends.set(0);
     }
 
     /// The call is at this module. Answers where it was.
@@ -104,12 +122,17 @@ impl Budget {
     }
 
     /// What the call does next. Once its time is used up every further step of it fails, so that code which catches
-    /// errors ends too.
+    /// errors ends too. An engine may lose such an error where no code catches it, so there is an end to telling: the call
+    /// is given up, or answers the clock no more, which then ends the process.
     pub(crate) fn look(&self) -> Step {
         if self.is_over.get() {
-            if let Some(watch) = &self.watch {
-                watch.lane.answer();
+            let Some(watch) = &self.watch else { return Step::End };
+            self.ends.set(self.ends.get().saturating_add(1));
+            if self.ends.get() > ENDS_MAX {
+                let may_give_up = watch.metrics.given_up.load(Ordering::Relaxed) < GIVEN_UP_MAX;
+                return if may_give_up { Step::GiveUp } else { Step::End };
             }
+            watch.lane.answer();
             return Step::End;
         }
         if self.slice_started.get().elapsed() <= SLICE {
@@ -131,6 +154,10 @@ impl Turns for Budget {
     fn end_turn(self: &Rc<Self>) {
         self.pause();
     }
+
+    fn given_up(self: &Rc<Self>) {
+        self.give_up();
+    }
 }
 
 impl Budget {
@@ -144,6 +171,18 @@ impl Budget {
             watch.alarm.ring();
         }
         watch.lane.enter(self.module.borrow().clone(), Some(watch.alarm.clone()));
+    }
+
+    /// The call's stack was put aside for good.
+    pub(crate) fn give_up(&self) {
+        let module = &**self.module.borrow();
+        tracing::error!(
+            module,
+            "a call of game code does not end when it is told to: it is given up, and the memory of its machine is lost"
+        );
+        if let Some(watch) = &self.watch {
+            watch.metrics.given_up.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// The call gave its thread back.

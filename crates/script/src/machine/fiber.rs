@@ -29,6 +29,8 @@ pub(crate) trait Turns {
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool);
     /// It was put aside, or has ended.
     fn end_turn(self: &Rc<Self>);
+    /// It is put aside for good.
+    fn given_up(self: &Rc<Self>);
 }
 
 /// Why a stack was put aside.
@@ -37,6 +39,8 @@ enum Aside {
     Turn,
     /// For an answer.
     Wait(Awaited),
+    /// For good: what runs on it does not end.
+    Forever,
 }
 
 /// With what it goes on.
@@ -55,6 +59,7 @@ pub(crate) struct Fiber {
     /// While something runs on it.
     yielder: Cell<Option<NonNull<Yielder<Given, Aside>>>>,
     is_abandoned: Cell<bool>,
+    is_lost: Cell<bool>,
     unused: Cell<Option<DefaultStack>>,
 }
 
@@ -62,6 +67,17 @@ impl Fiber {
     /// Puts the stack aside until it is its turn again.
     pub(crate) fn take_turns(&self) {
         self.put_aside(Aside::Turn);
+    }
+
+    /// Puts the stack aside for good, with all that lies on it; what runs on it is given up. Comes back only where nothing
+    /// runs on a stack of its own.
+    pub(crate) fn give_up(&self) {
+        self.put_aside(Aside::Forever);
+    }
+
+    /// Whether what ran on it was given up. Nothing else can run on it, and what that held is held for ever.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.get()
     }
 
     /// Puts the stack aside until there is an answer.
@@ -94,7 +110,7 @@ impl Fiber {
     /// end. Nothing else may run on the stack meanwhile.
     ///
     /// # Errors
-    /// When there is no memory for a stack, and when it panicked.
+    /// When there is no memory for a stack, when it panicked, and when it was given up.
     pub(crate) async fn run<T: 'static>(
         self: &Rc<Self>,
         turns: &Rc<impl Turns>,
@@ -124,6 +140,10 @@ impl Fiber {
                     Given::Turn
                 }
                 Some(Aside::Wait(awaited)) => Given::Answer(awaited.await),
+                Some(Aside::Forever) => {
+                    running.forget();
+                    return Err(Error::new(ErrorKind::Internal, "The call did not end, and was given up."));
+                }
                 None => break,
             };
         }
@@ -160,6 +180,15 @@ impl<T: Turns> Running<T> {
             }
         }
     }
+
+    /// Leaves the stack as it is, for good: frames of C lie on it, which nothing can unwind. It is as if it waited for ever.
+    fn forget(&mut self) {
+        let Some(stack) = self.stack.take() else { return };
+        std::mem::forget(stack);
+        self.fiber.yielder.set(None);
+        self.fiber.is_lost.set(true);
+        self.turns.given_up();
+    }
 }
 
 impl<T: Turns> Drop for Running<T> {
@@ -168,14 +197,12 @@ impl<T: Turns> Drop for Running<T> {
             return;
         }
         for _ in 0..TOLD_MAX {
-            if self.go_on(Given::Nothing).is_none() {
-                return;
+            match self.go_on(Given::Nothing) {
+                None => return,
+                Some(Aside::Forever) => break,
+                Some(Aside::Turn | Aside::Wait(_)) => {}
             }
         }
-        // Frames of C lie on it, which nothing can unwind.
-        tracing::error!("a game function that nobody waits for does not end: its memory is lost");
-        if let Some(stack) = self.stack.take() {
-            std::mem::forget(stack);
-        }
+        self.forget();
     }
 }

@@ -23,6 +23,12 @@ const HOLDS_TOO_MUCH: &str = "of memory: that is more than it may (script.match_
 /// Most bytes that one callback sends, for all players together.
 pub const SENT_BYTES_MAX: usize = 16 << 20;
 
+/// Most presences that one call of the dispatcher names.
+pub const PRESENCES_MAX: usize = 10_000;
+
+/// What each of them counts among the bytes that a callback sends.
+const PRESENCE_BYTES: usize = 16;
+
 /// So many ticks in a row that took more than their time end a match.
 const OVERRUNS_MAX: u32 = 3;
 
@@ -70,8 +76,16 @@ impl Sink {
     pub(crate) fn add(&self, act: Act) -> Result<(), String> {
         let mut wanted = self.wanted.borrow_mut();
         let wanted = wanted.as_mut().ok_or("no callback of the match is running")?;
+        let presences = match &act {
+            Act::Broadcast(sent) | Act::Defer(sent) => sent.to.as_ref().map_or(0, Vec::len),
+            Act::Kick(sessions) => sessions.len(),
+            _ => 0,
+        };
+        if presences > PRESENCES_MAX {
+            return Err(too_many_presences("the dispatcher"));
+        }
         if let Act::Broadcast(sent) | Act::Defer(sent) = &act {
-            wanted.bytes += sent.data.len();
+            wanted.bytes += sent.data.len() + PRESENCE_BYTES * presences;
             if wanted.bytes > SENT_BYTES_MAX {
                 return Err(format!("one callback sends more than {SENT_BYTES_MAX} bytes"));
             }
@@ -122,6 +136,11 @@ impl Wanted {
         }
         Ok(())
     }
+}
+
+/// What is told of a list of more than [`PRESENCES_MAX`].
+pub(crate) fn too_many_presences(of: &str) -> String {
+    format!("{of}: a list has at most {PRESENCES_MAX} presences")
 }
 
 /// How a match keeps up with its ticks.

@@ -10,7 +10,7 @@ use muster_live::matches::{Call, Callback, MatchId};
 use muster_live::plane::HandlerOrder;
 
 use super::{GameMatches, Home, Housed};
-use crate::host::Meter;
+use crate::host::{Meter, line_of};
 use crate::machine::{Code as _, MatchMachine};
 
 /// What is known of going over, all of it of the generation that there is now or of one before.
@@ -108,6 +108,6 @@ impl<M: MatchMachine> GameMatches<M> {
             self.moves.staying.borrow_mut().insert(call.id, to);
         }
         let handler = &*call.handler;
-        tracing::warn!(handler, id = %call.id, from, to, why, "a match stays with its code: it did not go over to newer code");
+        tracing::warn!(handler, id = %call.id, from, to, why = line_of(why), "a match stays with its code: it did not go over to newer code");
     }
 }

@@ -4,17 +4,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use muster_domain::ports::store::Store;
 use muster_live::Partition;
-use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, RecordNumber, Return};
+use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, Return};
+use muster_wire::match_log as wire;
 
 use super::{GameMatches, Home, Housed, chain_of};
 use crate::durable::fate::Fate;
-use crate::durable::history::{History, Start};
+use crate::durable::history::{Course, Start};
+use crate::durable::journal::Journal;
 use crate::durable::life::Life;
-use crate::durable::logs::Logs;
+use crate::durable::record::Origin;
+use crate::durable::term::Term;
+use crate::functions::Surroundings;
 use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
+
+/// More than so much of a match that goes on is not written once more: its state is, as a whole.
+pub const CARRIED_BYTES_MAX: usize = 8 << 20;
 
 impl<M: MatchMachine> GameMatches<M> {
     /// What is written down of a call's match; nothing if it is not recorded.
@@ -23,11 +31,16 @@ impl<M: MatchMachine> GameMatches<M> {
             return Ok(self.life_of(call.id));
         };
         let logs = self.logs.as_ref().ok_or(NO_LOG)?;
-        let partition = call.id.partition();
-        self.host.handlers.open(partition).await.map_err(told)?;
+        let term = self.host.handlers.open(call.id.partition(), &call.chain).await.map_err(told)?;
+        if !self.holds(call.id) {
+            // It was put away meanwhile.
+            return Err(told(LogError::Lost));
+        }
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
-        let life = Life::new(logs.journal(call.id), outline, seed);
+        let Surroundings { node, version, .. } = self.host.process.around.clone();
+        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
+        let life = Life::new(logs.journal(call.id, term), outline, origin);
         self.keep_life(call.id, life.clone());
         Ok(Some(life))
     }
@@ -59,10 +72,11 @@ impl<M: MatchMachine> GameMatches<M> {
     ) -> Result<(Return, bool), LogError> {
         let (fate, first) = life.begin(call, self.host.clock.now())?;
         if let Some(first) = first {
-            self.need(life, Some(first));
+            life.journal.term().need(life.id(), first);
         }
-        let meter = Meter::fated(chain_of(call), &self.limits, fate);
+        let meter = Meter::fated(chain_of(call), &self.limits, fate.clone());
         let (mut returned, is_late) = self.host.current.during(meter, machine.vm.call(call)).await;
+        fate.check()?;
         let mut kept = None;
         let mut over: Option<Arc<str>> =
             (!life.returned(&call.callback, &returned)).then(|| why(&returned.outcome).into());
@@ -80,43 +94,46 @@ impl<M: MatchMachine> GameMatches<M> {
             self.end(life, &why);
         }
         life.journal.synced().await?;
+        self.tell(&fate);
         if let Some(kept) = kept {
-            self.need(life, Some(kept));
-            self.forget_effects(life);
+            life.journal.term().need(life.id(), kept);
+            self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
+            if life.has_written() {
+                (self.host.spawn)(Box::pin(forget_effects(self.host.store.clone(), life.id(), life.calls())));
+            }
         }
         Ok((returned, is_late))
     }
 
-    fn need(&self, life: &Life, from: Option<RecordNumber>) {
-        if let Some(logs) = &self.logs {
-            logs.need(life.journal.partition(), life.id(), from);
-        }
+    /// Others hear of what a call told them.
+    fn tell(&self, fate: &Fate) {
+        fate.held().iter().for_each(|event| self.host.reporter.report(event));
     }
 
-    /// What became of writes that no call asks for again is forgotten. What is not is removed when it is old.
-    fn forget_effects(&self, life: &Life) {
-        let (store, id) = (self.host.store.clone(), life.id());
-        let latest = i64::try_from(life.calls()).unwrap_or(i64::MAX);
-        if !life.has_written() {
-            return;
-        }
-        (self.host.spawn)(Box::pin(async move {
-            if let Err(error) = store.forget_effects(id.0, latest).await {
-                tracing::debug!(%id, %error, "outcomes of a match's writes are forgotten later");
-            }
-        }));
-    }
-
-    /// A match is over: it does not go on when its log is read.
-    pub(super) fn end(&self, life: &Life, why: &str) {
+    /// A match is over: it does not go on when its log is read. What became of its writes is known for as long as it might.
+    pub(super) fn end(&self, life: &Rc<Life>, why: &str) {
         if life.end() {
             return;
         }
-        if let Err(error) = life.journal.ended(why) {
-            tracing::error!(id = %life.id(), %error, "the end of a match cannot be written down: it may come back");
+        match life.journal.ended(why) {
+            Ok(true) => {}
+            // The log takes it later; or it is another's by now, where the match goes on.
+            Ok(false) | Err(LogError::Lost) => return,
+            Err(error) => {
+                tracing::error!(id = %life.id(), %error, "the end of a match is written down when its log can be again");
+                return;
+            }
         }
-        self.need(life, None);
-        self.forget_effects(life);
+        let (synced, store, life) = (life.journal.synced(), self.host.store.clone(), life.clone());
+        (self.host.spawn)(Box::pin(async move {
+            if synced.await.is_err() {
+                return;
+            }
+            life.journal.term().leave(life.id());
+            if life.has_written() {
+                forget_effects(store, life.id(), life.calls()).await;
+            }
+        }));
     }
 
     /// Keeps the states of all recorded matches of a partition, so that they go on elsewhere at once.
@@ -128,7 +145,13 @@ impl<M: MatchMachine> GameMatches<M> {
             let Some(life) = &home.life else { continue };
             if let Ok(state) = home.machine.vm.freeze(life.id()) {
                 // Former records stay needed: nobody waits here for this one to be kept.
-                life.keep(&state)?;
+                match life.keep(&state) {
+                    Ok(_) => {}
+                    Err(error @ LogError::Refused(_)) => {
+                        tracing::warn!(id = %life.id(), %error, "the state of a match is not kept as a whole");
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(())
@@ -136,36 +159,45 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Puts away all recorded matches of a partition as they are.
     pub(crate) fn forget_all(&self, partition: Partition) {
-        let of_partition =
-            |home: &Home<M>| home.life.as_ref().is_some_and(|life| life.journal.partition() == partition);
-        let ids: Vec<MatchId> =
-            self.homes.borrow().iter().filter(|(_, home)| of_partition(home)).map(|(id, _)| *id).collect();
-        for id in ids {
-            if let Some(home) = self.leave(id) {
-                home.machine.vm.drop_match(id);
-                self.retire(&home.machine);
-            }
+        self.forget_those(|id, _| id.partition() == partition);
+    }
+
+    /// Puts away those that write in a term.
+    pub(crate) fn forget_of(&self, term: &Rc<Term>) {
+        self.forget_those(|_, home| home.life.as_ref().is_some_and(|life| Rc::ptr_eq(life.journal.term(), term)));
+    }
+
+    fn forget_those(&self, is_one: impl Fn(MatchId, &Home<M>) -> bool) {
+        let homes = self.homes.borrow();
+        let ids: Vec<MatchId> = homes.iter().filter(|(id, home)| is_one(**id, home)).map(|(id, _)| *id).collect();
+        drop(homes);
+        ids.into_iter().for_each(|id| self.put_away(id));
+    }
+
+    /// Puts a match away as it is.
+    pub(super) fn put_away(&self, id: MatchId) {
+        if let Some(home) = self.leave(id) {
+            home.machine.vm.drop_match(id);
+            self.retire(&home.machine);
         }
     }
 
-    /// Goes on with a match as its log says. Answers what it is to the plane, and the first record that it needs from now on;
-    /// nothing if it ended with its last call.
+    /// Goes on with a match as its log says. Answers what it is to the plane; nothing if it ended with its last call.
     ///
     /// # Errors
     /// Why it cannot go on.
     pub(crate) async fn resume(
         &self,
-        logs: &Logs,
-        history: &mut History,
-    ) -> Result<Option<(Outline, RecordNumber)>, Arc<str>> {
-        let id = history.id;
+        journal: Rc<Journal>,
+        course: Course,
+        records: &[wire::Record],
+    ) -> Result<Option<Outline>, Arc<str>> {
+        let id = MatchId(journal.match_id());
+        self.put_away(id);
         let machine = self.house(id, true)?;
-        let resumed = self.try_resume(&machine, logs, history).await;
-        if !matches!(resumed, Ok(Some(_)))
-            && let Some(home) = self.leave(id)
-        {
-            home.machine.vm.drop_match(id);
-            self.retire(&home.machine);
+        let resumed = self.try_resume(&machine, journal, course, records).await;
+        if !matches!(resumed, Ok(Some(_))) {
+            self.put_away(id);
         }
         resumed
     }
@@ -173,16 +205,16 @@ impl<M: MatchMachine> GameMatches<M> {
     async fn try_resume(
         &self,
         machine: &Rc<Housed<M>>,
-        logs: &Logs,
-        history: &mut History,
-    ) -> Result<Option<(Outline, RecordNumber)>, Arc<str>> {
-        let id = history.id;
-        let journal = logs.journal(id);
-        journal.carried(&history.records);
-        let calls = std::mem::take(&mut history.calls);
-        let mut over = None;
-        let mut is_to_be_kept = false;
-        let life = match &history.start {
+        journal: Rc<Journal>,
+        course: Course,
+        records: &[wire::Record],
+    ) -> Result<Option<Outline>, Arc<str>> {
+        let id = MatchId(journal.match_id());
+        journal.carried(records);
+        let Course { start, first_answers, calls } = course;
+        let (mut over, mut latest) = (None, None);
+        let mut is_to_be_kept = is_large(records);
+        let life = match &start {
             Start::Snapshot(kept) => {
                 let life = Life::resumed(journal, kept);
                 let frozen = Frozen {
@@ -197,10 +229,11 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             Start::Begun { origin, params } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let life = Life::new(journal, outline, origin.seed);
+                let life = Life::new(journal, outline, origin.clone());
                 let call = life.first_call(params.clone());
-                let fate = life.first_again(std::mem::take(&mut history.first_answers));
-                over = self.repeat(machine, &life, &call, fate).await?;
+                let fate = life.first_again(first_answers);
+                over = self.repeat(machine, &life, &call, fate.clone()).await?;
+                latest = Some(fate);
                 is_to_be_kept = true;
                 life
             }
@@ -212,9 +245,15 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             let number = called.call;
             let (call, fate) = life.repeat(called, known);
-            let repeated = self.repeat(machine, &life, &call, fate).await;
+            let repeated = self.repeat(machine, &life, &call, fate.clone()).await;
+            latest = Some(fate);
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
-            is_to_be_kept = life.is_to_be_kept(&call.callback);
+            is_to_be_kept = is_large(records) || life.is_to_be_kept(&call.callback);
+        }
+        // What the latest told others they may have heard or not.
+        if let Some(latest) = latest.filter(|latest| latest.holds()) {
+            life.journal.synced().await.map_err(told)?;
+            self.tell(&latest);
         }
         if let Some(why) = over {
             self.end(&life, &why);
@@ -222,13 +261,15 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         // Its log goes on where it was. A copy of the state is taken when it would have been, and at no other time: the
         // order of what tables hold would be another than it was.
+        let term = life.journal.term();
         let kept = if is_to_be_kept {
             let state = machine.vm.freeze(id)?;
-            life.keep(&state)
+            term.needed_from(id, life.keep(&state))
         } else {
-            logs.carry_on(id.partition(), history)
+            term.carry_on(id, records.to_vec(), None)
         };
-        Ok(Some((life.outline(), kept.map_err(told)?)))
+        kept.map_err(told)?;
+        Ok(Some(life.outline()))
     }
 
     /// Calls what was called before. Answers why the match does not go on behind it, if it does not.
@@ -256,10 +297,25 @@ impl<M: MatchMachine> GameMatches<M> {
         if let Some(diverged) = fate.diverged() {
             return Err(diverged.into());
         }
+        fate.check().map_err(told)?;
         let goes_on = life.returned(&call.callback, &returned);
         let over = (!goes_on).then(|| why(&returned.outcome).into());
         Ok((returned, over))
     }
+}
+
+/// What became of writes that no call asks for again is forgotten. What is not is removed when it is old.
+async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
+    let latest = i64::try_from(calls).unwrap_or(i64::MAX);
+    if let Err(error) = store.forget_effects(id.0, latest).await {
+        tracing::debug!(%id, %error, "outcomes of a match's writes are forgotten later");
+    }
+}
+
+/// Whether there is so much of a match that its state is kept rather than all that once more.
+fn is_large(records: &[wire::Record]) -> bool {
+    let bytes = |record: &wire::Record| record.to_bytes().len();
+    records.iter().map(bytes).sum::<usize>() > CARRIED_BYTES_MAX
 }
 
 fn told(error: LogError) -> Arc<str> {

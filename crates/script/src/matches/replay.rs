@@ -53,7 +53,7 @@ impl<M: MatchMachine> GameMatches<M> {
     pub(crate) async fn replay(&self, tape: Tape, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
         let machine = self.house(tape.id, true)?;
         let logs = Logs::new(Rc::new(Nowhere), None);
-        let journal = logs.journal(tape.id);
+        let journal = logs.journal(tape.id, logs.term(tape.id.partition(), Epoch::default()));
         let Tape { id, start, first, calls, end } = tape;
         let mut playing = Playing { matches: self, machine: &machine, see, replayed: Replayed::new(end) };
         let life = match start {
@@ -68,7 +68,7 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             Start::Begun { origin, params } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let life = Life::new(journal, outline, origin.seed);
+                let life = Life::new(journal, outline, origin);
                 life.seal();
                 if first.returned.is_none() && calls.is_empty() {
                     return Ok(playing.replayed);
@@ -95,13 +95,6 @@ impl<M: MatchMachine> GameMatches<M> {
         let replayed = playing.replayed;
         self.put_away(id);
         Ok(replayed)
-    }
-
-    fn put_away(&self, id: muster_live::matches::MatchId) {
-        if let Some(home) = self.leave(id) {
-            home.machine.vm.drop_match(id);
-            self.retire(&home.machine);
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The clock: a thread that knows which call each lane runs since when. When a slice is over it rings the call's alarm, so
 //! a call that keeps to its slice is never asked what time it is.
 //!
-//! Locks: the list of lanes before a lane's running call. A lane takes only its own.
+//! Locks: the list of lanes before a lane's running call, before what was loaded. A lane takes only its own.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
@@ -94,6 +95,8 @@ struct Shared {
     sleeps: AtomicBool,
     is_over: AtomicBool,
     stuck: Option<StuckPolicy>,
+    /// The digests of modules that were loaded, by their files: none where there were several.
+    loaded: Mutex<HashMap<String, Option<String>>>,
 }
 
 thread_local! {
@@ -105,6 +108,16 @@ impl Clock {
     /// One that does something about calls that do not answer.
     pub fn with(stuck: Option<StuckPolicy>) -> Self {
         Self { shared: Arc::new(Shared { stuck, ..Shared::default() }) }
+    }
+
+    /// A module was loaded.
+    pub(crate) fn loaded(&self, file: &str, digest: String) {
+        let mut loaded = locked(&self.shared.loaded);
+        match loaded.get_mut(file) {
+            Some(known) if known.as_deref() == Some(&digest) => {}
+            Some(known) => *known = None,
+            None => drop(loaded.insert(file.to_owned(), Some(digest))),
+        }
     }
 
     /// The lane of the calling thread. The clock's thread starts with the first.
@@ -184,7 +197,8 @@ impl Shared {
                 if let Some(stuck) = &self.stuck
                     && running.unanswered >= stuck.after
                 {
-                    (stuck.tell)(&running.module);
+                    let loaded = locked(&self.loaded);
+                    (stuck.tell)(&running.module, loaded.get(&*running.module).and_then(Option::as_deref));
                 }
                 if running.since.elapsed() >= SLICE
                     && let Some(alarm) = &running.alarm

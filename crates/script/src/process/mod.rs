@@ -62,6 +62,15 @@ impl Process {
         }
     }
 
+    /// Whether a module may be loaded, which it is then: it has not stopped the server as it is.
+    pub(crate) fn may_load(&self, file: &str, digest: String) -> bool {
+        let may = !self.stuck.holds(file, &digest);
+        if may {
+            self.clock.loaded(file, digest);
+        }
+        may
+    }
+
     /// Whether this is the first time in the life of the process that it is asked.
     pub(crate) fn is_first_run(&self) -> bool {
         !self.ran_once.swap(true, Ordering::Relaxed)

@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::watch;
-
 /// The modules that are not to be loaded: a line for each, the digest of its file and its name.
 #[derive(Debug, Default)]
 pub struct StuckModules {
@@ -29,66 +27,62 @@ impl StuckModules {
         Ok(Self { noted: text.lines().filter_map(entry).collect() })
     }
 
-    /// Notes a module, a file below a folder, in a file.
+    /// Notes a module, as it was loaded, in a file.
     ///
     /// # Errors
-    /// When the module cannot be read or the file cannot be written.
-    pub fn note(path: &Path, folder: &Path, module: &str) -> io::Result<()> {
-        let digest = match module.ends_with(LUA) {
-            true => digest(&std::fs::read(folder.join(module))?),
-            false => digest_of_script(folder, module)?,
-        };
+    /// When the file cannot be written.
+    fn note(path: &Path, module: &str, digest: &str) -> io::Result<()> {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
         writeln!(file, "{digest} {module}")?;
         file.sync_all()
     }
 
     /// Whether a module stopped the server as it is.
-    pub(crate) fn holds(&self, module: &str, source: &[u8]) -> bool {
-        let mut noted = self.noted.iter().filter(|(_, file)| file == module).peekable();
-        noted.peek().is_some() && {
-            let digest = digest(source);
-            noted.any(|(known, _)| *known == digest)
-        }
-    }
-
-    /// Whether a program of several files, named by the first, stopped the server as it is. One that cannot be read did not.
-    pub(crate) fn holds_script(&self, folder: &Path, script: &str) -> bool {
-        let mut noted = self.noted.iter().filter(|(_, file)| file == script).peekable();
-        noted.peek().is_some()
-            && digest_of_script(folder, script).is_ok_and(|digest| noted.any(|(known, _)| *known == digest))
+    pub(crate) fn holds(&self, module: &str, digest: &str) -> bool {
+        self.noted.iter().any(|(known, file)| file == module && known == digest)
     }
 }
 
-/// The ending of files that stand alone.
-const LUA: &str = ".lua";
+/// Of a module that is one file.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    written(Sha256::new_with_prefix(bytes))
+}
 
-/// Of the file that is run and of all that it may import: what is to be mended may be in any of them.
-fn digest_of_script(folder: &Path, script: &str) -> io::Result<String> {
-    let mut all = std::fs::read(folder.join(script))?;
-    for path in watch::snapshot(folder).into_keys().filter(|path| path.extension().is_none_or(|its| its != &LUA[1..])) {
-        all.extend(std::fs::read(path)?);
+/// Of one of several files, the first of which names it: what is to be mended may be in any of them.
+#[derive(Default)]
+pub(crate) struct Digest(Sha256);
+
+impl Digest {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
     }
-    Ok(digest(&all))
+
+    pub(crate) fn end(self) -> String {
+        written(self.0)
+    }
 }
 
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+fn written(hashed: Sha256) -> String {
+    hashed.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+/// Takes the file of a module and its digest.
+pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 
 /// What is to be done about a call that does not answer the clock.
 pub struct StuckPolicy {
     /// How long it may not answer.
     pub after: std::time::Duration,
-    /// Told the file of the module; ends the process.
-    pub tell: Box<dyn Fn(&str) + Send + Sync>,
+    /// Told the file of the module, and its digest if one version of it alone was loaded; ends the process.
+    pub tell: Tell,
 }
 
 impl StuckPolicy {
-    /// Notes the module of a folder in a file, and ends the process.
-    pub fn end_process(after: std::time::Duration, path: PathBuf, folder: PathBuf) -> Self {
-        let tell = move |module: &str| {
-            let noted = Self::try_note(&path, &folder, module);
+    /// Notes the module in a file, and ends the process.
+    pub fn end_process(after: std::time::Duration, path: PathBuf) -> Self {
+        let tell = move |module: &str, digest: Option<&str>| {
+            let noted = Self::try_note(&path, module, digest);
             tracing::error!(
                 module,
                 %noted,
@@ -100,8 +94,10 @@ impl StuckPolicy {
         Self { after, tell: Box::new(tell) }
     }
 
-    fn try_note(path: &Path, folder: &Path, module: &str) -> String {
-        match StuckModules::note(path, folder, module) {
+    fn try_note(path: &Path, module: &str, digest: Option<&str>) -> String {
+        // Which of several versions it was nobody knows. The next process has loaded the present one alone.
+        let Some(digest) = digest else { return "not noted: its file has changed since the server began".to_owned() };
+        match StuckModules::note(path, module, digest) {
             Ok(()) => path.display().to_string(),
             Err(error) => format!("not noted: {error}"),
         }

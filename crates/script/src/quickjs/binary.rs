@@ -25,9 +25,9 @@ pub(super) fn length(object: &Object<'_>) -> usize {
     raw.map_or(0, |raw| raw.len())
 }
 
-/// An `ArrayBuffer` of these bytes.
-pub(super) fn write<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> Result<JsValue<'js>> {
-    ArrayBuffer::new(ctx.clone(), bytes).map(ArrayBuffer::into_value)
+/// An `ArrayBuffer` of these bytes: a copy in the machine's memory, where they count.
+pub(super) fn write<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<JsValue<'js>> {
+    ArrayBuffer::new_copy(ctx.clone(), bytes).map(ArrayBuffer::into_value)
 }
 
 #[expect(unsafe_code, reason = "the library asks in a way that leaves an error behind when it is none")]

@@ -19,17 +19,77 @@
   // Characters and places, after which the time is asked for.
   const WORK_MAX = 1_000_000;
 
-  const { apply, construct, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
+  const { apply, construct, defineProperty, ownKeys, getOwnPropertyDescriptor, set } = Reflect;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
   const TypeErrorOfHost = TypeError;
   const RangeErrorOfHost = RangeError;
   const typed = Object.getPrototypeOf(Uint8Array.prototype);
 
+  const isObject = (value) => value !== null && (typeof value === "object" || typeof value === "function");
+
+  // Proxies cannot be told from what they stand for, so it is noted which there are.
+  const ProxyOfHost = Proxy;
+  const { has: isAmong, add: note } = WeakSet.prototype;
+  const proxies = new WeakSet();
+  let areProxies = false;
+  const noted = (proxy) => {
+    areProxies = true;
+    apply(note, proxies, [proxy]);
+    return proxy;
+  };
+  const { revocable } = ProxyOfHost;
+  globalThis.Proxy = new ProxyOfHost(ProxyOfHost, {
+    construct: (target, given, made) => noted(construct(target, given, made)),
+  });
+  defineProperty(ProxyOfHost, "revocable", {
+    value: {
+      revocable(target, handler) {
+        const made = apply(revocable, ProxyOfHost, [target, handler]);
+        noted(made.proxy);
+        return made;
+      },
+    }.revocable,
+    writable: true,
+    configurable: true,
+  });
+  const isProxy = (value) => areProxies && apply(isAmong, proxies, [value]);
+
+  // A length may be another whenever it is asked for: what tells it by code of its own is seen through this.
+  const telling = (name) => ({
+    get(target, key) {
+      const value = target[key];
+      if (key !== "length" || value === undefined) {
+        return value;
+      }
+      const length = Number(value);
+      return length > PLACES_MAX ? tooLong(name) : length;
+    },
+    // What is set is set by the value itself.
+    set: (target, key, value) => set(target, key, value),
+  });
+  const tooLong = (name) => {
+    throw new RangeErrorOfHost(`${name}: more than ${PLACES_MAX} places`);
+  };
+
+  // Whether a value has no more places than may be worked on. Answers what is to be worked on in its stead.
   const places = (value, name) => {
-    if (value !== null && typeof value === "object" && value.length > PLACES_MAX) {
-      throw new RangeErrorOfHost(`${name}: more than ${PLACES_MAX} places`);
+    if (!isObject(value)) {
+      return value;
     }
+    if (!isProxy(value)) {
+      if (isArray(value)) {
+        return value.length > PLACES_MAX ? tooLong(name) : value;
+      }
+      const descriptor = getOwnPropertyDescriptor(value, "length");
+      if (descriptor && "value" in descriptor) {
+        const { value: length } = descriptor;
+        if (!isObject(length)) {
+          return Number(length) > PLACES_MAX ? tooLong(name) : value;
+        }
+      }
+    }
+    return new ProxyOfHost(value, telling(name));
   };
 
   let worked = 0;
@@ -44,6 +104,7 @@
     }
   };
 
+  // `check` may change what is given, and answers what the builtin is called on.
   const replace = (holder, name, check) => {
     const descriptor = getOwnPropertyDescriptor(holder, name);
     if (!descriptor || typeof descriptor.value !== "function") {
@@ -53,12 +114,12 @@
     const label = typeof name === "symbol" ? name.description : name;
     const bounded = {
       [name](...given) {
-        check(this, given, label);
-        work(this);
+        const self = check(this, given, label);
+        work(self);
         work(given[0]);
-        const answer = apply(original, this, given);
+        const answer = apply(original, self, given);
         work(answer);
-        return answer;
+        return answer === self && isObject(self) ? this : answer;
       },
     }[name];
     defineProperty(bounded, "length", { value: original.length, configurable: true });
@@ -68,12 +129,13 @@
   };
 
   // What works on one place, or on none.
-  const cheap = ["constructor", "at", "push", "pop", "toString", "flat", "flatMap"];
+  const cheap = ["constructor", "at", "push", "pop", "toString", "flat", "flatMap", "concat"];
   for (const holder of [Array.prototype, typed]) {
     for (const name of ownKeys(holder)) {
       if (!cheap.includes(name)) {
-        replace(holder, name, (self, given, label) => {
-          places(self, label);
+        replace(holder, name, (called, given, label) => {
+          // Those of typed arrays work on nothing else.
+          const self = holder === typed ? called : places(called, label);
           if (label === "fill" && typeof given[0] === "string" && given[0].length * self.length > TEXT_MAX) {
             // Where it becomes a number it does so for each place.
             throw new RangeErrorOfHost(`${label}: a text of many characters for many places`);
@@ -81,15 +143,29 @@
           if (label === "set" && typeof given[0] === "string" && given[0].length > WORK_MAX) {
             throw new RangeErrorOfHost(`${label}: a text of more than ${WORK_MAX} characters`);
           }
-          if (label === "concat") {
-            for (let i = 0; i < given.length; i += 1) {
-              places(given[i], label);
-            }
-          }
+          return self;
         });
       }
     }
   }
+  // What is not taken apart is put into the result as it is.
+  const apart = (value, label) => {
+    if (!isObject(value) || (isArray(value) && !isProxy(value))) {
+      return places(value, label);
+    }
+    const told = value[Symbol.isConcatSpreadable];
+    return (told === undefined ? isArray(value) : told) ? places(value, label) : [value];
+  };
+  replace(Array.prototype, "concat", (called, given, label) => {
+    for (let i = 0; i < given.length; i += 1) {
+      given[i] = apart(given[i], label);
+    }
+    if (isArray(called) && !isProxy(called)) {
+      return places(called, label);
+    }
+    given.unshift(isObject(called) ? apart(called, label) : called);
+    return [];
+  });
   // The same values by the same function, as before.
   for (const [holder, name] of [[Array.prototype, "values"], [typed, "values"]]) {
     const descriptor = getOwnPropertyDescriptor(holder, Symbol.iterator);
@@ -97,12 +173,25 @@
     defineProperty(holder, Symbol.iterator, descriptor);
   }
   for (const name of ["from", "fromAsync"]) {
-    replace(Array, name, (_, given, label) => places(given[0], label));
+    replace(Array, name, (self, given, label) => {
+      const [from] = given;
+      if (!isObject(from) || (isArray(from) && !isProxy(from))) {
+        places(from, label);
+        return self;
+      }
+      const ways = [Symbol.iterator, Symbol.asyncIterator].filter((way) => from[way] !== undefined && from[way] !== null);
+      given[0] = ways.length === 0 ? places(from, label) : {};
+      for (const way of ways) {
+        const iterate = from[way];
+        given[0][way] = () => apply(iterate, from, []);
+      }
+      return self;
+    });
   }
 
   // These go into what they find, whatever its length is.
-  const flatten = (from, depth, into, label) => {
-    places(from, label);
+  const flatten = (given, depth, into, label) => {
+    const from = places(given, label);
     for (let i = 0; i < from.length; i += 1) {
       if (i in from) {
         const value = from[i];
@@ -123,8 +212,7 @@
       if (typeof each !== "function") {
         throw new TypeErrorOfHost("not a function");
       }
-      const from = Object(this);
-      places(from, "flatMap");
+      const from = places(Object(this), "flatMap");
       const mapped = [];
       for (let i = 0; i < from.length; i += 1) {
         if (i in from) {
@@ -145,40 +233,81 @@
       throw new RangeErrorOfHost(`${label}: a text of more than ${most} characters`);
     }
   };
-  const search = (self, given, label) => {
+  // What a builtin would make a text of, as that text: what it says of itself may be another each time.
+  const asText = (value) => (value === undefined || value === null || typeof value === "string" ? value : `${value}`);
+  const search = (called, given, label) => {
+    const self = asText(called);
     short(self, label);
-    let [needle] = given;
-    if (isArray(needle) || isView(needle)) {
-      // As a text it may be long.
-      needle = given[0] = `${needle}`;
+    if (isObject(given[0]) && !(label === "includes" && isPattern(given[0]))) {
+      given[0] = `${given[0]}`;
     }
+    const [needle] = given;
     if (typeof self === "string" && typeof needle === "string" && self.length * needle.length > COMPARISONS_MAX) {
       throw new RangeErrorOfHost(`${label}: too much to compare`);
     }
+    return self;
   };
-  for (const name of ["includes", "indexOf", "lastIndexOf", "split"]) {
+  const { match } = Symbol;
+  // As ECMAScript tells patterns from what else may be looked for.
+  const isPattern = (value) => {
+    const told = value[match];
+    return told === undefined ? value instanceof RegExp : Boolean(told);
+  };
+  for (const name of ["includes", "indexOf", "lastIndexOf"]) {
     replace(String.prototype, name, search);
   }
+  // Objects may have a way of their own to be looked for; what has none is a text.
+  const dispatching = (name, symbol, most, check) => {
+    const descriptor = getOwnPropertyDescriptor(String.prototype, name);
+    replace(String.prototype, name, check);
+    const bounded = getOwnPropertyDescriptor(String.prototype, name).value;
+    descriptor.value = {
+      [name](...given) {
+        const [needle] = given;
+        if (this === undefined || this === null || !isObject(needle)) {
+          return apply(bounded, this, given);
+        }
+        if ((name === "replaceAll" || name === "matchAll") && isPattern(needle) && !apply(includes, `${needle.flags}`, ["g"])) {
+          throw new TypeErrorOfHost(`${name}: the pattern must have the flag g`);
+        }
+        const way = needle[symbol];
+        if (way !== undefined && way !== null) {
+          work(this);
+          return apply(way, needle, most === 1 ? [this] : [this, given[1]]);
+        }
+        given[0] = `${needle}`;
+        return apply(bounded, this, given);
+      },
+    }[name];
+    for (const property of ["length", "name"]) {
+      defineProperty(descriptor.value, property, getOwnPropertyDescriptor(bounded, property));
+    }
+    defineProperty(String.prototype, name, descriptor);
+  };
+  dispatching("split", Symbol.split, 2, search);
 
   // What stands for matches is put together in one go, which goes on even when there is no memory for it. Functions are
   // asked between, so that a long text is given by one.
   const { includes, split } = String.prototype;
   const stand = (text, given, matches, label) => {
-    const by = given[1];
-    if (typeof by === "function") {
+    if (typeof given[1] === "function") {
+      const [, each] = given;
       given[1] = (...found) => {
-        const answer = apply(by, undefined, found);
+        const answer = apply(each, undefined, found);
         work(answer);
         return answer;
       };
-    } else if (typeof by === "string" && !apply(includes, by, ["$"])) {
+      return;
+    }
+    const by = (given[1] = `${given[1]}`);
+    if (!apply(includes, by, ["$"])) {
       if (by.length > 100) {
         given[1] = () => {
           work(by);
           return by;
         };
       }
-    } else if (typeof by === "string" && typeof text === "string") {
+    } else if (typeof text === "string") {
       // All of the text that is before a match, and behind it.
       const sides = apply(split, by, ["$`"]).length + apply(split, by, ["$'"]).length - 2;
       if (matches * (by.length + sides * text.length) > EXPANSION_MAX) {
@@ -187,54 +316,96 @@
     }
   };
   for (const name of ["replace", "replaceAll"]) {
-    replace(String.prototype, name, (self, given, label) => {
-      search(self, given, label);
-      const [needle] = given;
-      // Objects have a way of their own to replace.
-      if (needle === null || typeof needle !== "object") {
-        const length = typeof self === "string" ? self.length : 0;
-        stand(self, given, label === "replace" ? 1 : length / (needle?.length || 1) + 1, label);
-      }
+    dispatching(name, Symbol.replace, 2, (called, given, label) => {
+      const self = search(called, given, label);
+      const length = typeof self === "string" ? self.length : 0;
+      stand(self, given, label === "replace" ? 1 : length / (given[0]?.length || 1) + 1, label);
+      return self;
     });
   }
-  replace(RegExp.prototype, Symbol.replace, (_, given, label) => {
-    const length = typeof given[0] === "string" ? given[0].length : 0;
-    stand(given[0], given, length + 1, label);
+  replace(RegExp.prototype, Symbol.replace, (self, given, label) => {
+    given[0] = `${given[0]}`;
+    stand(given[0], given, given[0].length + 1, label);
+    return self;
   });
-  for (const name of ["toLowerCase", "toUpperCase"]) {
-    replace(String.prototype, name, (self, _, label) => short(self, label));
+  for (const name of ["toLowerCase", "toUpperCase", "toLocaleLowerCase", "toLocaleUpperCase"]) {
+    replace(String.prototype, name, (called, _, label) => {
+      const self = asText(called);
+      short(self, label);
+      return self;
+    });
   }
   for (const name of ["normalize", "localeCompare"]) {
-    replace(String.prototype, name, (self, [other], label) => {
+    replace(String.prototype, name, (called, given, label) => {
+      const self = asText(called);
+      if (given.length > 0) {
+        given[0] = asText(given[0]);
+      }
       short(self, label, NORMALIZED_MAX);
-      short(other, label, NORMALIZED_MAX);
+      short(given[0], label, NORMALIZED_MAX);
+      return self;
     });
   }
   for (const name of ["match", "matchAll", "search"]) {
-    replace(String.prototype, name, (self, [pattern], label) => {
+    dispatching(name, Symbol[name], 1, (called, [pattern], label) => {
+      const self = asText(called);
       short(self, label);
       short(pattern, label, PATTERN_MAX);
+      return self;
     });
   }
-  replace(RegExp.prototype, "compile", (_, [pattern], label) => short(pattern, label, PATTERN_MAX));
+  // Of a pattern that is none of the language's own what it is made of.
+  const pattern = (given, label) => {
+    const [of] = given;
+    if (!isObject(of)) {
+      return short(of, label, PATTERN_MAX);
+    }
+    if (!isPattern(of)) {
+      given[0] = `${of}`;
+      return short(given[0], label, PATTERN_MAX);
+    }
+    short(asText(of.source), label, PATTERN_MAX);
+  };
+  replace(RegExp.prototype, "compile", (self, given, label) => {
+    pattern(given, label);
+    return self;
+  });
   for (const name of ["padStart", "padEnd"]) {
-    replace(String.prototype, name, (_, [length], label) => {
-      if (Number(length) > TEXT_MAX) {
+    replace(String.prototype, name, (called, given, label) => {
+      const self = asText(called);
+      if (isObject(given[0])) {
+        given[0] = Number(given[0]);
+      }
+      if (Number(given[0]) > TEXT_MAX) {
         throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
       }
+      return self;
     });
   }
-  replace(String.prototype, "repeat", (self, [count], label) => {
-    if (`${self}`.length * Number(count) > TEXT_MAX) {
+  replace(String.prototype, "repeat", (called, given, label) => {
+    const self = asText(called);
+    if (isObject(given[0])) {
+      given[0] = Number(given[0]);
+    }
+    if (`${self}`.length * Number(given[0]) > TEXT_MAX) {
       throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
     }
+    return self;
   });
   for (const name of ["encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "escape", "unescape"]) {
-    replace(globalThis, name, (_, [value], label) => short(value, label));
+    replace(globalThis, name, (self, given, label) => {
+      given[0] = asText(given[0]);
+      short(given[0], label);
+      return self;
+    });
   }
-  replace(JSON, "parse", (_, [value], label) => short(value, label));
+  replace(JSON, "parse", (self, given, label) => {
+    given[0] = asText(given[0]);
+    short(given[0], label);
+    return self;
+  });
   const bounding = (original, check) => {
-    const bounded = new Proxy(original, {
+    const bounded = new ProxyOfHost(original, {
       apply(target, self, given) {
         check(given);
         return apply(target, self, given);
@@ -248,11 +419,12 @@
     defineProperty(original.prototype, "constructor", { ...descriptor, value: bounded });
     return bounded;
   };
-  globalThis.RegExp = bounding(RegExp, ([pattern]) => short(pattern, "RegExp", PATTERN_MAX));
+  globalThis.RegExp = bounding(RegExp, (given) => pattern(given, "RegExp"));
   // Parsing is not interrupted.
   const parsed = (texts) => {
     for (let i = 0; i < texts.length; i += 1) {
-      if (typeof texts[i] === "string" && texts[i].length > CODE_MAX) {
+      texts[i] = `${texts[i]}`;
+      if (texts[i].length > CODE_MAX) {
         throw new RangeErrorOfHost(`Function: a text of more than ${CODE_MAX} characters`);
       }
       work(texts[i]);
@@ -287,9 +459,18 @@
   }
 
   // What it works on is known when it has.
-  replace(JSON, "stringify", (_, [value, only], label) => {
-    places(value, label);
-    places(only, label);
+  replace(JSON, "stringify", (self, given, label) => {
+    for (const index of [0, 1]) {
+      if (isArray(given[index])) {
+        given[index] = places(given[index], label);
+      }
+    }
+    return self;
   });
-  replace(String, "raw", (_, [strings], label) => places(strings && strings.raw, label));
+  replace(String, "raw", (self, given, label) => {
+    if (isObject(given[0])) {
+      given[0] = { raw: places(given[0].raw, label) };
+    }
+    return self;
+  });
 })

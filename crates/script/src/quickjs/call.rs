@@ -95,10 +95,17 @@ impl Vm {
     ) -> Step {
         let Means { fiber, budget, .. } = &self.engine.means;
         let _turn = self.engine.promises.turn.lock().await;
+        if self.engine.is_lost() {
+            let told = "Another call of the same machine did not end. Try again.";
+            return Step::Ended(ended(Err(Failure::new(Code::Unavailable, told))));
+        }
         its.has_turn(true);
         budget.begin(limits.call_time.saturating_sub(*spent));
         let turned = fiber.run(budget, body).await;
         its.has_turn(false);
+        if self.engine.is_lost() {
+            self.engine.promises.wake_all();
+        }
         *spent += budget.spent();
         if budget.is_over() {
             return Step::Ended(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
@@ -178,7 +185,7 @@ fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, give
         Given::Request(request, body) => {
             let request = values::write(ctx, request)?;
             if let Some(request) = request.as_object() {
-                request.set("body", binary::write(ctx, body)?)?;
+                request.set("body", binary::write(ctx, &body)?)?;
             }
             arguments.push_arg(request)?;
         }

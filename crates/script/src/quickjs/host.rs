@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use muster_wire::code::Code;
 use rquickjs::function::{Func, Opt, Rest};
-use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsValue};
+use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsValue};
 
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
@@ -37,11 +37,21 @@ impl Means {
             Step::GoOn => {}
             Step::TakeTurns => self.fiber.take_turns(),
             Step::End => return Err(throw(ctx, Code::DeadlineExceeded, OVER)),
+            Step::GiveUp => {
+                self.fiber.give_up();
+                return Err(throw(ctx, Code::DeadlineExceeded, OVER));
+            }
         }
         if self.fiber.is_abandoned() {
             return Err(throw(ctx, Code::Unavailable, "the call was given up"));
         }
         Ok(())
+    }
+
+    /// What is no function of the host table counts as one: its work is the host's, too.
+    pub(super) fn count(&self, ctx: &Ctx<'_>) -> Result<()> {
+        self.take_a_step(ctx)?;
+        self.host.current.count(&self.host.process.metrics).map_err(|error| throw_refusal(ctx, &error))
     }
 }
 
@@ -64,8 +74,16 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     }
     globals::freeze_object(&promises)?;
     nk.set("promises", promises)?;
-    nk.set("binaryToString", Func::from(binary_to_string))?;
-    nk.set("stringToBinary", Func::from(string_to_binary))?;
+    let its = means.clone();
+    nk.set(
+        "binaryToString",
+        Func::from(move |ctx: Ctx<'js>, data: Opt<JsValue<'js>>| binary_to_string(ctx, &its, data)),
+    )?;
+    let its = means.clone();
+    nk.set(
+        "stringToBinary",
+        Func::from(move |ctx: Ctx<'js>, text: Opt<JsValue<'js>>| string_to_binary(ctx, &its, text)),
+    )?;
     globals::freeze_object(&nk)?;
     Ok(nk)
 }
@@ -78,7 +96,8 @@ pub(super) fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>
     })
 }
 
-fn binary_to_string<'js>(ctx: Ctx<'js>, Opt(data): Opt<JsValue<'js>>) -> Result<JsValue<'js>> {
+fn binary_to_string<'js>(ctx: Ctx<'js>, means: &Means, Opt(data): Opt<JsValue<'js>>) -> Result<JsValue<'js>> {
+    means.count(&ctx)?;
     let bytes = data.and_then(|data| data.into_object()).and_then(|object| binary::read(&object));
     let Some(bytes) = bytes else { return Err(throw(&ctx, Code::InvalidArgument, "expects an ArrayBuffer")) };
     match String::from_utf8(bytes) {
@@ -87,11 +106,12 @@ fn binary_to_string<'js>(ctx: Ctx<'js>, Opt(data): Opt<JsValue<'js>>) -> Result<
     }
 }
 
-fn string_to_binary<'js>(ctx: Ctx<'js>, Opt(text): Opt<JsValue<'js>>) -> Result<JsValue<'js>> {
+fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'js>>) -> Result<JsValue<'js>> {
+    means.count(&ctx)?;
     let Some(text) = text.and_then(|text| text.into_string()) else {
         return Err(throw(&ctx, Code::InvalidArgument, "expects a string"));
     };
-    ArrayBuffer::new(ctx, values::text(&text)?.into_bytes()).map(ArrayBuffer::into_value)
+    binary::write(&ctx, values::text(&text)?.as_bytes())
 }
 
 /// A function of the host, as JavaScript has it.
@@ -238,7 +258,7 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: Answer, value: Value) -> Result
             }
             write(ctx, Answer::Named(&["code", "headers", "body"]), Value::Results(results))
         }
-        (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, bytes),
+        (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, &bytes),
         (Answer::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
         (Answer::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
         (_, value) => values::write(ctx, value),

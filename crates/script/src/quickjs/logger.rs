@@ -10,13 +10,17 @@ use super::errors::throw;
 use super::format::fill;
 use super::host::Means;
 use super::values::{self, text};
+use crate::host::{LINE_BYTES_MAX, cut};
 use crate::value::Value;
+use crate::value::allowance::Allowance;
 use muster_wire::code::Code;
 
-/// Longer lines are cut.
-const LINE_BYTES_MAX: usize = 8 * 1024;
 /// Most fields of one logger.
 const FIELDS_MAX: usize = 32;
+/// Longer names of fields are cut: what a logger keeps is not in the machine's memory.
+const NAME_BYTES_MAX: usize = 256;
+/// Longer values are, too.
+const FIELD_BYTES_MAX: usize = 1024;
 
 type Fields = Rc<Vec<(String, String)>>;
 
@@ -42,15 +46,20 @@ fn with_fields<'js>(ctx: &Ctx<'js>, means: &Means, fields: Fields) -> Result<Obj
     }
     let (its, known) = (means.clone(), fields.clone());
     let one = move |ctx: Ctx<'js>, name: JsString<'js>, value: JsString<'js>| {
+        its.count(&ctx)?;
         with_fields(&ctx, &its, joined(&ctx, &known, vec![(text(&name)?, text(&value)?)])?)
     };
     logger.set("withField", Func::from(one))?;
     let (its, known) = (means.clone(), fields.clone());
     let several = move |ctx: Ctx<'js>, pairs: Object<'js>| {
-        let mut added = Vec::new();
+        its.count(&ctx)?;
+        let (mut added, mut left) = (Vec::new(), Allowance::new());
         for pair in pairs.own_props::<JsString<'js>, JsValue<'js>>(Filter::new().string().enum_only()) {
             let (name, value) = pair?;
-            added.push((text(&name)?, fill("%v", vec![of(&ctx, &value)?])));
+            added.push((text(&name)?, fill("%v", vec![of(&ctx, &value, &mut left)?])));
+            if added.len() > FIELDS_MAX {
+                return Err(too_many_fields(&ctx));
+            }
         }
         with_fields(&ctx, &its, joined(&ctx, &known, added)?)
     };
@@ -69,11 +78,15 @@ fn with_fields<'js>(ctx: &Ctx<'js>, means: &Means, fields: Fields) -> Result<Obj
 fn joined(ctx: &Ctx<'_>, known: &Fields, added: Vec<(String, String)>) -> Result<Fields> {
     let is_known = |name: &String| added.iter().any(|(other, _)| other == name);
     let mut fields: Vec<_> = known.iter().filter(|(name, _)| !is_known(name)).cloned().collect();
-    fields.extend(added);
+    fields.extend(added.into_iter().map(|(name, value)| (cut(name, NAME_BYTES_MAX), cut(value, FIELD_BYTES_MAX))));
     if fields.len() > FIELDS_MAX {
-        return Err(throw(ctx, Code::InvalidArgument, &format!("a logger has at most {FIELDS_MAX} fields")));
+        return Err(too_many_fields(ctx));
     }
     Ok(Rc::new(fields))
+}
+
+fn too_many_fields(ctx: &Ctx<'_>) -> rquickjs::Error {
+    throw(ctx, Code::InvalidArgument, &format!("a logger has at most {FIELDS_MAX} fields"))
 }
 
 fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, means: Means, fields: Fields) -> Result<Function<'js>> {
@@ -82,11 +95,14 @@ fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, means: Means, fields: F
             if means.init.is_repeated() {
                 return Ok(());
             }
-            let arguments = rest.0.iter().map(|value| of(&ctx, value)).collect::<Result<_>>()?;
-            let line = fill(&text(&format)?, arguments);
-            let host = &means.host;
-            if host.current.may_log(line.len().min(LINE_BYTES_MAX), &host.process.metrics) {
-                write(level, line, &fields);
+            means.count(&ctx)?;
+            let mut left = Allowance::new();
+            let arguments = rest.0.iter().map(|value| of(&ctx, value, &mut left)).collect::<Result<_>>()?;
+            let line = cut(fill(&text(&format)?, arguments), LINE_BYTES_MAX);
+            let fields = written(&fields);
+            let (host, bytes) = (&means.host, line.len() + fields.as_ref().map_or(0, String::len));
+            if host.current.may_log(bytes, &host.process.metrics) {
+                write(level, line, fields.as_deref());
             }
             Ok::<_, rquickjs::Error>(())
         })?;
@@ -94,25 +110,27 @@ fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, means: Means, fields: F
 }
 
 /// A value as a log shows it. An error is its line.
-fn of<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> Result<Value> {
+fn of<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>, left: &mut Allowance) -> Result<Value> {
     if value.is_error() || value.is_function() {
         let string: Function<'js> = ctx.globals().get("String")?;
         let written: JsString<'js> = string.call((value.clone(),))?;
-        return Ok(Value::text(text(&written)?));
+        let written = text(&written)?;
+        return Ok(Value::text(left.take(written.len()).map_or_else(|why| format!("({why})"), |()| written)));
     }
-    match values::read(value) {
+    match values::read_within(value, left) {
         Ok(value) => Ok(value),
         Err(values::Unreadable::Told(why)) => Ok(Value::text(format!("({why})"))),
         Err(values::Unreadable::Thrown(error)) => Err(error),
     }
 }
 
-fn write(level: Level, mut line: String, fields: &Fields) {
-    let end = line.floor_char_boundary(LINE_BYTES_MAX);
-    line.truncate(end);
+/// Fields as they stand behind a line.
+fn written(fields: &Fields) -> Option<String> {
     let named: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let fields = (!named.is_empty()).then(|| named.join(" "));
-    let fields = fields.as_deref();
+    (!named.is_empty()).then(|| named.join(" "))
+}
+
+fn write(level: Level, line: String, fields: Option<&str>) {
     match level {
         Level::Debug => tracing::debug!(message = line, runtime = "javascript", fields),
         Level::Info => tracing::info!(message = line, runtime = "javascript", fields),

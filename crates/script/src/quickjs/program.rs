@@ -43,7 +43,7 @@ impl Bundle {
             return Ok(Self::default());
         }
         let file = sources.entry.clone();
-        if host.process.stuck.holds_script(folder, &file) {
+        if !host.process.may_load(&file, sources.digest.clone()) {
             let file = &*file;
             tracing::error!(file, "a script is not loaded since it stopped the server: change its file");
             return Ok(Self::default());

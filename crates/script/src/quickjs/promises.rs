@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Notify};
 use super::errors::{raised, refusal};
 use super::host::write;
 use super::surface::Answer;
-use crate::host::Host;
+use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
 
@@ -136,7 +136,7 @@ impl Promises {
             if let Err(error) = settled {
                 // There was no memory for the answer: whoever waits for it is told below that nothing comes.
                 let told = raised(ctx, &error).message;
-                tracing::warn!(told, "an answer of the host did not reach its promise");
+                tracing::warn!(told = line_of(&told), "an answer of the host did not reach its promise");
             }
         }
     }
@@ -192,6 +192,8 @@ impl Drop for Call<'_> {
         let ended = self.promises.calls.borrow_mut().remove(&self.number);
         if self.promises.current.get() == Some(self.number) {
             self.promises.current.set(None);
+            // Nobody waits for it any more. If it could not be ended, others must know.
+            self.promises.wake_all();
         }
         let answered = ended.map(|waiting| waiting.answered).unwrap_or_default();
         if !answered.is_empty() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::compile::{Compiled, compile};
 use super::places::Lines;
 use crate::machine::LoadError;
+use crate::process::stuck::Digest;
 
 /// What is run if nothing is named: the first that is there.
 const ENTRYPOINTS: [&str; 4] = ["index.js", "index.mjs", "index.ts", "index.mts"];
@@ -39,6 +40,8 @@ pub(super) struct Sources {
     pub(super) entry: Arc<str>,
     /// Whether that is a module.
     pub(super) is_module: bool,
+    /// Of all files as they were read.
+    pub(super) digest: String,
     files: BTreeMap<Arc<str>, File>,
 }
 
@@ -95,6 +98,8 @@ impl Sources {
 
     fn add_all(&mut self, folder: &Path, path: &Path) -> Result<(), LoadError> {
         let entry = self.entry.clone();
+        let mut digest = Digest::default();
+        let mut read = |path: &Path| read(path).inspect(|bytes| digest.add(bytes));
         let compiled = compile(&entry, read(path)?, true)?;
         self.is_module = compiled.is_module;
         let mut waiting = self.add(folder, entry, compiled)?;
@@ -108,6 +113,7 @@ impl Sources {
             let compiled = compile(&name, read(&folder.join(&*name))?, false)?;
             waiting.extend(self.add(folder, name, compiled)?);
         }
+        self.digest = digest.end();
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use super::promises::{Promises, UNFULFILLED};
 use super::register::{Registered, initializer};
 use super::sources::Sources;
 use super::{fated, globals};
-use crate::host::Host;
+use crate::host::{Host, line_of};
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
@@ -69,6 +69,15 @@ pub struct Vm {
     pub(super) engine: Rc<Engine>,
 }
 
+/// A turn that ends when this is dropped, by a panic too: the clock would wait for its answer.
+struct Turn<'a>(&'a Budget);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.pause();
+    }
+}
+
 /// Runs something in a context, on the stack of whoever asks.
 #[expect(unsafe_code, reason = "the library takes it that a runtime stays on the stack on which it was made")]
 pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
@@ -92,7 +101,7 @@ impl Engine {
         runtime.set_max_stack_size(STACK_BYTES);
         let imports = Imports::default();
         runtime.set_loader(imports.clone(), imports.clone());
-        let budget = Budget::watched(host.process.clock.lane(), Arc::new(Unneeded));
+        let budget = Budget::watched(&host.process, Arc::new(Unneeded));
         let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
         runtime.set_interrupt_handler(Some(Box::new(move || {
@@ -100,6 +109,10 @@ impl Engine {
                 Step::GoOn => {}
                 Step::TakeTurns => its.take_turns(),
                 Step::End => return true,
+                Step::GiveUp => {
+                    its.give_up();
+                    return true;
+                }
             }
             its.is_abandoned()
         })));
@@ -147,9 +160,8 @@ impl Engine {
     pub(super) fn briefly<T>(&self, limit: Duration, run: impl FnOnce(Ctx<'_>) -> T) -> T {
         self.means.budget.begin(limit);
         self.means.budget.resume(false);
-        let ran = enter(&self.context, run);
-        self.means.budget.pause();
-        ran
+        let _turn = Turn(&self.means.budget);
+        enter(&self.context, run)
     }
 
     /// Runs the modules, and `InitModule`. Answers what the host answered it.
@@ -294,13 +306,23 @@ impl Engine {
 
     /// Whether it can go on after it found no memory.
     pub(super) fn has_room(&self) -> bool {
+        if self.is_lost() {
+            return false;
+        }
         self.context.runtime().run_gc();
         self.bytes() < self.bytes_max / 4 * 3
     }
 
-    /// Whether promises are left that would go on behind the calls of others.
+    /// Whether it is not to be called any more: promises are left that would go on behind the calls of others, or a call was
+    /// given up.
     pub(super) fn is_spent(&self) -> bool {
-        self.is_spent.get()
+        self.is_spent.get() || self.is_lost()
+    }
+
+    /// Whether a call was given up. Its stack holds what the library locks, so the machine cannot be entered again; it is kept
+    /// for what lies on that stack.
+    pub(super) fn is_lost(&self) -> bool {
+        self.means.fiber.is_lost()
     }
 }
 
@@ -321,10 +343,10 @@ impl Vm {
         let Means { fiber, budget, .. } = &engine.means;
         budget.begin(limits.load_time);
         let ran = fiber.run(budget, run).await;
-        engine.registered.borrow_mut().close();
         if budget.is_over() {
             return Err(LoadError(OVER.to_owned()));
         }
+        engine.registered.borrow_mut().close();
         let answers = ran.map_err(|error| LoadError(error.to_string()))??;
         Ok((Self { engine }, answers))
     }
@@ -357,7 +379,11 @@ fn reported(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     let (is_error, place) = (value.is_error(), place(&value));
     let failure = thrown(ctx, value);
     if is_error {
-        tracing::warn!(told = failure.message, place, "code in JavaScript threw an error");
+        tracing::warn!(
+            told = line_of(&failure.message),
+            place = place.as_deref().map(line_of),
+            "code in JavaScript threw an error"
+        );
     }
     failure
 }

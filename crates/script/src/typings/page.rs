@@ -75,7 +75,9 @@ fn effect(effect: Effect) -> &'static str {
         Effect::Pure => "Always answers the same.",
         Effect::Chance => "Draws from the clock or from chance.",
         Effect::Log => "Writes to the log.",
+        Effect::Tells => "Tells functions that want to hear of it.",
         Effect::Reads => "Reads what others may change.",
+        Effect::Asks => "Asks another server, where that may change something.",
         Effect::Writes => "Changes what others may read.",
     }
 }

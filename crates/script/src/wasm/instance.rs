@@ -8,8 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{Engine, InstancePre, Memory, ResourceLimiter, Store, UpdateDeadline};
 
 use super::frames::{Said, read};
-use super::lane::{Breached, Event, INIT, Lane};
-use super::lines::Lines;
+use super::lane::{Asked, Breached, Event, INIT, Lane};
+use super::lines::{Lines, bytes_of};
 use crate::metrics::ScriptMetrics;
 use crate::process::clock::{Alarm, Lane as Watched};
 
@@ -151,13 +151,13 @@ impl State {
                 }
             }
             Said::Asked { call, sequence, name, arguments } => {
-                if lane.ask() {
-                    let incarnation = self.incarnation;
-                    lane.deliver(call, Event::Asked { incarnation, sequence, name, arguments });
+                let asked = Asked { incarnation: self.incarnation, sequence, bytes: frame.len() };
+                if lane.ask(asked.bytes) {
+                    lane.deliver(call, Event::Asked { asked, name, arguments });
                 } else {
                     let told = "too many functions of the host are waited for";
                     let refused = muster_domain::Error::new(muster_domain::ErrorKind::ResourceExhausted, told);
-                    lane.answer(self.incarnation, sequence, Err(refused));
+                    lane.answer(asked, Err(refused));
                 }
             }
             Said::Returned { call, result } => lane.deliver(call, Event::Returned(result)),
@@ -167,10 +167,10 @@ impl State {
             }
             Said::Logged { call, level, line, fields } => {
                 let may = lane.with(call, |open| {
-                    open.logged = open.logged.saturating_add(line.len());
+                    open.logged = open.logged.saturating_add(bytes_of(&line, &fields));
                     open.logged <= self.bounds.log_bytes_max
                 });
-                self.lines.log(may, level, line, &fields);
+                self.lines.log(may, level, &line, &fields);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! answers by [`ASKED_MAX`].
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -24,13 +24,16 @@ pub const CALLS_MAX: usize = 16_384;
 /// Most calls of the host that an instance waits for at a time; further ones are refused.
 pub const ASKED_MAX: u32 = 65_536;
 
+/// Most bytes of what they are called with, together; with one that would be more it is refused.
+pub const ASKED_BYTES_MAX: usize = 64 << 20;
+
 /// The call in which modules register.
 pub(super) const INIT: u64 = 1;
 
 /// What comes of a call.
 pub(super) enum Event {
     /// A function of the host is called on its behalf.
-    Asked { incarnation: u32, sequence: u32, name: String, arguments: Vec<Value> },
+    Asked { asked: Asked, name: String, arguments: Vec<Value> },
     /// It has ended.
     Returned(Result<Option<Vec<u8>>, Failure>),
     /// A callback has, which used so much of the processor's time.
@@ -39,6 +42,14 @@ pub(super) enum Event {
     Ready(Result<Registrations, String>),
     /// The instance has ended, for this reason, by this call's doing or another's.
     Ended { why: Arc<str>, breach: Option<Breached> },
+}
+
+/// Who waits for what the host answers: the how manieth instance, and its own number. And what it has asked, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) incarnation: u32,
+    pub(super) sequence: u32,
+    pub(super) bytes: usize,
 }
 
 /// What a call did that ended its instance.
@@ -90,6 +101,8 @@ pub(super) struct Lane {
     next_call: AtomicU64,
     /// Calls of the host without an answer yet.
     asked: AtomicU32,
+    /// The bytes of what they were called with.
+    asked_bytes: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -111,6 +124,8 @@ struct Calls {
     /// What waits for the first of them.
     homeless: Vec<Event>,
     is_running: bool,
+    /// The how manieth instance runs, or is to.
+    incarnation: u32,
     is_over: bool,
 }
 
@@ -129,6 +144,7 @@ impl Lane {
             calls: Mutex::default(),
             next_call: AtomicU64::new(INIT + 1),
             asked: AtomicU32::new(0),
+            asked_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -144,6 +160,7 @@ impl Lane {
         let id = self.next_call.fetch_add(1, Ordering::Relaxed);
         let frame = frame(id)?;
         let inbox = Arc::<Inbox>::default();
+        let incarnation;
         {
             let mut calls = locked(&self.calls);
             if !calls.is_running {
@@ -158,8 +175,10 @@ impl Lane {
                 calls.functions += 1;
             }
             calls.open.insert(id, Open::new(inbox.clone(), name, limit, is_match));
+            incarnation = calls.incarnation;
         }
-        let incarnation = self.post(None, frame);
+        // If that has ended meanwhile, its end was told, and another must not hear of the call.
+        self.post(Some(incarnation), frame);
         Ok(Taken { id, inbox, incarnation })
     }
 
@@ -199,10 +218,11 @@ impl Lane {
     }
 
     /// Answers a call of the host.
-    pub(super) fn answer(&self, incarnation: u32, sequence: u32, result: muster_domain::Result<Value>) {
-        let frame = super::frames::answer(sequence, result);
-        if self.post(Some(incarnation), frame) == incarnation {
+    pub(super) fn answer(&self, asked: Asked, result: muster_domain::Result<Value>) {
+        let frame = super::frames::answer(asked.sequence, result);
+        if self.post(Some(asked.incarnation), frame) == asked.incarnation {
             self.asked.fetch_sub(1, Ordering::Relaxed);
+            self.asked_bytes.fetch_sub(asked.bytes, Ordering::Relaxed);
         }
     }
 
@@ -236,11 +256,17 @@ impl Lane {
 impl Lane {
     /// An instance starts. Answers the how manieth it is.
     pub(super) fn start(&self, hello: Vec<u8>) -> u32 {
-        let mut mailbox = locked(&self.mailbox);
-        mailbox.incarnation += 1;
-        mailbox.frames = VecDeque::from([hello]);
-        self.asked.store(0, Ordering::Relaxed);
-        mailbox.incarnation
+        let incarnation = {
+            let mut mailbox = locked(&self.mailbox);
+            mailbox.incarnation += 1;
+            mailbox.frames = VecDeque::from([hello]);
+            self.asked.store(0, Ordering::Relaxed);
+            self.asked_bytes.store(0, Ordering::Relaxed);
+            mailbox.incarnation
+        };
+        // No call is taken before it is ready.
+        locked(&self.calls).incarnation = incarnation;
+        incarnation
     }
 
     /// The next frame, if there is one.
@@ -290,9 +316,11 @@ impl Lane {
         locked(&self.calls).is_running = true;
     }
 
-    /// The host is called. Answers whether that may be.
-    pub(super) fn ask(&self) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed) < ASKED_MAX
+    /// The host is called with so many bytes. Answers whether that may be.
+    pub(super) fn ask(&self, bytes: usize) -> bool {
+        let count = self.asked.fetch_add(1, Ordering::Relaxed);
+        let before = self.asked_bytes.fetch_add(bytes, Ordering::Relaxed);
+        count < ASKED_MAX && before.saturating_add(bytes) <= ASKED_BYTES_MAX
     }
 
     /// Tells whoever waits for a call, or whoever takes what is of no call.
@@ -345,4 +373,47 @@ impl Open {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin(lane: &Lane) -> Taken {
+        let about = (Arc::from("f"), Duration::ZERO, false);
+        lane.begin::<Failure>(about, |_| Ok(b"frame".to_vec())).unwrap()
+    }
+
+    #[test]
+    fn what_is_asked_at_a_time_is_bounded_by_its_bytes() {
+        let lane = Lane::new();
+        let incarnation = lane.start(Vec::new());
+        let asked = |sequence| Asked { incarnation, sequence, bytes: ASKED_BYTES_MAX / 2 };
+        assert!(lane.ask(asked(1).bytes) && lane.ask(asked(2).bytes));
+        assert!(!lane.ask(asked(3).bytes));
+        lane.answer(asked(3), Ok(Value::Nil));
+        lane.answer(asked(1), Ok(Value::Nil));
+        assert!(lane.ask(asked(4).bytes));
+        // Of an instance that is gone nothing counts any more.
+        lane.start(Vec::new());
+        lane.answer(asked(2), Ok(Value::Nil));
+        assert!(lane.ask(ASKED_BYTES_MAX) && !lane.ask(1));
+    }
+
+    #[test]
+    fn an_instance_does_not_hear_of_calls_of_the_one_before() {
+        let lane = Lane::new();
+        lane.start(b"hello".to_vec());
+        lane.ready();
+        assert_eq!(begin(&lane).incarnation, 1);
+        assert_eq!([lane.next_frame(), lane.next_frame()], [Some(b"hello".to_vec()), Some(b"frame".to_vec())]);
+        // Another starts while a call begins that was taken for the one that ends.
+        locked(&lane.mailbox).incarnation += 1;
+        let taken = begin(&lane);
+        assert_eq!(taken.incarnation, 1);
+        assert_eq!(lane.next_frame(), None);
+        assert_eq!(lane.fail_all(&Arc::from("it ended"), None), 2);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(matches!(taken.inbox.poll_next(&mut context), Poll::Ready(Event::Ended { .. })));
+    }
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::host::{LINE_BYTES_MAX, LINE_OVERHEAD_BYTES, line_of};
 use crate::metrics::ScriptMetrics;
-
-/// Longer lines are cut.
-const LINE_BYTES_MAX: usize = 8 * 1024;
 
 /// What belongs to no call may write so much in this time.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -16,6 +14,11 @@ const WINDOW: Duration = Duration::from_secs(1);
 const DEBUG: u8 = 0;
 const INFO: u8 = 1;
 const WARN: u8 = 2;
+
+/// What a line counts with its fields, as far as they are written.
+pub(super) fn bytes_of(line: &str, fields: &str) -> usize {
+    line_of(line).len() + line_of(fields).len() + LINE_OVERHEAD_BYTES
+}
 
 /// See the module.
 pub(super) struct Lines {
@@ -33,13 +36,12 @@ impl Lines {
     }
 
     /// A line of its logger. `may` is whether its call may write it, if it is of one.
-    pub(super) fn log(&mut self, may: Option<bool>, level: u8, mut line: String, fields: &str) {
-        if !may.unwrap_or_else(|| self.take(line.len())) {
+    pub(super) fn log(&mut self, may: Option<bool>, level: u8, line: &str, fields: &str) {
+        let (line, fields) = (line_of(line), line_of(fields));
+        if !may.unwrap_or_else(|| self.take(bytes_of(line, fields))) {
             self.metrics.log_lines_dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let end = line.floor_char_boundary(LINE_BYTES_MAX);
-        line.truncate(end);
         let fields = (!fields.is_empty()).then_some(fields);
         match level {
             DEBUG => tracing::debug!(message = line, runtime = "go", fields),
@@ -59,7 +61,7 @@ impl Lines {
                 let line = String::from_utf8_lossy(&rest).trim_end().to_owned();
                 rest.clear();
                 if !line.is_empty() {
-                    self.log(None, if is_error { WARN } else { INFO }, line, "");
+                    self.log(None, if is_error { WARN } else { INFO }, &line, "");
                 }
             }
         }

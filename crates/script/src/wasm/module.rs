@@ -21,6 +21,7 @@ use crate::machine::registry::Names;
 use crate::machine::{Code, LoadError};
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
+use crate::process::stuck::digest;
 
 const EXTENSION: &str = "wasm";
 
@@ -78,7 +79,7 @@ impl GoModule {
             return Err(failed(&format!("it has more than {FILE_BYTES_MAX} bytes")));
         }
         let bytes = std::fs::read(&path).map_err(|error| failed(&error))?;
-        if host.process.stuck.holds(&file, &bytes) {
+        if !host.process.may_load(&file, digest(&bytes)) {
             tracing::error!(file, "a module is not loaded since it stopped the server: change its file");
             return Ok(Self::default());
         }

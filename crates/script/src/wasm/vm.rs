@@ -16,7 +16,7 @@ use muster_wire::json::WriteOptions;
 
 use super::codec::Reader;
 use super::frames;
-use super::lane::{Breached, Event, Lane, Taken};
+use super::lane::{Asked, Breached, Event, Lane, Taken};
 use super::module::{GoModule, Running};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
@@ -114,13 +114,6 @@ fn encoded(answered: &[u8]) -> std::result::Result<Option<Vec<u8>>, Failure> {
 /// A function of the host that has not answered yet.
 type Awaited = Pin<Box<dyn Future<Output = (Asked, Result<Value>)>>>;
 
-/// Who waits for the answer: the how manieth instance, and its own number.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Asked {
-    incarnation: u32,
-    sequence: u32,
-}
-
 /// Answers what the instance asks of the host for a call, until the call has ended. Whoever drops this gives the call up.
 pub(super) async fn attend(lane: Arc<Lane>, taken: Taken, host: Rc<Host>) -> Event {
     let mut attendance = Attendance { lane, taken, host, awaited: FuturesUnordered::new(), open: Vec::new() };
@@ -140,21 +133,18 @@ impl Attendance {
         loop {
             while let Poll::Ready(Some((asked, result))) = self.awaited.poll_next_unpin(context) {
                 self.open.retain(|open| *open != asked);
-                self.lane.answer(asked.incarnation, asked.sequence, result);
+                self.lane.answer(asked, result);
             }
             match self.taken.inbox.poll_next(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Event::Asked { incarnation, sequence, name, arguments }) => {
-                    let asked = Asked { incarnation, sequence };
-                    match start(&self.host, &name, arguments) {
-                        Ok(Started::Now(value)) => self.lane.answer(incarnation, sequence, Ok(value)),
-                        Err(error) => self.lane.answer(incarnation, sequence, Err(error)),
-                        Ok(Started::Later(awaited)) => {
-                            self.open.push(asked);
-                            self.awaited.push(Box::pin(async move { (asked, awaited.await) }));
-                        }
+                Poll::Ready(Event::Asked { asked, name, arguments }) => match start(&self.host, &name, arguments) {
+                    Ok(Started::Now(value)) => self.lane.answer(asked, Ok(value)),
+                    Err(error) => self.lane.answer(asked, Err(error)),
+                    Ok(Started::Later(awaited)) => {
+                        self.open.push(asked);
+                        self.awaited.push(Box::pin(async move { (asked, awaited.await) }));
                     }
-                }
+                },
                 Poll::Ready(event) => {
                     self.finish();
                     return Poll::Ready(event);
@@ -173,7 +163,7 @@ impl Attendance {
         let (mut awaited, lane) = (std::mem::take(&mut self.awaited), self.lane.clone());
         (self.host.spawn)(Box::pin(async move {
             while let Some((asked, result)) = awaited.next().await {
-                lane.answer(asked.incarnation, asked.sequence, result);
+                lane.answer(asked, result);
             }
         }));
     }
@@ -183,7 +173,7 @@ impl Drop for Attendance {
     fn drop(&mut self) {
         for asked in &self.open {
             let told = Error::new(ErrorKind::Unavailable, "the call was given up");
-            self.lane.answer(asked.incarnation, asked.sequence, Err(told));
+            self.lane.answer(*asked, Err(told));
         }
         self.lane.cancel(self.taken.id, self.taken.incarnation);
     }
@@ -200,7 +190,7 @@ pub(super) async fn be_home(lane: Arc<Lane>, host: Rc<Host>, limits: Limits) {
     let home = lane.add_home();
     loop {
         match std::future::poll_fn(|context| home.poll_next(context)).await {
-            Event::Asked { incarnation, sequence, name, arguments } => {
+            Event::Asked { asked, name, arguments } => {
                 let (lane, its) = (lane.clone(), host.clone());
                 (host.spawn)(Box::pin(async move {
                     let answered = async {
@@ -211,7 +201,7 @@ pub(super) async fn be_home(lane: Arc<Lane>, host: Rc<Host>, limits: Limits) {
                     };
                     let meter = Meter::new(Chain::default(), &limits);
                     let result = its.current.during(meter, answered).await;
-                    lane.answer(incarnation, sequence, result);
+                    lane.answer(asked, result);
                 }));
             }
             _ => return,

@@ -37,6 +37,12 @@ const SUBSCRIPTIONS_MAX: usize = 64;
 /// A frame that an instance sends is no longer: what may cross in one call, and its frame.
 const FRAME_BYTES_MAX: usize = 34 << 20;
 
+/// What is written to its output at a time; it goes on with the rest. It is not interrupted meanwhile.
+const WRITTEN_BYTES_MAX: u32 = 64 << 10;
+
+/// In so many parts at most.
+const WRITTEN_PARTS_MAX: u32 = 1_024;
+
 /// A module with everything that it may ask for.
 ///
 /// # Errors
@@ -209,11 +215,15 @@ fn fd_write(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, 
     }
     let (memory, state) = parts(&mut caller);
     let mut done = 0_u32;
-    for index in 0..count {
+    for index in 0..count.min(WRITTEN_PARTS_MAX) {
         let Some((at, length)) = vector(memory, vectors, index) else { return FAULT };
+        let length = length.min(WRITTEN_BYTES_MAX - done);
         let Some(bytes) = part(memory, at, length as usize) else { return FAULT };
         state.lines.write(file == 2, bytes);
-        done = done.wrapping_add(length);
+        done += length;
+        if done == WRITTEN_BYTES_MAX {
+            break;
+        }
     }
     or_fault(put(memory, written, &done.to_le_bytes()).map(|()| SUCCESS))
 }

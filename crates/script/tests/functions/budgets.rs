@@ -21,6 +21,32 @@ fn functions(limits: Limits) -> LuaFunctions {
         nk.register_rpc(function() local t = {} while true do t[#t + 1] = {} end end, 'hog')
         nk.register_rpc(function() return string.rep('x', 2 ^ 30) end, 'repeater')
         nk.register_rpc(function() table.move({}, 1, 2 ^ 31 - 10, 2) end, 'mover')
+        nk.register_rpc(function() table.move({}, 1e10, -2, 0) end, 'wrapped')
+        nk.register_rpc(function() table.move({}, 0 / 0, 1, 0) end, 'nothing')
+        nk.register_rpc(function()
+            local all = string.rep('a', 2 ^ 21)
+            return string.find(all, string.rep('a', 2 ^ 20 - 1) .. 'b', '1', true)
+        end, 'numeral')
+        local depth, t = 0
+        t = setmetatable({}, { __index = pcall, __call = function(self)
+            if depth < 60 then depth += 1 local _ = self.a _ = self.b depth -= 1 end
+        end })
+        nk.register_rpc(function() depth = 0 local _ = t.x end, 'metamethod')
+        local function handle() local _ = t[handle] _ = t[handle] end
+        nk.register_rpc(function()
+            depth = 0
+            getmetatable(t).__index = xpcall
+            local _ = t[function() local _ = t.x end] _ = t[handle]
+            while true do xpcall(error, function() while true do end end) end
+        end, 'handler')
+        nk.register_rpc(function(_, payload)
+            local told = { pcall(function(...) return select('#', ...), ... end, 1, nil) }
+            local _, why = pcall(error, { payload })
+            local caught = { xpcall(function(...) error(... .. '!') end, function(e) return e:gsub('^.-: ', '') end, 'x') }
+            local given = select('#', xpcall(function(...) return ... end, error, 1, 2, nil))
+            return table.concat({ tostring(told[1]), told[2], told[3], why[1], tostring(caught[1]), caught[2], given,
+                select(2, pcall(pcall)), select(2, pcall(xpcall, error)) }, ' ')
+        end, 'catches')
         nk.register_rpc(function() local function f() return f() + 1 end return f() end, 'deep')
         nk.register_rpc(function() return string.find(string.rep('a', 3000), '.-.-.-.-.-b') end, 'pattern')
         nk.register_rpc(function() local t = {} t.t = t return nk.json_encode(t) end, 'ring')";
@@ -35,7 +61,7 @@ fn short() -> Limits {
 fn a_call_that_takes_too_long_ends_and_its_machine_goes_on() {
     let functions = functions(short());
     block_on(async {
-        for id in ["loop", "catcher", "sorter", "pattern"] {
+        for id in ["loop", "catcher", "sorter", "pattern", "metamethod", "handler"] {
             assert_eq!(call(&functions, id, "").await, Err((Code::Internal, OVER.to_owned())), "{id}");
             assert_eq!(call(&functions, "echo", id).await, Ok(id.to_owned()));
         }
@@ -60,13 +86,29 @@ fn a_call_that_takes_too_much_memory_ends_and_its_machine_goes_on() {
 fn builtins_with_huge_arguments_end_in_errors() {
     let functions = functions(Limits::default());
     block_on(async {
-        for (id, told) in
-            [("mover", "too many elements"), ("deep", "stack overflow"), ("ring", "the table is nested too deeply")]
-        {
+        for (id, told) in [
+            ("mover", "too many elements"),
+            ("wrapped", "too many elements"),
+            ("nothing", "too many elements"),
+            ("deep", "stack overflow"),
+            ("ring", "the table is nested too deeply"),
+        ] {
             let (_, message) = call(&functions, id, "").await.unwrap_err();
             assert!(message.contains(told), "{id}: {message}");
         }
     });
+}
+
+#[test]
+fn errors_are_caught_as_ever() {
+    let functions = functions(Limits::default());
+    let told = "true 2 1 it false x! 4 missing argument #1 missing argument #2 to 'xpcall' (function expected)";
+    assert_eq!(block_on(call(&functions, "catches", "it")), Ok(told.to_owned()));
+}
+
+#[test]
+fn a_long_text_is_found_from_a_numeral_on() {
+    assert_eq!(block_on(call(&functions(Limits::default()), "numeral", "")), Ok(String::new()));
 }
 
 #[test]
@@ -135,7 +177,7 @@ fn a_call_logs_so_much_and_no_more() {
     let limits = Limits { log_bytes_max: 1_000, ..Limits::default() };
     let (answer, metrics) = answer_within(limits, "for _ = 1, 30 do nk.logger_info(string.rep('x', 100)) end");
     assert_eq!(answer, Ok(String::new()));
-    assert_eq!(metrics.log_lines_dropped.load(Relaxed), 20);
+    assert_eq!(metrics.log_lines_dropped.load(Relaxed), 24);
 }
 
 #[test]

@@ -94,7 +94,8 @@ impl Shard {
         });
         let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
         let plane = live.clone();
-        let returns = move |id, returned| plane.step(|plane, now, out| plane.match_returned(now, id, returned, out));
+        let returns =
+            move |call, returned| plane.step(|plane, now, out| plane.match_returned(now, call, returned, out));
         let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, Arc::default(), returns));
         live.on_handler(move |order| matches.order(order));
         let functions = LuaFunctions::new(program, host, limits, Arc::default());

@@ -77,7 +77,12 @@ pub async fn load_with(
 
 /// What functions work with, over a database and a folder of modules.
 pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
-    let mut process = Process::new(around(), Arc::default(), Arc::default());
+    host_of("muster", store, folder)
+}
+
+/// Of a node of this name.
+pub fn host_of(node: &str, store: Rc<dyn Store>, folder: &Path) -> Host {
+    let mut process = Process::new(around(node), Arc::default(), Arc::default());
     process.folder = Some(folder.to_owned());
     process.config = Value::Map(vec![("name".to_owned(), Value::text("muster"))]);
     Host {
@@ -98,9 +103,9 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
     }
 }
 
-fn around() -> Surroundings {
+fn around(node: &str) -> Surroundings {
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
-    Surroundings { node: "muster".into(), version: "1.2.3".into(), env }
+    Surroundings { node: node.into(), version: "1.2.3".into(), env }
 }
 
 /// Loads the modules of a folder over a host.

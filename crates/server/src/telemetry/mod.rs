@@ -305,6 +305,12 @@ impl Telemetry {
         page.counter("script_failed_count", "Calls that ended in an error.", read(&script.failed));
         page.counter("script_over_time_count", "Calls that used up their time.", read(&script.over_time));
         page.counter("script_over_memory_count", "Calls that failed for want of memory.", read(&script.over_memory));
+        let given_up = read(&script.given_up);
+        page.counter(
+            "script_given_up_count",
+            "Calls that did not end, and were given up with their machines.",
+            given_up,
+        );
         let ended = read(&script.instances_ended);
         page.counter("script_instance_ended_count", "Instances of Go that ended and were replaced.", ended);
         let over = read(&script.over_host_calls);

@@ -8,7 +8,7 @@
 pub struct Record {
     #[prost(bytes = "bytes", tag = "1")]
     pub match_id: ::prost::bytes::Bytes,
-    #[prost(oneof = "record::What", tags = "2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "record::What", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
     pub what: ::core::option::Option<record::What>,
 }
 /// Nested message and enum types in `Record`.
@@ -31,12 +31,29 @@ pub mod record {
         /// In recordings alone.
         #[prost(message, tag = "8")]
         Returned(super::Returned),
+        #[prost(message, tag = "9")]
+        Part(super::Part),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Carried {
     #[prost(message, repeated, tag = "1")]
     pub records: ::prost::alloc::vec::Vec<Record>,
+    /// Of a match that cannot go on: since when.
+    #[prost(sfixed64, optional, tag = "2")]
+    pub stranded_at: ::core::option::Option<i64>,
+}
+/// A part of a record that is too large for one. Nothing else of the match is between its parts; without the last one there is no
+/// such record.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Part {
+    /// The how manieth, from 0.
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    #[prost(bool, tag = "2")]
+    pub is_last: bool,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub bytes: ::prost::bytes::Bytes,
 }
 /// A match is made: its handler's first callback, which is its call 0, comes next.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -57,6 +74,11 @@ pub struct Origin {
     /// 32 secret bytes, from which all its randomness follows.
     #[prost(bytes = "bytes", tag = "3")]
     pub seed: ::prost::bytes::Bytes,
+    /// The node and the version of the server that made it, which its callbacks see.
+    #[prost(string, tag = "4")]
+    pub node: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub version: ::prost::alloc::string::String,
 }
 /// A callback is called.
 #[derive(Clone, PartialEq, ::prost::Message)]

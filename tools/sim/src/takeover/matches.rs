@@ -11,7 +11,7 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matches::{
-    Act, Answer, Broadcast, Call, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return, Said,
+    Act, Answer, Broadcast, Call, CallRef, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return, Said,
 };
 use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
@@ -94,7 +94,7 @@ struct Engine {
 enum Task {
     /// What a handler is called with is kept, and it runs.
     Keep(Place, Box<Call>),
-    Return(Place, MatchId, Return),
+    Return(Place, CallRef, Return),
     TakeOver(Place, Partition, Epoch),
     Release(Place, Partition),
 }
@@ -103,7 +103,7 @@ impl Task {
     fn of(&self) -> (Place, Partition) {
         match self {
             Self::Keep(place, call) => (*place, call.id.partition()),
-            Self::Return(place, id, _) => (*place, id.partition()),
+            Self::Return(place, call, _) => (*place, call.id.partition()),
             Self::TakeOver(place, partition, _) | Self::Release(place, partition) => (*place, *partition),
         }
     }
@@ -363,8 +363,8 @@ impl World {
             // A process that is taken for dead writes what it was about to.
             Task::Keep(place, call) => self.keep_call(place, &call),
             _ if !lives => Ok(()),
-            Task::Return(place, id, returned) => {
-                self.step(place, |plane, now, out| plane.match_returned(now, id, returned, out))
+            Task::Return(place, call, returned) => {
+                self.step(place, |plane, now, out| plane.match_returned(now, call, returned, out))
             }
             Task::TakeOver(place, partition, epoch) => self.take_log_over(place, partition, epoch),
             Task::Release(place, partition) => {
@@ -403,7 +403,7 @@ impl World {
         if !self.cluster.faults.forgets(call) {
             log.entries.push((call.clone(), returned.clone()));
         }
-        self.matches.tasks.push(Task::Return(place, call.id, returned));
+        self.matches.tasks.push(Task::Return(place, call.reference(), returned));
         Ok(())
     }
 

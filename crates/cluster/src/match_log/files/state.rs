@@ -179,7 +179,7 @@ impl Shared {
         if waiting > 0 && waiting + record.len() > self.waiting_bytes_max {
             state.stats.refused += 1;
             let text = format!("{waiting} bytes wait to be written to {}; it is too slow", self.folder.display());
-            return Err(LogError::Failed(text));
+            return Err(LogError::Refused(text));
         }
         let number = log.next;
         log.next += 1;

@@ -96,7 +96,7 @@ impl<S: Subjects> Owned<S> {
         if waiting > 0 && waiting + record.len() > WAITING_BYTES_MAX {
             common.waiting_bytes.fetch_sub(record.len(), Ordering::Relaxed);
             common.count(|stats| stats.refused += 1);
-            return Err(LogError::Failed(format!(
+            return Err(LogError::Refused(format!(
                 "{waiting} bytes wait to be published; the cluster's NATS is too slow"
             )));
         }

@@ -31,10 +31,10 @@ impl Game {
     }
 
     /// What another owner has carried out. It rests until it is woken.
-    pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch) -> Self {
+    pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, life: u64) -> Self {
         let CarriedMatch { outline, listeners, waiting, inputs, due_ms, empty_ticks } = carried;
         let id = outline.id;
-        let mut game = Self::of(outline);
+        let mut game = Self::of(outline, life);
         (game.rests, game.began_at, game.inputs, game.empty_ticks) = (true, now + due_ms, inputs, empty_ticks);
         for listener in listeners {
             let seated = game.outline.players.iter().find(|seated| seated.presence.session == listener.session);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::super::call::{LeaveReason, Left};
 use super::super::durable::Outline;
-use super::super::effect::Effect;
-use super::{Game, Player, Waiting};
+use super::super::effect::{Answer, Effect};
+use super::super::owner::Creation;
+use super::{Game, Player, UnderWay, Waiting};
 use crate::party::Member;
-use crate::plane::Map;
+use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::Presence;
 
@@ -15,9 +16,14 @@ impl Game {
     /// Goes on with a match, and with those of its players who are `inside` by their places: the others have gone. Who is
     /// inside and not among its players is taken out. What its latest call sent is sent again. The next tick is due one period
     /// from now.
-    pub(in super::super) fn resume(now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<Effect>) -> Self {
+    pub(in super::super) fn resume(
+        now: Millis,
+        (outline, life): (Outline, u64),
+        inside: Vec<Member>,
+        out: &mut Vec<Effect>,
+    ) -> Self {
         let id = outline.id;
-        let mut game = Self::of(outline);
+        let mut game = Self::of(outline, life);
         (game.began_at, game.ticks_due) = (now, 1);
         // By their public ids: a session may go on at another place.
         let mut inside: Map<_, Member> =
@@ -53,6 +59,21 @@ impl Game {
         again.into_iter().for_each(|broadcast| game.broadcast(broadcast, out));
         game.advance(now, out);
         game
+    }
+
+    /// Whether it was made by this very call: one whose answer did not come to be known before its match, of another place, had to
+    /// make it again.
+    pub(in super::super) fn is_made_by(&self, creation: &Creation) -> bool {
+        let Outline { handler, created_at, .. } = &self.outline;
+        *handler == creation.handler && *created_at == creation.created_at
+    }
+
+    /// Whoever makes it again is told what became of it.
+    pub(in super::super) fn answer_creation(&mut self, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+        match &mut self.under_way {
+            Some(UnderWay::Init(waiting)) => *waiting = reply_to,
+            _ => out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Created)))),
+        }
     }
 
     /// No further call begins. Answers whether none is under way.

@@ -28,7 +28,8 @@ impl Matches {
             out.extend((!self.contains(id)).then_some(Effect::Drop(id)));
             return;
         }
-        let game = Game::resume(now, outline, inside, out);
+        let life = self.next_life();
+        let game = Game::resume(now, (outline, life), inside, out);
         self.directory.put(&game.outline);
         self.insert(id, game);
         self.stats.resumed += 1;
@@ -80,7 +81,8 @@ impl Matches {
 
     /// Puts in what another owner has taken out. It rests until [`Self::wake`] says otherwise.
     pub fn carry_in(&mut self, now: Millis, carried: CarriedMatch) {
-        let (id, game) = (carried.outline.id, Game::carry_in(now, carried));
+        let life = self.next_life();
+        let (id, game) = (carried.outline.id, Game::carry_in(now, carried, life));
         self.directory.put(&game.outline);
         self.insert(id, game);
     }

@@ -168,6 +168,43 @@ fn whoever_goes_while_the_handler_lets_them_in_has_come_and_gone() {
 }
 
 #[test]
+fn what_a_former_life_of_a_match_returns_is_for_nobody() {
+    let (mut world, folded) = begun_world();
+    world.pass(50);
+    let former = world.calls.remove(0);
+    assert_eq!(world.matches.forget(|partition| partition == durable_id().partition()).len(), 1);
+    world.step(|world, out| world.matches.resume(world.now, folded.clone(), Vec::new(), out));
+    world.pass(50);
+    let present = world.calls[0].clone();
+    assert_eq!((present.tick, former.tick), (0, 0));
+    world.effects.clear();
+    let late = Return { outcome: Outcome::Over, acts: vec![Act::Broadcast(say("late"))] };
+    world.step(|world, out| world.matches.returned(world.now, former.reference(), late, out));
+    assert!(world.effects.is_empty(), "{:?}", world.effects);
+    world.returns(goes());
+    assert_eq!(world.matches.outline(durable_id()).map(|outline| outline.tick), Some(1));
+}
+
+#[test]
+fn who_makes_a_match_again_that_it_made_is_told_that_it_is_there() {
+    let replies = |world: &mut World| {
+        let reply = |effect| if let Effect::Reply(_, answer) = effect { Some(answer) } else { None };
+        std::mem::take(&mut world.effects).into_iter().filter_map(reply).collect::<Vec<_>>()
+    };
+    let mut world = World::new(MatchesConfig::default());
+    world.create(ID, 1);
+    // Whoever made it died before it had begun, and makes it again.
+    world.create(ID, 1);
+    assert!(world.effects.is_empty());
+    world.returns(begun(10, ""));
+    assert_eq!(replies(&mut world), [Ok(Answer::Created)]);
+    world.create(ID, 1);
+    assert_eq!(replies(&mut world), [Ok(Answer::Created)]);
+    world.create(ID, 2);
+    assert!(matches!(&replies(&mut world)[..], [Err(why)] if why.kind == muster_domain::ErrorKind::AlreadyExists));
+}
+
+#[test]
 fn what_a_match_cannot_begin_with_or_answer_ends_the_fold() {
     let init = Callback::Init { params: Bytes::new(), created_at: Timestamp(1) };
     let folded = || Outline::new(durable_id(), "arena".into(), Timestamp(1));

@@ -158,7 +158,7 @@ impl World {
     /// The first call that waits returns.
     fn returns(&mut self, returned: Return) -> Callback {
         let call = self.calls.remove(0);
-        self.step(|world, out| world.matches.returned(world.now, call.id, returned, out));
+        self.step(|world, out| world.matches.returned(world.now, call.reference(), returned, out));
         call.callback
     }
 

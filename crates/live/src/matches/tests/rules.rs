@@ -164,12 +164,24 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
     world.signal(9);
     let some = Broadcast { to: Some(vec![session_id(2), session_id(3)]), ..say("some") };
     let none = Broadcast { to: Some(vec![session_id(3)]), ..say("none") };
-    let acts = vec![Act::Defer(say("later")), Act::Broadcast(some), Act::Broadcast(none), Act::Broadcast(say("all"))];
+    let many = Broadcast { to: Some((2..100).chain([1]).map(session_id).collect()), ..say("many") };
+    let acts = vec![
+        Act::Defer(say("later")),
+        Act::Broadcast(some),
+        Act::Broadcast(many),
+        Act::Broadcast(none),
+        Act::Broadcast(say("all")),
+    ];
     world.returns(Return { outcome: Outcome::Signalled("!".into()), acts });
     assert!(matches!(world.answers()[..], [(9, Ok(Answer::Signalled(answer)))] if &**answer == "!"));
     assert_eq!(
         world.told(),
-        [(Some(vec![session_id(2)]), "some".into()), (None, "all".into()), (None, "later".into())]
+        [
+            (Some(vec![session_id(2)]), "some".into()),
+            (Some(vec![session_id(2), session_id(1)]), "many".into()),
+            (None, "all".into()),
+            (None, "later".into())
+        ]
     );
     world.effects.clear();
     world.pass(100);

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::matches::{
-    Act, Answer, Broadcast, Call, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome,
-    Return,
+    Act, Answer, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome, Return,
 };
 
 const RATE: u32 = 10;
@@ -53,10 +52,10 @@ impl World {
     /// The call that waits returns.
     pub(super) fn returns(&mut self, returned: Return) -> Callback {
         assert_eq!(self.calls.len(), 1, "{:?}", self.calls);
-        let Call { id, callback, .. } = self.calls.remove(0);
-        self.step(1, |plane, now, out| plane.match_returned(now, id, returned, out));
+        let call = self.calls.remove(0);
+        self.step(1, |plane, now, out| plane.match_returned(now, call.reference(), returned, out));
         self.settle();
-        callback
+        call.callback
     }
 
     fn begin_to_enter_match(&mut self, session: SessionRef, id: MatchId) {

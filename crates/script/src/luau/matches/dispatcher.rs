@@ -19,6 +19,7 @@ use crate::host::Host;
 use crate::luau::interrupt::{raise_at_caller, seat_of};
 use crate::luau::raw::Reader;
 use crate::luau::vm::Vm;
+use crate::machine::matches::{PRESENCES_MAX, too_many_presences};
 use crate::value::allowance::Allowance;
 
 /// See the module.
@@ -149,6 +150,9 @@ impl Arguments<'_> {
         let (at, mut sessions) = (self.taken, Vec::new());
         let (of, unfit) = (self.of, |kind: String| format!("(list of presences expected, got {kind})"));
         let length = self.reader.length(at);
+        if length > PRESENCES_MAX {
+            return Err(too_many_presences(of));
+        }
         self.reader.each_item(at, length, |reader, _| {
             match reader.kind(-1) {
                 ffi::LUA_TTABLE => {

@@ -107,9 +107,14 @@ impl MatchMachine for MatchVm {
         let beginning = Beginning::Thaw(state.to_vec());
         let (handler, context, mut state, category) = self.open(id, handler, beginning).await?;
         let state = state.pop_front().unwrap_or(LuaValue::Nil);
-        let game = self.game((handler, context), (state, tick_rate), category)?;
+        let game = self.game((handler, context), (state, tick_rate), category);
+        let game = game.inspect_err(|_| self.free(category))?;
         self.games.borrow_mut().insert(id, game);
         Ok(())
+    }
+
+    fn is_spent(&self) -> bool {
+        self.vm.seats.are_lost()
     }
 
     fn drop_match(&self, id: MatchId) {
@@ -296,7 +301,10 @@ impl MatchVm {
             };
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
+            let around = host.surroundings();
+            let context = contexts.of_nobody(&lua, "match", &around)?;
+            context.raw_set("node", &*around.node)?;
+            context.raw_set("version", &*around.version)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));

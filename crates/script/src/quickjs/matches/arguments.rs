@@ -54,7 +54,7 @@ pub(super) fn messages<'js>(ctx: &Ctx<'js>, inputs: &[Input], node: &str) -> Res
         let object = Object::new(ctx.clone())?;
         object.set("sender", presence(ctx, &input.sender, node, None)?)?;
         object.set("opCode", input.op_code as f64)?;
-        object.set("data", binary::write(ctx, input.data.to_vec())?)?;
+        object.set("data", binary::write(ctx, &input.data)?)?;
         object.set("reliable", input.reliable)?;
         object.set("receiveTimeMs", (input.received_at.0 / 1_000) as f64)?;
         Ok(object)

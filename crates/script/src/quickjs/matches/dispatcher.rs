@@ -10,10 +10,10 @@ use muster_domain::ids::SessionId;
 use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 use muster_wire::code::Code;
 use rquickjs::function::Rest;
-use rquickjs::{Array, Ctx, Function, Object, Persistent, Result, Value as JsValue};
+use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
 
 use crate::host::Host;
-use crate::machine::matches::Sink;
+use crate::machine::matches::{PRESENCES_MAX, Sink, too_many_presences};
 use crate::quickjs::errors::{throw, throw_refusal};
 use crate::quickjs::values::{kind, text};
 use crate::quickjs::{binary, globals};
@@ -116,7 +116,12 @@ impl<'js> Arguments<'js> {
             let Some(presence) = presence.as_object() else { return Err(self.unfit(EXPECTED, Some(&presence))) };
             self.id(presence, "sessionId")
         };
-        Array::iter::<JsValue<'js>>(presences).map(session).collect::<Result<_>>().map(Some)
+        // The library takes lengths beyond 2^31 for a fault.
+        let length: f64 = presences.as_object().get("length")?;
+        if length > PRESENCES_MAX as f64 {
+            return Err(throw(&self.ctx, Code::InvalidArgument, &too_many_presences(self.of)));
+        }
+        (0..length as usize).map(|index| session(presences.get(index))).collect::<Result<_>>().map(Some)
     }
 
     fn sender(&self, presence: &JsValue<'js>) -> Result<Sender> {

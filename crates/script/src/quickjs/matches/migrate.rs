@@ -23,8 +23,7 @@ use crate::value::Value;
 
 impl Migrating for MatchVm {
     fn state(&self, _: MatchId) -> Ended<Value> {
-        let game = self.game.borrow().clone();
-        let game = game.ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let game = self.game()?;
         self.engine.briefly(self.limits.call_time, |ctx| {
             let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(&ctx, &error).message);
             let state = game.state.borrow().clone().restore(&ctx).map_err(thrown)?;

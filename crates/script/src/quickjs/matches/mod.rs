@@ -100,7 +100,7 @@ impl MatchMachine for MatchVm {
     }
 
     fn freeze(&self, _: MatchId) -> Ended<Vec<u8>> {
-        let game = self.game.borrow().clone().ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let game = self.game()?;
         self.engine.briefly(self.limits.call_time, |ctx| -> Ended<Vec<u8>> {
             let told = |error: rquickjs::Error| Arc::<str>::from(raised(&ctx, &error).message);
             let frozen = state::freeze(&game.state.borrow().clone().restore(&ctx).map_err(told)?)?;
@@ -132,8 +132,10 @@ impl MatchMachine for MatchVm {
             let begun = self.begin(call, params).await.unwrap_or_else(failed);
             return (begun, false);
         }
-        let game = self.game.borrow().clone();
-        let Some(game) = game else { return (failed("the match is not in this machine".into()), false) };
+        let game = match self.game() {
+            Ok(game) => game,
+            Err(why) => return (failed(why), false),
+        };
         let limit = match call.callback {
             Callback::Loop(_) => self.limits.tick_time_max,
             _ => self.limits.call_time,
@@ -168,6 +170,12 @@ impl MatchMachine for MatchVm {
 }
 
 impl MatchVm {
+    /// Its match.
+    fn game(&self) -> Ended<Rc<Game>> {
+        let game = self.game.borrow().clone().filter(|_| !self.engine.is_lost());
+        game.ok_or_else(|| Arc::from("the match is not in this machine"))
+    }
+
     /// Whether the match keeps no more memory than it may, which is looked at now and then.
     fn within_memory(&self, game: &Game, outcome: Outcome) -> Ended<Outcome> {
         game.calls.set(game.calls.get().wrapping_add(1));
@@ -231,7 +239,7 @@ fn begin(
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
     let host = &engine.means.host;
     let shown = || -> Result<_> {
-        let shown = context_of(ctx, "match", &host.process.around)?;
+        let shown = context_of(ctx, "match", &host.surroundings())?;
         shown.set("matchId", format!("{id}.{}", host.node))?;
         shown.set("matchNode", &*host.node)?;
         Ok(shown)

@@ -90,9 +90,15 @@ impl Writing {
             return Ok(());
         }
         if let Some(array) = object.as_array() {
+            // The library takes lengths beyond 2^31 for a fault. Each element takes a byte at least.
+            let length: f64 = object.get("length").map_err(told)?;
+            if length > STATE_BYTES_MAX as f64 {
+                return Err(self.refused("has too many elements"));
+            }
+            let length = length as usize;
             self.out.push(LIST);
-            self.out.extend((array.len() as u64).to_le_bytes());
-            for index in 0..array.len() {
+            self.out.extend((length as u64).to_le_bytes());
+            for index in 0..length {
                 self.path.push(format!("[{index}]"));
                 self.value(&array.get(index).map_err(told)?)?;
                 self.path.pop();

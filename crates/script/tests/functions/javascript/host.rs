@@ -51,7 +51,7 @@ fn what_is_declared_is_what_there_is() {
                 try { holder[name](); } catch (e) { return e.code !== 12; }
                 return true;
             };
-            const built = (holder) => Object.keys(holder).filter(is_built(holder));
+            const built = (holder) => Object.keys(holder).filter((name) => typeof holder[name] === 'function').filter(is_built(holder));
             const list = { nk: built(nk), logger: Object.keys(logger), initializer: built(initializer) };
             initializer.registerRpc('f', () => JSON.stringify(list));
         }";

@@ -210,6 +210,8 @@ fn a_faulty_match_harms_only_itself() {
     end_one_of_two("return 5;", Limits::default());
     end_one_of_two("return {};", Limits::default());
     end_one_of_two("dispatcher.broadcastMessage('one');", Limits::default());
+    end_one_of_two("dispatcher.broadcastMessage(1, '', new Array(2 ** 31));", Limits::default());
+    end_one_of_two("for (;;) new Promise(() => { for (;;) {} });", limits);
 }
 
 #[test]

@@ -111,4 +111,13 @@ fn what_a_callback_sends_has_an_end() {
         for _ = 1, 20 do dispatcher.broadcast_message(1, text) end";
     end_one_of_two(text, Limits::default());
     end_one_of_two("while true do dispatcher.broadcast_message(1, '') end", Limits::default());
+    // A presence is no more than it says of itself here, and a list counts among what is sent.
+    let list = "local list = table.create(10000, { session_id = '00000000-0000-4000-8000-000000000000' })";
+    for harm in [
+        "for _ = 1, 200 do dispatcher.broadcast_message(1, '', list) end",
+        "list[10001] = list[1] dispatcher.broadcast_message(1, '', list)",
+        "list[10001] = list[1] dispatcher.match_kick(list)",
+    ] {
+        end_one_of_two(&format!("{list} {harm}"), Limits::default());
+    }
 }

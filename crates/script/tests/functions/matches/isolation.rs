@@ -43,7 +43,8 @@ fn a_thousand_matches_count_only_their_own() {
 #[test]
 fn what_a_match_registers_and_changes_in_libraries_is_nobody_elses() {
     let hall = Hall::with(
-        "nk.register_rpc(function() end, 'again')
+        "local function mine() return leak end
+        nk.register_rpc(function() end, 'again')
         function M.match_signal(context, dispatcher, tick, state, data)
             local told = {}
             for _, change in ipairs({
@@ -52,14 +53,29 @@ fn what_a_match_registers_and_changes_in_libraries_is_nobody_elses() {
                 function() nk.time = nil end,
                 function() getmetatable('').__index = nil end,
                 function() dispatcher.mine = 1 end,
+                function() getmetatable(_G).__index.leak = state end,
+                function() getmetatable(_G).mine = state end,
+                function() getfenv(0).leak = state end,
+                function() getfenv(tostring).leak = state end,
+                function() getfenv(table.move).leak = state end,
+                function() setfenv(table.move, {}) end,
+                function() setfenv(require, {}) end,
+                function() setfenv(0, {}) end,
+                function() setfenv('0', {}) end,
+                function() setfenv(0.5, {}) end,
+                function() for level = 1, 9 do setfenv(level, setmetatable({}, { __index = getfenv(1) })) end end,
             }) do
-                table.insert(told, tostring(pcall(change)))
+                local done = pcall(change)
+                told[#told + 1] = tostring(done)
             end
-            return state, table.concat(told, ' ')
+            return state, table.concat(told, ' ') .. tostring(leak) .. tostring(setfenv(mine, { leak = 'own' })())
         end",
     );
     run(async {
         hall.create(1, Value::Nil).await.unwrap();
-        assert_eq!(hall.signal(1, "").await.unwrap(), "false false false false false");
+        hall.create(2, Value::Nil).await.unwrap();
+        for id in [1, 2, 1] {
+            assert_eq!(hall.signal(id, "").await.unwrap(), "false ".repeat(16).trim_end().to_owned() + "nilown");
+        }
     });
 }

@@ -19,7 +19,8 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Timestamp, UserId};
 use muster_live::matches::{
-    Answer, Chain, Creation, Effect, Event, ListQuery, Listed, MatchAsk, MatchId, Matches, MatchesConfig, Return,
+    Answer, CallRef, Chain, Creation, Effect, Event, ListQuery, Listed, MatchAsk, MatchId, Matches, MatchesConfig,
+    Return,
 };
 use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
@@ -38,7 +39,7 @@ pub struct Hall {
     lua: Rc<LuaMatches>,
     handler: &'static str,
     metrics: Arc<ScriptMetrics>,
-    returned: Rc<RefCell<Vec<(MatchId, Return)>>>,
+    returned: Rc<RefCell<Vec<(CallRef, Return)>>>,
     under_way: Cell<usize>,
     now: Cell<Millis>,
     requests: Cell<u64>,
@@ -73,10 +74,10 @@ impl Hall {
         host: Rc<Host>,
         limits: Limits,
     ) -> Self {
-        let returned: Rc<RefCell<Vec<(MatchId, Return)>>> = Rc::default();
+        let returned: Rc<RefCell<Vec<(CallRef, Return)>>> = Rc::default();
         let returns = || {
             let returns = returned.clone();
-            move |id, what| returns.borrow_mut().push((id, what))
+            move |call, what| returns.borrow_mut().push((call, what))
         };
         let metrics = Arc::<ScriptMetrics>::default();
         let lua = Rc::new(LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()));
@@ -189,10 +190,10 @@ impl Hall {
         step(&mut self.rules.borrow_mut(), self.now.get(), &mut effects);
         self.carry_out(effects);
         while self.under_way.get() > 0 {
-            for (id, returned) in self.returned.take() {
+            for (call, returned) in self.returned.take() {
                 self.under_way.set(self.under_way.get() - 1);
                 let mut effects = Vec::new();
-                self.rules.borrow_mut().returned(self.now.get(), id, returned, &mut effects);
+                self.rules.borrow_mut().returned(self.now.get(), call, returned, &mut effects);
                 self.carry_out(effects);
             }
             tokio::task::yield_now().await;

@@ -241,7 +241,7 @@ fn an_owner_that_was_taken_for_dead_puts_its_matches_away() {
     assert_eq!(cluster.planes[&former].stats().matches.matches, 0);
     // What comes of a call of long ago is for nobody.
     let returned = Return { outcome: Outcome::Goes, acts: vec![say("from the dead")] };
-    cluster.step(former, |plane, now, out| plane.match_returned(now, called[0].1.id, returned, out));
+    cluster.step(former, |plane, now, out| plane.match_returned(now, called[0].1.reference(), returned, out));
     cluster.settle();
     assert_eq!(cluster.tick(ann, &stream, "at the next"), ["at the next"]);
     assert_eq!((cluster.take_heard(ann), cluster.take_heard(bob)), (vec!["tick".into()], vec!["tick".into()]));

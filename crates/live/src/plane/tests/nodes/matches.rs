@@ -25,10 +25,9 @@ impl Cluster {
         let (place, call) = self.calls.remove(0);
         let returned = Return { outcome, acts };
         self.log(&call, &returned);
-        let Call { id, callback, .. } = call;
-        self.step(place, |plane, now, out| plane.match_returned(now, id, returned, out));
+        self.step(place, |plane, now, out| plane.match_returned(now, call.reference(), returned, out));
         self.settle();
-        callback
+        call.callback
     }
 
     fn make_match(&mut self, at: Place) -> StreamKey {

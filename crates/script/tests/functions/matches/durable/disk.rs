@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RecordNumber};
+use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::recording::{Recorder, Recording};
 use muster_wire::match_log::Record;
@@ -17,6 +17,8 @@ pub struct Disk {
     logs: RefCell<BTreeMap<Partition, Log>>,
     /// So many appends and syncs go well still.
     left: Cell<u64>,
+    /// Then it fails, and the process goes on.
+    fails: Cell<bool>,
     pub is_dead: Cell<bool>,
     recording: Rc<RefCell<Vec<Bytes>>>,
 }
@@ -28,6 +30,17 @@ struct Log {
     /// Of the records that are there, how many there were before.
     trimmed: u64,
     taken_at: u64,
+    /// What is before it is not needed, as far as it is kept.
+    floor: u64,
+    has_failed: bool,
+}
+
+impl Log {
+    fn trim(&mut self) {
+        let count = self.floor.saturating_sub(self.trimmed).min(self.kept.len() as u64);
+        self.kept.drain(..count as usize);
+        self.trimmed += count;
+    }
 }
 
 impl Disk {
@@ -36,6 +49,18 @@ impl Disk {
         let disk = Self::default();
         disk.left.set(after);
         Rc::new(disk)
+    }
+
+    /// One that fails after so many appends and syncs, which the process outlives.
+    pub fn failing(after: u64) -> Rc<Self> {
+        let disk = Self::dying(after);
+        disk.fails.set(true);
+        disk
+    }
+
+    /// It goes well again.
+    pub fn heal(&self) {
+        self.left.set(u64::MAX);
     }
 
     /// What is found when the process starts again: what was synced, and so much of what was not.
@@ -61,6 +86,18 @@ impl Disk {
         records.filter_map(|record| call_of(&Record::from_bytes(record.clone()).unwrap())).max()
     }
 
+    /// Records that are not synced.
+    pub fn unsynced(&self) -> usize {
+        self.logs.borrow().values().map(|log| log.unsynced.len()).sum()
+    }
+
+    /// Adds what nobody wrote.
+    pub fn spoil(&self) {
+        for log in self.logs.borrow_mut().values_mut() {
+            log.kept.push(Bytes::from_static(b"\xff\xff"));
+        }
+    }
+
     /// What was recorded of the match of this process.
     pub fn recording(&self) -> Vec<Bytes> {
         self.recording.borrow().clone()
@@ -70,8 +107,10 @@ impl Disk {
         self.logs.borrow().keys().copied().collect()
     }
 
+    /// Whether something goes well.
     fn lives(&self) -> bool {
         match self.left.get() {
+            0 if self.fails.get() => return false,
             0 => self.is_dead.set(true),
             left => self.left.set(left - 1),
         }
@@ -106,6 +145,15 @@ impl MatchLog for Disk {
     fn take_over(&self, partition: Partition, _: Epoch) -> LogFuture<Vec<Bytes>> {
         let mut logs = self.logs.borrow_mut();
         let log = logs.entry(partition).or_default();
+        if self.fails.get() && self.left.get() == 0 {
+            return Box::pin(std::future::ready(Err(failed())));
+        }
+        if log.has_failed {
+            // What was not synced is gone.
+            log.unsynced.clear();
+            log.has_failed = false;
+        }
+        log.kept.append(&mut log.unsynced);
         log.taken_at = log.trimmed + log.kept.len() as u64;
         let found = log.kept.clone();
         Box::pin(std::future::ready(Ok(found)))
@@ -114,7 +162,15 @@ impl MatchLog for Disk {
     fn append(&self, partition: Partition, record: &[u8]) -> Result<RecordNumber, LogError> {
         let mut logs = self.logs.borrow_mut();
         let log = logs.get_mut(&partition).ok_or(LogError::Lost)?;
-        if self.lives() {
+        if record.len() > RECORD_BYTES_MAX {
+            return Err(LogError::Refused("too large".to_owned()));
+        }
+        let lives = self.lives();
+        if log.has_failed || !lives && self.fails.get() {
+            log.has_failed = true;
+            return Err(failed());
+        }
+        if lives {
             log.unsynced.push(Bytes::copy_from_slice(record));
         }
         let number = log.trimmed + (log.kept.len() + log.unsynced.len()) as u64 - log.taken_at;
@@ -122,12 +178,23 @@ impl MatchLog for Disk {
     }
 
     fn synced(&self, partition: Partition) -> LogFuture<()> {
-        if !self.lives() {
-            return Box::pin(std::future::pending());
-        }
+        let lives = self.lives();
         if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
-            let unsynced = std::mem::take(&mut log.unsynced);
-            log.kept.extend(unsynced);
+            if log.has_failed || !lives && self.fails.get() {
+                log.has_failed = true;
+                return Box::pin(async {
+                    tokio::task::yield_now().await;
+                    Err(failed())
+                });
+            }
+            if lives {
+                let unsynced = std::mem::take(&mut log.unsynced);
+                log.kept.extend(unsynced);
+                log.trim();
+            }
+        }
+        if !lives {
+            return Box::pin(std::future::pending());
         }
         // Others have their turn meanwhile, as with a disk.
         Box::pin(async {
@@ -138,13 +205,17 @@ impl MatchLog for Disk {
 
     fn trim(&self, partition: Partition, before: RecordNumber) {
         if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
-            let count = (log.taken_at + before.0).saturating_sub(log.trimmed).min(log.kept.len() as u64);
-            log.kept.drain(..count as usize);
-            log.trimmed += count;
+            let next = log.trimmed + (log.kept.len() + log.unsynced.len()) as u64;
+            log.floor = log.floor.max(log.taken_at.saturating_add(before.0).min(next));
+            log.trim();
         }
     }
 
     fn release(&self, _: Partition) {}
+}
+
+fn failed() -> LogError {
+    LogError::Failed("no room".to_owned())
 }
 
 /// The latest call that a record tells of.
@@ -154,6 +225,6 @@ fn call_of(record: &Record) -> Option<u64> {
         What::Called(called) => Some(called.call),
         What::Snapshot(snapshot) => Some(snapshot.calls),
         What::Carried(carried) => carried.records.iter().filter_map(call_of).max(),
-        What::Answered(_) | What::Ended(_) | What::Returned(_) => None,
+        What::Answered(_) | What::Ended(_) | What::Returned(_) | What::Part(_) => None,
     }
 }

@@ -14,8 +14,8 @@ use muster_domain::ports::storage::{Authority, ObjectQuery};
 use muster_domain::ports::store::Store;
 use muster_domain::wallet;
 use muster_live::matches::{
-    Act, Broadcast, Call, Callback, Chain, Input, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline, Return,
-    Timers,
+    Act, Broadcast, Call, CallRef, Callback, Chain, Input, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline,
+    Return, Timers,
 };
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
@@ -23,18 +23,20 @@ use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recording::Recorder;
 use muster_script::durable::tape::Tape;
-use muster_script::host::Current;
+use muster_script::host::{Current, HttpClient, NoHttp};
 use muster_script::languages::DurableOwner;
 use muster_script::matches::replay::Replayed;
 use muster_script::value::Value;
-use muster_script::{Bundle, GoMatches, Host, JsMatches, LanguageMatches, Limits, LuaMatches, Program, ScriptMetrics};
+use muster_script::{
+    Bundle, GoMatches, Host, JsMatches, LanguageMatches, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics,
+};
 
 use super::disk::Disk;
 use crate::matches::presence;
 use crate::world;
 
 /// The match of a life.
-fn match_id(number: u64) -> MatchId {
+pub fn match_id(number: u64) -> MatchId {
     MatchId::of_partition(Partition::of_name("durable"), Uuid::from_u128(u128::from(number) << 64))
 }
 
@@ -43,7 +45,7 @@ type LedgerItem = (BTreeMap<String, i64>, String);
 
 /// A database that outlives processes.
 pub struct Shelf {
-    store: Rc<dyn Store>,
+    pub store: Rc<dyn Store>,
 }
 
 impl Shelf {
@@ -187,8 +189,9 @@ impl Entropy for Secret {
     }
 }
 
+/// What the plane was told of a log that was taken over.
 #[derive(Clone, Default)]
-struct Owner(Rc<RefCell<Option<Vec<Outline>>>>);
+pub struct Owner(pub Rc<RefCell<Option<Vec<Outline>>>>);
 
 impl DurableOwner for Owner {
     fn taken_over(&self, _: Partition, _: Epoch, matches: Vec<Outline>) {
@@ -239,34 +242,43 @@ impl Life {
 }
 
 /// The modules as a process has them.
-struct Process {
-    code: Rc<LanguageMatches>,
-    owner: Owner,
-    returned: Rc<RefCell<Vec<Return>>>,
-    now: Rc<Cell<Timestamp>>,
+pub struct Process {
+    pub code: Rc<LanguageMatches>,
+    pub owner: Owner,
+    pub returned: Rc<RefCell<Vec<(CallRef, Return)>>>,
+    pub now: Rc<Cell<Timestamp>>,
+    /// They hear of events.
+    _functions: LuaFunctions,
     _folder: tempfile::TempDir,
 }
 
-async fn start(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Process {
+pub async fn start(
+    (secret, node, http): (u64, &str, Rc<dyn HttpClient>),
+    files: &[(&str, &str)],
+    shelf: &Shelf,
+    disk: &Rc<Disk>,
+) -> Process {
     let folder = tempfile::tempdir().unwrap();
     world::write_all(folder.path(), files);
     let (current, now) = (Current::default(), Rc::new(Cell::new(Timestamp(0))));
     let host = Rc::new(Host {
         clock: Rc::new(MatchClock::new(Rc::new(SetClock(now.clone())), current.clone())),
-        entropy: Rc::new(MatchEntropy::new(Rc::new(Secret(script.secret)), current.clone())),
+        entropy: Rc::new(MatchEntropy::new(Rc::new(Secret(secret)), current.clone())),
         current,
-        ..world::host_over(shelf.store.clone(), folder.path())
+        http,
+        ..world::host_of(node, shelf.store.clone(), folder.path())
     });
     let limits = Limits::default();
     let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
     let bundle = Arc::new(Bundle::load(folder.path(), None, &host, &limits).await.unwrap());
     let logs = Logs::new(disk.clone() as Rc<dyn MatchLog>, Some(disk.clone() as Rc<dyn Recorder>));
-    let returned: Rc<RefCell<Vec<Return>>> = Rc::default();
+    let returned: Rc<RefCell<Vec<(CallRef, Return)>>> = Rc::default();
     let returns = || {
         let returned = returned.clone();
-        move |_, what| returned.borrow_mut().push(what)
+        move |call, what| returned.borrow_mut().push((call, what))
     };
     let metrics = Arc::<ScriptMetrics>::default();
+    let functions = LuaFunctions::new(program.clone(), host.clone(), limits, metrics.clone());
     let go = GoMatches::new(Arc::default(), host.clone(), limits, metrics.clone(), returns());
     let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
     let javascript = JsMatches::new(bundle, host.clone(), limits, metrics, returns()).with_logs(logs.clone());
@@ -275,7 +287,7 @@ async fn start(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc
         .with_durable(logs, Box::new(owner.clone()));
     let code = Rc::new(code);
     host.handlers.set(&code);
-    Process { code, owner, returned, now, _folder: folder }
+    Process { code, owner, returned, now, _functions: functions, _folder: folder }
 }
 
 /// Plays the recording of a disk with these files. Answers what came of it, and what was different.
@@ -283,7 +295,7 @@ pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Repl
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let shelf = Shelf::new();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let process = start(script, files, &shelf, &Disk::dying(0)).await;
+        let process = start((script.secret, "muster", Rc::new(NoHttp)), files, &shelf, &Disk::dying(0)).await;
         let tape = Tape::read(disk.recording()).unwrap();
         let mut differences = Vec::new();
         let replayed = process.code.replay(tape, &mut |played| differences.extend(played.difference)).await;
@@ -292,7 +304,8 @@ pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Repl
 }
 
 async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Life {
-    let Process { code, owner, returned, now, _folder } = start(script, files, shelf, disk).await;
+    let http = Rc::new(NoHttp);
+    let Process { code, owner, returned, now, .. } = &start((script.secret, "muster", http), files, shelf, disk).await;
     let mut life = Life::default();
     let mut outline = None;
     let mut first = 0;
@@ -312,7 +325,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
         now.set(*at);
         let call = call(match_id(script.number), outline.as_ref(), *tick, callback.clone());
         code.order(HandlerOrder::Call(Box::new(call.clone())));
-        let Some(what) = wait(disk, || returned.borrow_mut().pop()).await else { return life };
+        let Some((_, what)) = wait(disk, || returned.borrow_mut().pop()).await else { return life };
         let its = outline.get_or_insert_with(|| Outline::of_first(&call).unwrap());
         its.returned(callback, &what);
         let has_failed = matches!(what.outcome, Outcome::Failed(_));
@@ -326,7 +339,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
 }
 
 /// Waits for something, unless the process dies before.
-async fn wait<T>(disk: &Disk, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
+pub async fn wait<T>(disk: &Disk, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         if let Some(ready) = ready() {
             return Some(ready);
@@ -342,7 +355,7 @@ fn call(id: MatchId, outline: Option<&Outline>, tick: u64, callback: Callback) -
     let (label, tick_rate, timers) = outline.map_or((Arc::default(), 0, Timers::default()), |outline| {
         (outline.label.clone(), outline.tick_rate, outline.timers.clone())
     });
-    Call { id, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
+    Call { id, life: 1, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
 }
 
 fn handler_of() -> Arc<str> {

@@ -1,7 +1,9 @@
 //! Durable matches: killed wherever it may be, they go on as twins do that were never killed.
 
 mod disk;
+mod failures;
 mod life;
+mod node;
 
 use muster_live::matches::{Outcome, Return};
 use serde_json::Value as Json;
@@ -251,6 +253,11 @@ fn the_state_must_be_plain_data_and_what_is_not_is_named() {
     let life = Life::run(&script, &files, &Shelf::new(), &Disk::dying(u64::MAX));
     let Outcome::Failed(why) = &life.seen[&0].outcome else { panic!("{:?}", life.seen[&0]) };
     assert!(why.starts_with("state.act.now is a function: the state of a durable match is plain data"), "{why}");
+    let body = JAVASCRIPT.replace("paid: 0,", "paid: 0, all: new Array(2 ** 31),");
+    assert_ne!(body, JAVASCRIPT);
+    let life = Life::run(&script, &[("index.js", body.as_str())], &Shelf::new(), &Disk::dying(u64::MAX));
+    let Outcome::Failed(why) = &life.seen[&0].outcome else { panic!("{:?}", life.seen[&0]) };
+    assert!(why.starts_with("state.all has too many elements: the state of a durable match is plain data"), "{why}");
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! A process with several durable matches of one partition, as its plane has them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use muster_domain::Timestamp;
+use muster_live::matches::{Call, Callback, Chain, Input, MatchId, Outcome, Outline, Return, Timers};
+use muster_live::plane::HandlerOrder;
+use muster_live::{Epoch, Partition};
+use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+use muster_script::value::Value;
+use tokio::sync::Notify;
+
+use super::disk::Disk;
+use super::life::{Process, Shelf, match_id, start, wait};
+use crate::matches::presence;
+use crate::world;
+
+/// See the module.
+pub struct Node {
+    pub process: Process,
+    disk: Rc<Disk>,
+    outlines: RefCell<BTreeMap<MatchId, Outline>>,
+    lives: Cell<u64>,
+}
+
+impl Node {
+    pub async fn start(files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Self {
+        Self::of(("muster", Rc::new(NoHttp)), files, shelf, disk).await
+    }
+
+    /// Of this name, and with this way to other servers.
+    pub async fn of(
+        (name, http): (&str, Rc<dyn HttpClient>),
+        files: &[(&str, &str)],
+        shelf: &Shelf,
+        disk: &Rc<Disk>,
+    ) -> Self {
+        let process = start((1, name, http), files, shelf, disk).await;
+        process.now.set(Timestamp::from_seconds(world::NOW_SEC));
+        let (outlines, lives) = Default::default();
+        Self { process, disk: disk.clone(), outlines, lives }
+    }
+
+    pub fn partition() -> Partition {
+        match_id(0).partition()
+    }
+
+    /// Has the engine take the log over, without waiting for it.
+    pub fn begin_take_over(&self, epoch: u64) {
+        self.process.code.order(HandlerOrder::TakeOver(vec![(Self::partition(), Epoch(epoch))]));
+    }
+
+    /// Which matches go on; none if the process dies before.
+    pub async fn taken_over(&self) -> Option<Vec<MatchId>> {
+        let found = wait(&self.disk, || self.process.owner.0.take()).await?;
+        let mut outlines = self.outlines.borrow_mut();
+        outlines.extend(found.iter().map(|outline| (outline.id, outline.clone())));
+        Some(found.iter().map(|outline| outline.id).collect())
+    }
+
+    /// Takes the log over and goes on with what is in it.
+    pub async fn take_over(&self) -> Option<Vec<MatchId>> {
+        self.begin_take_over(0);
+        self.taken_over().await
+    }
+
+    /// Orders a call of a match.
+    pub fn begin(&self, id: MatchId, callback: Callback) {
+        self.lives.set(self.lives.get() + 1);
+        let outlines = self.outlines.borrow();
+        let outline = &outlines[&id];
+        let Outline { handler, tick, tick_rate, label, .. } = outline.clone();
+        let (chain, timers, life) = (Chain::default(), Timers::default(), self.lives.get());
+        let call = Call { id, life, handler, tick, tick_rate, label, chain, timers, callback };
+        self.process.code.order(HandlerOrder::Call(Box::new(call)));
+    }
+
+    /// What comes of it; nothing if the process dies before.
+    pub async fn call(&self, id: MatchId, callback: Callback) -> Option<Return> {
+        self.begin(id, callback.clone());
+        let life = self.lives.get();
+        let returned = &self.process.returned;
+        let take = || {
+            let mut returned = returned.borrow_mut();
+            let position = returned.iter().position(|(call, _)| call.id == id && call.life == life);
+            position.map(|position| returned.remove(position).1)
+        };
+        let what = wait(&self.disk, take).await?;
+        let goes_on = self.outlines.borrow_mut().get_mut(&id).is_some_and(|outline| outline.returned(&callback, &what));
+        if !goes_on {
+            self.process.code.order(HandlerOrder::Drop(id));
+            self.rest().await;
+        }
+        Some(what)
+    }
+
+    /// All that can goes on for a while.
+    pub async fn rest(&self) {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Orders a match to be made.
+    pub fn begin_to_make(&self, number: u64, handler: &str) -> (MatchId, Callback) {
+        let (id, created_at) = (match_id(number), Timestamp::from_seconds(world::NOW_SEC));
+        self.outlines.borrow_mut().insert(id, Outline::new(id, handler.into(), created_at));
+        (id, Callback::Init { params: Value::Map(Vec::new()).encode().into(), created_at })
+    }
+
+    /// Makes a match. Answers what came of its first callback.
+    pub async fn make(&self, number: u64, handler: &str) -> Option<Outcome> {
+        let (id, first) = self.begin_to_make(number, handler);
+        Some(self.call(id, first).await?.outcome)
+    }
+
+    pub async fn tick(&self, id: MatchId) -> Option<Outcome> {
+        Some(self.call(id, Callback::Loop(Vec::new())).await?.outcome)
+    }
+
+    /// A tick with a message of so many bytes.
+    pub async fn tick_with(&self, id: MatchId, bytes: usize) -> Option<Outcome> {
+        let (data, received_at) = (Bytes::from(vec![b'x'; bytes]), Timestamp(1));
+        let input = Input { sender: presence(1).into(), op_code: 1, data, reliable: true, received_at };
+        Some(self.call(id, Callback::Loop(vec![input])).await?.outcome)
+    }
+
+    /// What a match answers to a signal.
+    pub async fn ask(&self, id: MatchId) -> Option<String> {
+        match self.call(id, Callback::Signal("how".into())).await?.outcome {
+            Outcome::Signalled(answer) => Some(answer.to_string()),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Answers all requests but the first, which waits if it is held, and looks at what was synced when each came.
+#[derive(Default)]
+pub struct Gate {
+    pub disk: Rc<Disk>,
+    pub unsynced: RefCell<Vec<usize>>,
+    pub is_held: Cell<bool>,
+    pub open: Rc<Notify>,
+}
+
+impl HttpClient for Gate {
+    fn send(&self, _: HttpRequest) -> HttpFuture<'_> {
+        self.unsynced.borrow_mut().push(self.disk.unsynced());
+        let waits = self.is_held.replace(false).then(|| self.open.clone());
+        Box::pin(async move {
+            if let Some(open) = waits {
+                open.notified().await;
+            }
+            Ok(HttpResponse { code: 200, headers: Vec::new(), body: Vec::new() })
+        })
+    }
+}
