@@ -46,6 +46,11 @@ impl Said {
                 broadcast.to.iter_mut().for_each(|to| to.retain(|session| !gone.contains(session)));
             }
         }
+        self.add(outline);
+    }
+
+    /// A match that was kept goes on as this.
+    pub fn add(&mut self, outline: &Outline) {
         let here = || outline.players.iter().map(|seated| seated.presence.session_id).collect();
         for broadcast in &outline.sent {
             // Whoever comes later is not meant.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
-use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, Return};
+use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, Return, Said};
 use muster_wire::match_log as wire;
 
 use super::{GameMatches, Home, Housed, chain_of};
@@ -212,7 +212,7 @@ impl<M: MatchMachine> GameMatches<M> {
         let id = MatchId(journal.match_id());
         journal.carried(records);
         let Course { start, first_answers, calls } = course;
-        let (mut over, mut latest) = (None, None);
+        let (mut over, mut latest, mut said) = (None, None, Said::default());
         let mut is_to_be_kept = is_large(records);
         let life = match &start {
             Start::Snapshot(kept) => {
@@ -225,6 +225,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 };
                 let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));
                 self.host.current.during(meter, machine.vm.thaw(frozen)).await?;
+                said.add(&kept.outline);
                 life
             }
             Start::Begun { origin, params } => {
@@ -233,6 +234,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 let call = life.first_call(params.clone());
                 let fate = life.first_again(first_answers);
                 over = self.repeat(machine, &life, &call, fate.clone()).await?;
+                said.returned(&call.callback, &life.outline());
                 latest = Some(fate);
                 is_to_be_kept = true;
                 life
@@ -248,6 +250,7 @@ impl<M: MatchMachine> GameMatches<M> {
             let repeated = self.repeat(machine, &life, &call, fate.clone()).await;
             latest = Some(fate);
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
+            said.returned(&call.callback, &life.outline());
             is_to_be_kept = is_large(records) || life.is_to_be_kept(&call.callback);
         }
         // What the latest told others they may have heard or not.
@@ -269,7 +272,7 @@ impl<M: MatchMachine> GameMatches<M> {
             term.carry_on(id, records.to_vec(), None)
         };
         kept.map_err(told)?;
-        Ok(Some(life.outline()))
+        Ok(Some(said.into_outline(life.outline())))
     }
 
     /// Calls what was called before. Answers why the match does not go on behind it, if it does not.
