@@ -337,3 +337,23 @@ fn who_finds_the_registry_empty_or_unreadable_is_out_and_comes_again_under_a_new
         assert!(alone.membership.view().epoch > epoch);
     }
 }
+
+#[test]
+fn who_finds_another_view_under_the_revision_that_it_knows_is_out() {
+    let mut alone = Alone::new(7);
+    alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+    alone.run(0, 5_000);
+    let known = alone.membership.view().clone();
+    let told = |view: &View| {
+        let entry = Entry { key: VIEW_KEY.to_owned(), value: view.to_bytes(), revision: known.revision };
+        Event::Registry(registry::Event::State(vec![entry]))
+    };
+    alone.handle(5_000, told(&known));
+    assert!(!alone.has_told(|action| matches!(action, Action::VotedOut)), "it is the one that it knows");
+    // The registry forgot everything, and others have written as often since.
+    let mut another = View::empty(Epoch(90_000));
+    another.add(node(0, 1));
+    alone.handle(5_001, told(&another));
+    assert!(alone.has_told(|action| matches!(action, Action::VotedOut)));
+    assert_eq!(alone.membership.view().epoch, Epoch(90_000));
+}

@@ -19,9 +19,13 @@ impl Membership {
         if !is_listed {
             self.lease.is_missing(now);
         }
-        // It is never older than what was told before; if the view is, the registry lost something.
+        // It is never older than what was told before; if the view is, the registry lost something. Its revisions may have
+        // begun anew, and have come as far as they were.
         let view = entries.iter().find(|entry| entry.key == VIEW_KEY);
-        if view.map_or(Revision(0), |view| view.revision) < self.view.revision {
+        let revision = view.map_or(Revision(0), |view| view.revision);
+        let told = view.and_then(|view| View::from_bytes(&view.value, view.revision).ok());
+        let is_another = told.is_some_and(|told| told.revision == self.view.revision && told != *self.view);
+        if revision < self.view.revision || is_another {
             self.lost_view(out);
         }
         let leases = entries.iter().filter(|entry| entry.key != VIEW_KEY);
