@@ -24,7 +24,7 @@ function M.match_leave(_, _, _, state, presences)
     return if state.here > 0 then state else nil
 end
 
-function M.match_loop(context, dispatcher, _, state, messages)
+function M.match_loop(_, dispatcher, _, state, messages)
     for _, message in messages do
         local user = message.sender.user_id
         local input = nk.json_decode(message.data)
@@ -46,9 +46,7 @@ function M.match_loop(context, dispatcher, _, state, messages)
                 has.steps += 1
             end
         end
-        local answer = table.clone(has)
-        answer.node = context.node
-        dispatcher.broadcast_message(message.op_code, nk.json_encode(answer), { message.sender }, message.sender)
+        dispatcher.broadcast_message(message.op_code, nk.json_encode(has), { message.sender }, message.sender)
     end
     return state
 end

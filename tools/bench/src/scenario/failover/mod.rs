@@ -87,15 +87,12 @@ struct Failover {
     worker: Rc<Worker>,
     /// When the victim was killed.
     struck: Cell<Option<Instant>>,
-    /// The victim's name, as its matches tell it.
-    victim: RefCell<Option<String>>,
     reading_purses: Semaphore,
 }
 
 impl Failover {
     fn new(worker: Rc<Worker>) -> Self {
-        let (struck, victim) = Default::default();
-        Self { worker, struck, victim, reading_purses: Semaphore::new(AT_ONCE_MAX) }
+        Self { worker, struck: Cell::default(), reading_purses: Semaphore::new(AT_ONCE_MAX) }
     }
 
     /// The nodes but the last, which is the victim.
@@ -311,9 +308,11 @@ impl Seat {
         if account.number > self.asked.get() || !account.is_right(self.phase) {
             return Err(Fault::Wrong("an input or a payment that is missing or doubled"));
         }
-        self.note_node(now, &account.node)?;
         let worker = &self.failover.worker;
         let is_new = account.number > self.answered.replace(account.number);
+        if is_new {
+            self.note_answer(now);
+        }
         let after = self.asked_at.get().map(|asked_at| now - asked_at).filter(|_| is_new);
         if let Some(after) = after.filter(|_| self.failover.struck.get().is_none()) {
             worker.tally.borrow_mut().record_other(names::ANSWER, after);
@@ -322,28 +321,19 @@ impl Seat {
         Ok(())
     }
 
-    /// Before the blow all answers come from the victim; the first one of another node ends the wait.
-    fn note_node(&self, now: Instant, node: &str) -> Result<(), Fault> {
-        let mut victim = self.failover.victim.borrow_mut();
-        let is_victim = victim.get_or_insert_with(|| node.to_owned()) == node;
-        let worker = &self.failover.worker;
-        match self.failover.struck.get() {
-            None if is_victim => Ok(()),
-            None => Err(Fault::Wrong("a match that did not live on the victim")),
-            Some(_) if is_victim => Ok(()),
-            Some(struck) => {
-                if !self.has_resumed.replace(true) {
-                    let after = now - struck;
-                    let mut tally = worker.tally.borrow_mut();
-                    tally.ok += 1;
-                    tally.latency.record(after);
-                    drop(tally);
-                    worker.note_answer(now, after);
-                    worker.end_operation();
-                }
-                Ok(())
-            }
+    /// What was asked after the blow only another node can answer: the first such answer ends the wait.
+    fn note_answer(&self, now: Instant) {
+        let (Some(struck), Some(asked_at)) = (self.failover.struck.get(), self.asked_at.get()) else { return };
+        if asked_at < struck || self.has_resumed.replace(true) {
+            return;
         }
+        let (after, worker) = (now - struck, &self.failover.worker);
+        let mut tally = worker.tally.borrow_mut();
+        tally.ok += 1;
+        tally.latency.record(after);
+        drop(tally);
+        worker.note_answer(now, after);
+        worker.end_operation();
     }
 
     async fn check_purse(&self, player: &mut Player) -> Result<(), Fault> {
