@@ -89,11 +89,7 @@ describe("in a cluster", () => {
       const [ann, bob] = players;
       const maker = await Player.connect(nodes[2], "json");
       // A durable match begins where it is made; with a partition that is still shared out it would go elsewhere at once.
-      const share = 1_024 / nodes.length;
-      await until("all nodes have their share", async () => {
-        const owned = await Promise.all(nodes.map(async (node) => (await metrics(node))("cluster_partitions")));
-        return owned.every((count) => Math.abs(count - share) <= share / 16 + 1);
-      });
+      await cluster.shared();
       const ids = [await create(maker), await create(maker), await create(maker)];
       for (const id of ids) {
         await ann.socket.joinMatch(id);

@@ -251,12 +251,7 @@ describe("the node that owns what others are in crashes", () => {
   const startWithShares = async (t, flags = {}) => {
     const cluster = await Cluster.start({ nodes: 3, shards: 2, flags });
     t.after(() => cluster.dispose());
-    // Within a sixteenth of its share, nothing of a node's moves any more.
-    const share = 1_024 / 3;
-    await until("every node has its share", async () => {
-      const owned = await Promise.all(cluster.nodes.map(async (node) => (await metrics(node))("cluster_partitions")));
-      return owned.every((count) => Math.abs(count - share) <= share / 16 + 1);
-    });
+    await cluster.shared();
     return cluster;
   };
 

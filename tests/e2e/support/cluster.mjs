@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 
+import { metrics, until } from "./nodes.mjs";
 import { createDatabase, freePort, Server } from "./server.mjs";
 
 /** Nodes of a cluster: one database, one NATS. Whoever asks for a port gets the next node's. */
@@ -36,6 +37,15 @@ export class Cluster {
       throw failed.reason;
     }
     return cluster;
+  }
+
+  /** Resolves when every node has its share: within a sixteenth of that, nothing of a node's moves any more. */
+  async shared() {
+    const share = 1_024 / this.nodes.length;
+    await until("every node has its share", async () => {
+      const owned = await Promise.all(this.nodes.map(async (node) => (await metrics(node))("cluster_partitions")));
+      return owned.every((count) => Math.abs(count - share) <= share / 16 + 1);
+    });
   }
 
   #node() {

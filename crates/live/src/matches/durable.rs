@@ -4,6 +4,7 @@
 //! its [`Outline`], which follows from the calls of its handler and what came of them: whoever replays these has it.
 
 use std::collections::VecDeque;
+use std::ops::RangeFrom;
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
@@ -155,6 +156,11 @@ impl Outline {
         let behind = acts.iter().filter_map(|act| if let Act::Defer(broadcast) = act { Some(broadcast) } else { None });
         self.sent = at_once.chain(behind).cloned().collect();
         self.sent_count += self.sent.len() as u64;
+    }
+
+    /// The numbers of what was sent, in order.
+    pub(super) fn sent_numbers(&self) -> RangeFrom<u64> {
+        self.sent_count - self.sent.len() as u64 + 1..
     }
 
     pub(super) fn begun(&mut self, tick_rate: u32, label: Arc<str>) {

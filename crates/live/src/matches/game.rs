@@ -88,8 +88,6 @@ pub(super) struct Game {
     tick_due_at: Millis,
     /// Ticks that never came, the handler having taken too long.
     skipped: u64,
-    /// Broadcasts of a durable match so far.
-    said: u64,
     /// When it has nobody since, in ticks.
     empty_ticks: u64,
     /// When it ends at the latest.
@@ -126,7 +124,6 @@ impl Game {
 
     /// A match for which nothing waits.
     fn of(outline: Outline, life: u64) -> Self {
-        let said = outline.sent_count;
         Self {
             outline,
             life,
@@ -141,7 +138,6 @@ impl Game {
             ticks_due: 0,
             tick_due_at: 0,
             skipped: 0,
-            said,
             empty_ticks: 0,
             ends_at: None,
             timer: None,
@@ -612,10 +608,10 @@ impl Game {
     /// Does what a callback of this tick wants. Answers whether the label is another.
     fn act(&mut self, acts: Vec<Act>, tick: u64, out: &mut Vec<Effect>) -> bool {
         let mut is_relabelled = false;
-        let mut deferred = Vec::new();
+        let (mut numbers, mut deferred) = (self.outline.sent_numbers(), Vec::new());
         for act in acts {
             match act {
-                Act::Broadcast(broadcast) => self.broadcast(broadcast, out),
+                Act::Broadcast(broadcast) => self.broadcast(broadcast, numbers.next(), out),
                 Act::Defer(broadcast) => deferred.push(broadcast),
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session, out)),
                 Act::Label(label) => {
@@ -628,16 +624,15 @@ impl Game {
                 Act::CancelTimer(name) => self.outline.timers.remove(&name),
             }
         }
-        deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, out));
+        deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, numbers.next(), out));
         is_relabelled
     }
 
-    fn broadcast(&mut self, broadcast: Broadcast, out: &mut Vec<Effect>) {
-        self.said += 1;
+    fn broadcast(&self, broadcast: Broadcast, number: Option<u64>, out: &mut Vec<Effect>) {
         let to = broadcast.to.as_ref().map(|sessions| self.present(sessions));
         if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
             let id = self.outline.id;
-            let number = id.is_durable().then_some(self.said);
+            let number = number.filter(|_| id.is_durable());
             out.push(Effect::Tell { id, to, event: Event::Data(broadcast), number });
         }
     }

@@ -214,7 +214,9 @@ fn is_news(latest: &mut Map<SessionKey, u64>, key: SessionKey, delivery: Deliver
     let Delivery::Once(number) = delivery else { return true };
     let latest = latest.entry(key).or_default();
     let is_news = number > *latest;
-    *latest = number.max(*latest);
+    if is_news {
+        *latest = number;
+    }
     is_news
 }
 

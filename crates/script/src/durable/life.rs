@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::Timestamp;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return};
+use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return, Said};
 
 use super::fate::Fate;
 use super::journal::Journal;
@@ -120,6 +120,11 @@ impl Life {
     /// A callback has returned. Answers whether the match goes on.
     pub(crate) fn returned(&self, callback: &Callback, returned: &Return) -> bool {
         self.outline.borrow_mut().returned(callback, returned)
+    }
+
+    /// A callback that was called again has returned: what it said may not have left.
+    pub(crate) fn say_again(&self, callback: &Callback, said: &mut Said) {
+        said.returned(callback, &self.outline.borrow());
     }
 
     /// Whether the state is to be kept as a whole now.

@@ -12,46 +12,32 @@ use super::interrupt::end_if_over;
 
 type Body = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
-type Continuation = unsafe extern "C-unwind" fn(*mut ffi::lua_State, c_int) -> c_int;
-
-const REPLACED: [(&CStr, Body, Continuation); 2] = [(c"pcall", pcall, pcall_ended), (c"xpcall", xpcall, xpcall_ended)];
+const REPLACED: [(&CStr, Body); 2] = [(c"pcall", pcall), (c"xpcall", xpcall)];
 
 /// Replaces them in a machine.
 pub(super) fn replace(lua: &Lua) -> Result<()> {
-    for (name, body, continuation) in REPLACED {
+    for (name, body) in REPLACED {
         // SAFETY: the stack has room for one function.
-        let function: Function = unsafe {
-            lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, body, name.as_ptr(), 0, Some(continuation)))?
-        };
+        let function: Function =
+            unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, body, name.as_ptr(), 0, Some(ended)))? };
         lua.globals().raw_set(&*name.to_string_lossy(), function)?;
     }
     Ok(())
 }
 
 unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs, and its continuation when what it calls has ended.
+    // SAFETY: Luau calls this with the state that runs and room for more, and `ended` when what it calls has. Below the function
+    // lies what says how that was.
     unsafe {
         ffi::luaL_checkany(state, 1);
-        ffi::lua_pcallyieldable(state, ffi::lua_gettop(state) - 1, ffi::LUA_MULTRET, 0)
-    }
-}
-
-unsafe extern "C-unwind" fn pcall_ended(state: *mut ffi::lua_State, status: c_int) -> c_int {
-    // SAFETY: the stack holds the results alone, or the error on top. Nothing of ours that is to be dropped is there.
-    unsafe {
-        end_if_over(state);
-        if status != ffi::LUA_OK {
-            return failed(state);
-        }
-        ffi::lua_rawcheckstack(state, 1);
         ffi::lua_pushboolean(state, 1);
         ffi::lua_insert(state, 1);
-        ffi::lua_gettop(state)
+        ffi::lua_pcallyieldable(state, ffi::lua_gettop(state) - 2, ffi::LUA_MULTRET, 0)
     }
 }
 
 unsafe extern "C-unwind" fn xpcall(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: as for `pcall`. The handler is to lie below the function.
+    // SAFETY: as for `pcall`. It is the handler that lies below the function.
     unsafe {
         ffi::luaL_checktype(state, 2, ffi::LUA_TFUNCTION);
         ffi::lua_pushvalue(state, 1);
@@ -62,30 +48,20 @@ unsafe extern "C-unwind" fn xpcall(state: *mut ffi::lua_State) -> c_int {
     }
 }
 
-unsafe extern "C-unwind" fn xpcall_ended(state: *mut ffi::lua_State, status: c_int) -> c_int {
-    // SAFETY: the stack holds the handler and the results, or the error on top. Nothing of ours that is to be dropped is there.
+unsafe extern "C-unwind" fn ended(state: *mut ffi::lua_State, status: c_int) -> c_int {
+    // SAFETY: the stack holds one value and above it the results, or the error on top. Nothing of ours that is to be dropped is
+    // there, and room is made before something is pushed.
     unsafe {
         end_if_over(state);
-        if status != ffi::LUA_OK {
-            return failed(state);
+        ffi::lua_rawcheckstack(state, 1);
+        if status == ffi::LUA_OK {
+            ffi::lua_pushboolean(state, 1);
+            ffi::lua_replace(state, 1);
+            ffi::lua_gettop(state)
+        } else {
+            ffi::lua_pushboolean(state, 0);
+            ffi::lua_insert(state, -2);
+            2
         }
-        ffi::lua_rawcheckstack(state, 1);
-        ffi::lua_pushboolean(state, 1);
-        ffi::lua_replace(state, 1);
-        ffi::lua_gettop(state)
     }
-}
-
-/// Answers false and the error on top of the stack.
-///
-/// # Safety
-/// The state must be the one that runs.
-unsafe fn failed(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: room is made before something is pushed.
-    unsafe {
-        ffi::lua_rawcheckstack(state, 1);
-        ffi::lua_pushboolean(state, 0);
-        ffi::lua_insert(state, -2);
-    }
-    2
 }

@@ -15,6 +15,7 @@ use crate::durable::history::{Course, Start};
 use crate::durable::journal::Journal;
 use crate::durable::life::Life;
 use crate::durable::record::Origin;
+use crate::durable::record::Snapshot;
 use crate::durable::term::Term;
 use crate::functions::Surroundings;
 use crate::host::{Meter, NO_LOG};
@@ -217,14 +218,7 @@ impl<M: MatchMachine> GameMatches<M> {
         let life = match &start {
             Start::Snapshot(kept) => {
                 let life = Life::resumed(journal, kept);
-                let frozen = Frozen {
-                    id,
-                    handler: &kept.outline.handler,
-                    tick_rate: kept.outline.tick_rate,
-                    state: &kept.state,
-                };
-                let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));
-                self.host.current.during(meter, machine.vm.thaw(frozen)).await?;
+                self.thaw(machine, &life, kept).await?;
                 said.add(&kept.outline);
                 life
             }
@@ -234,7 +228,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 let call = life.first_call(params.clone());
                 let fate = life.first_again(first_answers);
                 over = self.repeat(machine, &life, &call, fate.clone()).await?;
-                said.returned(&call.callback, &life.outline());
+                life.say_again(&call.callback, &mut said);
                 latest = Some(fate);
                 is_to_be_kept = true;
                 life
@@ -250,7 +244,7 @@ impl<M: MatchMachine> GameMatches<M> {
             let repeated = self.repeat(machine, &life, &call, fate.clone()).await;
             latest = Some(fate);
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
-            said.returned(&call.callback, &life.outline());
+            life.say_again(&call.callback, &mut said);
             is_to_be_kept = is_large(records) || life.is_to_be_kept(&call.callback);
         }
         // What the latest told others they may have heard or not.
@@ -273,6 +267,14 @@ impl<M: MatchMachine> GameMatches<M> {
         };
         kept.map_err(told)?;
         Ok(Some(said.into_outline(life.outline())))
+    }
+
+    /// A machine goes on with a match as it was kept.
+    pub(super) async fn thaw(&self, machine: &Housed<M>, life: &Life, kept: &Snapshot) -> Result<(), Arc<str>> {
+        let Outline { id, ref handler, tick_rate, .. } = kept.outline;
+        let frozen = Frozen { id, handler, tick_rate, state: &kept.state };
+        let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));
+        self.host.current.during(meter, machine.vm.thaw(frozen)).await
     }
 
     /// Calls what was called before. Answers why the match does not go on behind it, if it does not.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_live::matches::{Call, Chain, LogError, LogFuture, MatchLog, Outline, RecordNumber};
+use muster_live::matches::{Call, LogError, LogFuture, MatchLog, Outline, RecordNumber};
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
@@ -15,8 +15,7 @@ use crate::durable::logs::Logs;
 use crate::durable::record::Snapshot;
 use crate::durable::recording;
 use crate::durable::tape::{Known, Tape};
-use crate::host::Meter;
-use crate::machine::{Frozen, MatchMachine};
+use crate::machine::MatchMachine;
 
 /// A call that was played again.
 pub struct Played<'a> {
@@ -51,19 +50,27 @@ impl<M: MatchMachine> GameMatches<M> {
     /// # Errors
     /// Why the match cannot begin.
     pub(crate) async fn replay(&self, tape: Tape, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
-        let machine = self.house(tape.id, true)?;
+        let (id, machine) = (tape.id, self.house(tape.id, true)?);
+        let replayed = self.try_replay(&machine, tape, see).await;
+        self.put_away(id);
+        replayed
+    }
+
+    async fn try_replay(
+        &self,
+        machine: &Rc<Housed<M>>,
+        tape: Tape,
+        see: &mut dyn FnMut(Played<'_>),
+    ) -> Result<Replayed, Arc<str>> {
         let logs = Logs::new(Rc::new(Nowhere), None);
         let journal = logs.journal(tape.id, logs.term(tape.id.partition(), Epoch::default()));
         let Tape { id, start, first, calls, end } = tape;
-        let mut playing = Playing { matches: self, machine: &machine, see, replayed: Replayed::new(end) };
+        let mut playing = Playing { matches: self, machine, see, replayed: Replayed::new(end) };
         let life = match start {
             Start::Snapshot(kept) => {
                 let life = Life::resumed(journal, &kept);
                 life.seal();
-                let Outline { handler, tick_rate, .. } = &kept.outline;
-                let frozen = Frozen { id, handler, tick_rate: *tick_rate, state: &kept.state };
-                let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));
-                self.host.current.during(meter, machine.vm.thaw(frozen)).await?;
+                self.thaw(machine, &life, &kept).await?;
                 life
             }
             Start::Begun { origin, params } => {
@@ -92,9 +99,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 break;
             }
         }
-        let replayed = playing.replayed;
-        self.put_away(id);
-        Ok(replayed)
+        Ok(playing.replayed)
     }
 }
 

@@ -49,16 +49,16 @@ impl Machine for Vm {
         let mut spent = Duration::ZERO;
         let engine = self.engine.clone();
         let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, arguments, wanted));
-        let mut step = self.turn(&its, limits, &mut spent, begin).await;
+        let mut end = self.turn(&its, limits, &mut spent, begin).await;
         loop {
-            if let Step::Ended(end) = step {
+            if let Some(end) = end {
                 return end;
             }
             its.news().await;
             let engine = self.engine.clone();
             let go_on = move |promise| enter(&engine.context, |ctx| go_on(&ctx, &engine, promise, wanted));
             let its_promise = its.take_returned();
-            step = self.turn(&its, limits, &mut spent, move || go_on(its_promise)).await;
+            end = self.turn(&its, limits, &mut spent, move || go_on(its_promise)).await;
         }
     }
 
@@ -71,33 +71,27 @@ impl Machine for Vm {
     }
 }
 
-/// What a turn of a call led to.
-enum Step {
-    Ended(End),
-    /// It goes on when a promise was settled.
-    Waits,
-}
-
-/// The same, as its code says.
+/// What a turn of a call led to, as its code says.
 enum Turned {
     Answered(std::result::Result<Option<Vec<u8>>, Failure>),
+    /// It goes on when this is settled.
     Waits(Persistent<Promise<'static>>),
 }
 
 impl Vm {
-    /// Lets a call go on, when no other of the machine does.
+    /// Lets a call go on, when no other of the machine does. Answers how it ended, if it has.
     async fn turn(
         &self,
         its: &Call<'_>,
         limits: &Limits,
         spent: &mut Duration,
         body: impl FnOnce() -> Turned + 'static,
-    ) -> Step {
+    ) -> Option<End> {
         let Means { fiber, budget, .. } = &self.engine.means;
         let _turn = self.engine.promises.turn.lock().await;
         if self.engine.is_lost() {
             let told = "Another call of the same machine did not end. Try again.";
-            return Step::Ended(ended(Err(Failure::new(Code::Unavailable, told))));
+            return Some(ended(Err(Failure::new(Code::Unavailable, told))));
         }
         its.has_turn(true);
         budget.begin(limits.call_time.saturating_sub(*spent));
@@ -108,15 +102,15 @@ impl Vm {
         }
         *spent += budget.spent();
         if budget.is_over() {
-            return Step::Ended(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
+            return Some(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
         }
         match turned {
             Ok(Turned::Waits(promise)) => {
                 its.returned(promise);
-                Step::Waits
+                None
             }
-            Ok(Turned::Answered(result)) => Step::Ended(ended(result)),
-            Err(error) => Step::Ended(ended(Err(Failure::new(Code::Internal, error.message)))),
+            Ok(Turned::Answered(result)) => Some(ended(result)),
+            Err(error) => Some(ended(Err(Failure::new(Code::Internal, error.message)))),
         }
     }
 }

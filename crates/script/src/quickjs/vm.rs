@@ -238,7 +238,10 @@ impl Engine {
         };
         let arguments = arguments().map_err(|error| unloaded(ctx, &error))?;
         match arguments.apply::<JsValue<'js>>(&function) {
-            Ok(returned) => self.settle(ctx, returned).map(drop).map_err(|failure| LoadError(failure.message)),
+            Ok(returned) => {
+                let settled = self.run_jobs(ctx).and_then(|()| self.settle(ctx, returned));
+                settled.map(drop).map_err(|failure| LoadError(failure.message))
+            }
             Err(error) => Err(unloaded(ctx, &error)),
         }
     }
@@ -274,7 +277,6 @@ impl Engine {
 
     /// What a value becomes if it is a promise.
     fn settle<'js>(&self, ctx: &Ctx<'js>, value: JsValue<'js>) -> std::result::Result<JsValue<'js>, Failure> {
-        self.run_jobs(ctx)?;
         let Some(promise) = value.as_promise() else { return Ok(value) };
         settled(ctx, promise).unwrap_or_else(|| Err(Failure::new(Code::Internal, UNFULFILLED)))
     }

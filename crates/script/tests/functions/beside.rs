@@ -1,9 +1,8 @@
 //! Calls in Lua that are under way at once in one machine.
 
-use futures_util::future::join_all;
 use muster_script::{Limits, LuaFunctions};
 
-use crate::world::{block_on, call, load};
+use crate::world::{block_on, call, load, most_inside};
 
 /// Each call answers how many were inside when it went.
 const CROWD: &str = "local nk = require('nakama')
@@ -27,14 +26,6 @@ fn functions(directive: &str, limits: Limits) -> LuaFunctions {
 fn most_inside_of(directive: &str, limits: Limits) -> usize {
     let functions = functions(directive, limits);
     block_on(most_inside(&functions))
-}
-
-/// The most that were inside at once.
-async fn most_inside(functions: &LuaFunctions) -> usize {
-    let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
-    let calls = payloads.iter().map(|payload| call(functions, "crowd", payload));
-    let answers = join_all(calls).await.into_iter().map(Result::unwrap);
-    answers.map(|inside| inside.parse::<usize>().unwrap()).max().unwrap()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use muster_api::game::{Failure, GameFunctions, Invocation, Mode};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
@@ -192,6 +193,14 @@ pub async fn call(functions: &impl GameFunctions, id: &str, payload: &str) -> Re
     let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
+}
+
+/// Calls `crowd` at once from twenty, which each answer how many were inside: the most of these.
+pub async fn most_inside(functions: &impl GameFunctions) -> usize {
+    let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
+    let calls = payloads.iter().map(|payload| call(functions, "crowd", payload));
+    let answers = join_all(calls).await.into_iter().map(Result::unwrap);
+    answers.map(|inside| inside.parse::<usize>().unwrap()).max().unwrap()
 }
 
 /// What the body of a function answers to a payload.

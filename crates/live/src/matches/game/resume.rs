@@ -54,9 +54,9 @@ impl Game {
         // In an order that another run has too.
         strangers.sort_unstable_by_key(Member::session);
         out.extend(strangers.into_iter().map(|member| Effect::Expel(id, member.listener)));
-        let again = game.outline.sent.clone();
-        game.said -= again.len() as u64;
-        again.into_iter().for_each(|broadcast| game.broadcast(broadcast, out));
+        for (broadcast, number) in game.outline.sent.iter().zip(game.outline.sent_numbers()) {
+            game.broadcast(broadcast.clone(), Some(number), out);
+        }
         game.advance(now, out);
         game
     }

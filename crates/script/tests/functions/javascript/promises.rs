@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use muster_script::{JsFunctions, Limits};
 
 use super::{answer, load, refused};
-use crate::world::{block_on, call};
+use crate::world::{block_on, call, most_inside};
 
 const GAME: &str = "
     let inside = 0;
@@ -68,18 +67,11 @@ fn functions(limits: Limits) -> JsFunctions {
     load(&[("index.js", GAME)], limits).unwrap()
 }
 
-async fn crowd(functions: &JsFunctions) -> usize {
-    let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
-    let calls = payloads.iter().map(|payload| call(functions, "crowd", payload));
-    let answers = join_all(calls).await.into_iter().map(Result::unwrap);
-    answers.map(|inside| inside.parse::<usize>().unwrap()).max().unwrap()
-}
-
 #[test]
 fn async_functions_wait_beside_each_other_in_one_machine() {
     let inside = |limits: Limits| {
         let functions = functions(limits);
-        block_on(crowd(&functions))
+        block_on(most_inside(&functions))
     };
     assert_eq!(inside(Limits { machines_max: 1, ..Limits::default() }), 20);
     assert_eq!(inside(Limits { concurrent_max: 3, ..Limits::default() }), 3);
@@ -111,7 +103,7 @@ fn promises_combine_and_reject_as_promises_do() {
 fn what_nothing_fulfils_is_an_error_when_nothing_is_awaited_any_more() {
     let functions = functions(Limits::default());
     block_on(async {
-        let (never, crowd) = tokio::join!(call(&functions, "never", ""), crowd(&functions));
+        let (never, crowd) = tokio::join!(call(&functions, "never", ""), most_inside(&functions));
         assert!(never.unwrap_err().1.contains("nothing fulfils"));
         assert_eq!(crowd, 20);
     });
@@ -122,7 +114,7 @@ fn a_call_that_spends_its_time_ends_and_those_beside_it_do_not() {
     let functions = functions(Limits { call_time: Duration::from_millis(20), ..Limits::default() });
     block_on(async {
         for (id, why) in [("endless", "more time"), ("spends", "more time"), ("chains", "")] {
-            let (ended, crowd) = tokio::join!(call(&functions, id, ""), crowd(&functions));
+            let (ended, crowd) = tokio::join!(call(&functions, id, ""), most_inside(&functions));
             assert!(ended.unwrap_err().1.contains(why), "{id}");
             assert_eq!(crowd, 20);
         }
@@ -139,7 +131,7 @@ fn a_call_that_nobody_waits_for_leaves_the_others_as_they_are() {
             assert!(futures_util::poll!(&mut call).is_pending());
             tokio::task::yield_now().await;
         };
-        let ((), crowd) = tokio::join!(given_up, crowd(&functions));
+        let ((), crowd) = tokio::join!(given_up, most_inside(&functions));
         assert_eq!(crowd, 20);
         assert_eq!(call(&functions, "plain", "").await, Ok("0".to_owned()));
     });
