@@ -55,7 +55,7 @@ func (s *server) beginCallback(r *reader) {
 	s.calls[id] = cancel
 	known := s.matches[key]
 	s.mutex.Unlock()
-	go func() {
+	work := func() {
 		hostAt(id)
 		outcome := frame(sayMatchReturned)
 		outcome.u64(id)
@@ -77,9 +77,13 @@ func (s *server) beginCallback(r *reader) {
 			known.dispatcher.flush(outcome)
 		}
 		send(outcome.b)
-		s.cancel(id)
-		hostAt(noCall)
-	}()
+		s.ended(id)
+	}
+	gone := func() {
+		send(failedCallback(s, id, errGone).b)
+		s.ended(id)
+	}
+	s.workers.run(task{work, gone})
 }
 
 func failedCallback(s *server, id uint64, err error) *writer {

@@ -55,6 +55,7 @@ type server struct {
 	around     surroundings
 	db         *sql.DB
 	registered registered
+	workers    workers
 
 	mutex    sync.Mutex
 	sequence uint32
@@ -162,14 +163,14 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.panicked) }
 
-// goCall runs what a call is about on a goroutine of its own, with a context that ends with it.
+// goCall runs what a call is about on a goroutine that runs nothing else meanwhile, with a context that ends with it.
 func (s *server) goCall(id uint64, ctx *callContext, run func(ctx *callContext) ([]byte, error)) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	ctx.Context = cancelled
 	s.mutex.Lock()
 	s.calls[id] = cancel
 	s.mutex.Unlock()
-	go func() {
+	work := func() {
 		hostAt(id)
 		var result []byte
 		err := recovered(func() (err error) {
@@ -187,9 +188,19 @@ func (s *server) goCall(id uint64, ctx *callContext, run func(ctx *callContext) 
 			}
 			send(w.b)
 		}
-		s.cancel(id)
-		hostAt(noCall)
-	}()
+		s.ended(id)
+	}
+	gone := func() {
+		s.say(id, errGone)
+		s.ended(id)
+	}
+	s.workers.run(task{work, gone})
+}
+
+// ended is where a call's code ends.
+func (s *server) ended(id uint64) {
+	s.cancel(id)
+	hostAt(noCall)
 }
 
 // say tells the server that a call failed. Without a code of the module's own that is an internal error, as in the original.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"os"
+	goruntime "runtime"
 	"unsafe"
 
 	"github.com/heroiclabs/nakama-common/runtime"
@@ -37,5 +38,11 @@ func deeper(depth int) int { return deeper(depth+1) + 1 }
 
 func bomb(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, payload string) (string, error) {
 	explode(payload)
+	return "", nil
+}
+
+// leave ends its own goroutine, and with it nothing else.
+func leave(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error) {
+	goruntime.Goexit()
 	return "", nil
 }

@@ -27,7 +27,7 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 	functions := map[string]function{
 		"echo": echo, "context": show, "refuse": refuse, "broken": broken, "panicking": panicking, "endless": endless, "hog": hog,
 		"count": count, "prize": prize, "query": query, "fetch": fetch, "later": later, "forever": forever, "joined": joined, "unbuilt": unbuilt,
-		"arena_create": create, "arena_signal": signal, "arena_list": list, "crash": crash, "bomb": bomb,
+		"arena_create": create, "arena_signal": signal, "arena_list": list, "crash": crash, "bomb": bomb, "leave": leave,
 	}
 	for id, fn := range functions {
 		if err := initializer.RegisterRpc(id, fn); err != nil {

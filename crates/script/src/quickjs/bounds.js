@@ -458,6 +458,9 @@
   const { parse, stringify } = JSON;
   const written = {
     parse(text, reviver) {
+      if (reviver === undefined && typeof text === "string" && (worked += text.length) < WORK_MAX) {
+        return parse(text);
+      }
       const asked = asText(text);
       short(asked, "parse");
       work(asked);
@@ -467,9 +470,11 @@
     },
     stringify(value, replacer, space) {
       const called = isArray(value) ? places(value, "stringify") : value;
-      work(called);
       const answer = stringify(called, isArray(replacer) ? places(replacer, "stringify") : replacer, space);
-      work(answer);
+      if (answer !== undefined && (worked += answer.length) >= WORK_MAX) {
+        worked = 0;
+        look();
+      }
       return answer;
     },
   };

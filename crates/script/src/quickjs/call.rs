@@ -10,7 +10,6 @@ use rquickjs::function::Args;
 use rquickjs::{Ctx, Persistent, Promise, Result, Value as JsValue};
 
 use super::binary;
-use super::context::of_invocation;
 use super::errors::raised;
 use super::host::Means;
 use super::program::Bundle;
@@ -169,7 +168,8 @@ fn turned<'js>(
 
 fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, given: Given) -> Result<Args<'js>> {
     let mut arguments = Args::new_unsized(ctx.clone());
-    arguments.push_arg(of_invocation(ctx, invocation, &engine.means.host.process.around)?)?;
+    let around = &engine.means.host.process.around;
+    arguments.push_arg(engine.contexts.of_invocation(ctx, invocation, around)?)?;
     arguments.push_arg(engine.logger.clone())?;
     arguments.push_arg(engine.nk.clone())?;
     match given {

@@ -1,7 +1,10 @@
 //! The first argument of everything that is called: who asks, and what it is asked for.
 
+use std::cell::OnceCell;
+
 use muster_api::game::{Invocation, Multimap};
-use rquickjs::{Array, Ctx, IntoJs, Object, Result};
+use rquickjs::function::Args;
+use rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Result};
 
 use super::values::put;
 use crate::functions::Surroundings;
@@ -9,51 +12,64 @@ use crate::functions::Surroundings;
 /// What every context has.
 pub(super) fn context_of<'js>(ctx: &Ctx<'js>, mode: &str, around: &Surroundings) -> Result<Object<'js>> {
     let context = Object::new(ctx.clone())?;
-    let env = Object::new(ctx.clone())?;
-    for (name, value) in around.env.iter() {
-        put(&env, name, value.as_str().into_js(ctx)?)?;
-    }
-    context.set("env", env)?;
+    context.set("env", texts(ctx, around.env.iter().map(|(name, value)| (name, value)))?)?;
     context.set("executionMode", mode)?;
     context.set("node", &*around.node)?;
     context.set("version", &*around.version)?;
     Ok(context)
 }
 
-/// The context of a call, with the original's names.
-pub(super) fn of_invocation<'js>(
-    ctx: &Ctx<'js>,
-    invocation: &Invocation,
-    around: &Surroundings,
-) -> Result<Object<'js>> {
-    let context = context_of(ctx, invocation.mode.name(), around)?;
-    context.set("headers", multimap(ctx, &invocation.headers)?)?;
-    context.set("queryParams", multimap(ctx, &invocation.query)?)?;
-    if let Some(claims) = &invocation.user {
-        context.set("userId", claims.user_id.to_string())?;
-        context.set("username", claims.username.as_str())?;
-        context.set("userSessionExp", claims.expires_at_sec as f64)?;
-        let vars = Object::new(ctx.clone())?;
-        for (name, value) in &claims.vars {
-            put(&vars, name, value.as_str().into_js(ctx)?)?;
-        }
-        context.set("vars", vars)?;
-    }
-    let client = &invocation.client;
-    let texts = [
-        ("sessionId", invocation.session_id.clone()),
-        ("clientIp", client.address.map(|address| address.to_string())),
+/// Makes the contexts of a machine's calls.
+#[derive(Default)]
+pub(super) struct Contexts(OnceCell<Persistent<Function<'static>>>);
+
+/// How, over what every context has.
+const MAKING: &str = include_str!("context.js");
+
+impl Contexts {
+    /// The context of a call, with the original's names.
+    pub(super) fn of_invocation<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        invocation: &Invocation,
+        around: &Surroundings,
+    ) -> Result<Object<'js>> {
+        let user = invocation.user.as_ref();
+        let client = &invocation.client;
+        let mut arguments = Args::new(ctx.clone(), 12);
+        arguments.push_arg(invocation.mode.name())?;
+        arguments.push_arg(multimap(ctx, &invocation.headers)?)?;
+        arguments.push_arg(multimap(ctx, &invocation.query)?)?;
+        arguments.push_arg(user.map(|claims| claims.user_id.to_string()))?;
+        arguments.push_arg(user.map(|claims| claims.username.as_str()))?;
+        arguments.push_arg(user.map(|claims| claims.expires_at_sec as f64))?;
+        arguments.push_arg(user.map(|claims| texts(ctx, &claims.vars)).transpose()?)?;
+        arguments.push_arg(invocation.session_id.as_deref())?;
+        arguments.push_arg(client.address.map(|address| address.to_string()))?;
         // A text, as in the original.
-        ("clientPort", client.port.map(|port| port.to_string())),
-        ("lang", client.lang.clone()),
-        ("traceId", invocation.trace_id.map(|id| id.to_string())),
-    ];
-    for (name, text) in texts {
-        if let Some(text) = text {
-            context.set(name, text)?;
-        }
+        arguments.push_arg(client.port.map(|port| port.to_string()))?;
+        arguments.push_arg(client.lang.as_deref())?;
+        arguments.push_arg(invocation.trace_id.map(|id| id.to_string()))?;
+        arguments.apply(&self.maker(ctx, around)?)
     }
-    Ok(context)
+
+    fn maker<'js>(&self, ctx: &Ctx<'js>, around: &Surroundings) -> Result<Function<'js>> {
+        if let Some(made) = self.0.get() {
+            return made.clone().restore(ctx);
+        }
+        let over: Function<'js> = ctx.eval(MAKING)?;
+        let maker: Function<'js> = over.call((context_of(ctx, "", around)?,))?;
+        self.0.get_or_init(|| Persistent::save(ctx, maker.clone()));
+        Ok(maker)
+    }
+}
+
+fn texts<'a, 'js>(ctx: &Ctx<'js>, texts: impl IntoIterator<Item = (&'a String, &'a String)>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for (name, text) in texts {
+        put(&object, name, text.as_str().into_js(ctx)?)?;
+    }
+    Ok(object)
 }
 
 /// Each name with the list of its values.

@@ -11,7 +11,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Result, Runtime, Value as JsValue, qjs};
 
-use super::context::context_of;
+use super::context::{Contexts, context_of};
 use super::errors::{place, raised, thrown};
 use super::host::{Means, nk};
 use super::init::{Answers, Init};
@@ -45,6 +45,7 @@ pub(super) struct Engine {
     pub(super) nk: Persistent<Object<'static>>,
     pub(super) logger: Persistent<Object<'static>>,
     initializer: Persistent<Object<'static>>,
+    pub(super) contexts: Contexts,
     imports: Imports,
     pub(super) registered: Rc<RefCell<Registered>>,
     pub(super) promises: Rc<Promises>,
@@ -145,6 +146,7 @@ impl Engine {
             nk,
             logger,
             initializer,
+            contexts: Contexts::default(),
             imports,
             registered,
             promises,

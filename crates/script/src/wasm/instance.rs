@@ -19,6 +19,11 @@ pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
 /// The call that runs while none does: what is left of former ones, and the loop that reads frames.
 const NONE: u64 = 0;
 
+/// So much is said before those who wait for it are woken, if nothing else lets them be woken sooner: each waking costs as much as
+/// a small call.
+const SAID_MAX: usize = 32;
+const SAID_FOR_MAX: Duration = Duration::from_micros(200);
+
 /// What an instance may use.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
@@ -57,6 +62,9 @@ pub(super) struct State {
     pub(super) reading: (Vec<u8>, usize),
     pub(super) started: Instant,
     pub(super) lines: Lines,
+    /// What it said that nobody has heard yet, and since when.
+    said: Vec<(u64, Event)>,
+    said_since: Instant,
     current: u64,
     /// The processor's time of the thread when it was last looked at.
     looked_at: Duration,
@@ -112,6 +120,7 @@ impl State {
 
     /// Nothing runs: it waits to be told something.
     pub(super) fn leave(&mut self) {
+        self.deliver();
         self.at(NONE);
         self.watched.leave();
     }
@@ -122,8 +131,25 @@ impl State {
         self.watched.enter(self.file.clone(), Some(self.alarm.clone()));
     }
 
+    /// Something is said. Those who wait for it are woken together with others, or when that has taken too long.
+    fn tell(&mut self, call: u64, event: Event) {
+        let now = Instant::now();
+        if self.said.is_empty() {
+            self.said_since = now;
+        }
+        self.said.push((call, event));
+        if self.said.len() >= SAID_MAX || now.duration_since(self.said_since) >= SAID_FOR_MAX {
+            self.deliver();
+        }
+    }
+
+    fn deliver(&mut self) {
+        self.lane.deliver(&mut self.said);
+    }
+
     /// A slice is over.
     fn look(&mut self) -> Result<(), Ending> {
+        self.deliver();
         self.watched.answer();
         let (spent, limit, name) = self.charge();
         if spent <= limit {
@@ -138,35 +164,34 @@ impl State {
     /// # Errors
     /// For what is no message: its library is broken.
     pub(super) fn said(&mut self, frame: &[u8]) -> Result<(), Ending> {
-        let lane = &self.lane;
         match read(frame).map_err(Ending::Unreadable)? {
             Said::Ready(registered) => {
                 self.is_ready = true;
-                if lane.with(INIT, |_| ()).is_some() {
-                    lane.deliver(INIT, Event::Ready(registered));
+                if self.lane.with(INIT, |_| ()).is_some() {
+                    self.tell(INIT, Event::Ready(registered));
                 } else {
                     // What is registered is known: whoever calls it has waited for this.
                     registered.map_err(Ending::Init)?;
-                    lane.ready();
+                    self.lane.ready();
                 }
             }
             Said::Asked { call, sequence, name, arguments } => {
                 let asked = Asked { incarnation: self.incarnation, sequence, bytes: frame.len() };
-                if lane.ask(asked.bytes) {
-                    lane.deliver(call, Event::Asked { asked, name, arguments });
+                if self.lane.ask(asked.bytes) {
+                    self.tell(call, Event::Asked { asked, name, arguments });
                 } else {
                     let told = "too many functions of the host are waited for";
                     let refused = muster_domain::Error::new(muster_domain::ErrorKind::ResourceExhausted, told);
-                    lane.answer(asked, Err(refused));
+                    self.lane.answer(asked, Err(refused));
                 }
             }
-            Said::Returned { call, result } => lane.deliver(call, Event::Returned(result)),
+            Said::Returned { call, result } => self.tell(call, Event::Returned(result)),
             Said::MatchReturned { call, outcome, acts } => {
                 let spent = if call == self.current { self.charge().0 } else { self.spent(call) };
-                self.lane.deliver(call, Event::MatchReturned { outcome, acts, spent });
+                self.tell(call, Event::MatchReturned { outcome, acts, spent });
             }
             Said::Logged { call, level, line, fields } => {
-                let may = lane.with(call, |open| {
+                let may = self.lane.with(call, |open| {
                     open.logged = open.logged.saturating_add(bytes_of(&line, &fields));
                     open.logged <= self.bounds.log_bytes_max
                 });
@@ -219,6 +244,8 @@ pub(super) fn run(
         reading: (Vec::new(), 0),
         started: Instant::now(),
         lines: Lines::new(bounds.log_bytes_max, metrics.clone()),
+        said: Vec::new(),
+        said_since: Instant::now(),
         current: INIT,
         looked_at: used_by_thread(),
         background: Duration::ZERO,

@@ -1,14 +1,12 @@
 //! What shards and the thread of an instance share: calls under way, and the frames on their way.
 //!
 //! Locks: the mailbox and the table of calls, never both at once; inboxes below either. None is held over a wait.
-//! What is in the mailbox is bounded by what its senders wait for: calls by [`CALLS_MAX`], callbacks by the matches there are,
-//! answers by [`ASKED_MAX`].
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 use muster_api::game::Failure;
@@ -16,13 +14,14 @@ use muster_live::matches::{Act, Outcome};
 use muster_wire::code::Code;
 
 use super::frames::Registrations;
+use super::mailbox::{Mailbox, Spawn};
 use crate::value::Value;
 
 /// Most calls of functions and hooks that an instance has at a time, over all shards; further ones are refused.
 pub const CALLS_MAX: usize = 16_384;
 
 /// Most calls of the host that an instance waits for at a time; further ones are refused.
-pub const ASKED_MAX: u32 = 65_536;
+pub const ASKED_MAX: usize = 65_536;
 
 /// Most bytes of what they are called with, together; with one that would be more it is refused.
 pub const ASKED_BYTES_MAX: usize = 64 << 20;
@@ -95,24 +94,13 @@ pub(super) struct Open {
 
 /// See the module.
 pub(super) struct Lane {
-    mailbox: Mutex<Mailbox>,
-    has_mail: Condvar,
+    pub(super) mailbox: Arc<Mailbox>,
     calls: Mutex<Calls>,
     next_call: AtomicU64,
     /// Calls of the host without an answer yet.
-    asked: AtomicU32,
+    asked: AtomicUsize,
     /// The bytes of what they were called with.
     asked_bytes: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Mailbox {
-    frames: VecDeque<Vec<u8>>,
-    /// The how manieth instance it is for.
-    incarnation: u32,
-    /// The thread waits.
-    is_awaited: bool,
-    is_closed: bool,
 }
 
 #[derive(Default)]
@@ -137,13 +125,12 @@ pub(super) struct Taken {
 }
 
 impl Lane {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(spawn: Spawn) -> Self {
         Self {
-            mailbox: Mutex::default(),
-            has_mail: Condvar::new(),
+            mailbox: Arc::new(Mailbox::new(spawn)),
             calls: Mutex::default(),
             next_call: AtomicU64::new(INIT + 1),
-            asked: AtomicU32::new(0),
+            asked: AtomicUsize::new(0),
             asked_bytes: AtomicUsize::new(0),
         }
     }
@@ -178,7 +165,7 @@ impl Lane {
             incarnation = calls.incarnation;
         }
         // If that has ended meanwhile, its end was told, and another must not hear of the call.
-        self.post(Some(incarnation), frame);
+        self.mailbox.post_soon(incarnation, frame);
         Ok(Taken { id, inbox, incarnation })
     }
 
@@ -200,30 +187,30 @@ impl Lane {
     /// Nobody waits for a call any more, and the instance hears of that.
     pub(super) fn cancel(&self, id: u64, incarnation: u32) {
         if self.end(id) {
-            self.post(Some(incarnation), super::frames::cancel(id));
+            self.mailbox.post(Some(incarnation), super::frames::cancel(id));
         }
-    }
-
-    /// Puts a frame on its way, to this instance or whichever there is. Answers to which.
-    pub(super) fn post(&self, incarnation: Option<u32>, frame: Vec<u8>) -> u32 {
-        let mut mailbox = locked(&self.mailbox);
-        if incarnation.is_none_or(|incarnation| incarnation == mailbox.incarnation) {
-            mailbox.frames.push_back(frame);
-            if mailbox.is_awaited {
-                mailbox.is_awaited = false;
-                self.has_mail.notify_one();
-            }
-        }
-        mailbox.incarnation
     }
 
     /// Answers a call of the host.
     pub(super) fn answer(&self, asked: Asked, result: muster_domain::Result<Value>) {
-        let frame = super::frames::answer(asked.sequence, result);
-        if self.post(Some(asked.incarnation), frame) == asked.incarnation {
-            self.asked.fetch_sub(1, Ordering::Relaxed);
-            self.asked_bytes.fetch_sub(asked.bytes, Ordering::Relaxed);
+        if self.mailbox.post_soon(asked.incarnation, super::frames::answer(asked.sequence, result)) {
+            self.answered(asked);
         }
+    }
+
+    /// Answers calls of the host whose caller is given up: from wherever that is.
+    pub(super) fn give_up(&self, asked: Asked) {
+        let told = muster_domain::Error::new(muster_domain::ErrorKind::Unavailable, "the call was given up");
+        if self.mailbox.post(Some(asked.incarnation), super::frames::answer(asked.sequence, Err(told))) {
+            self.answered(asked);
+        }
+    }
+
+    fn answered(&self, asked: Asked) {
+        // Of an instance that ended meanwhile nothing counts any more.
+        let less = |by| move |count: usize| Some(count.saturating_sub(by));
+        let _ = self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less(1));
+        let _ = self.asked_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less(asked.bytes));
     }
 
     /// A shard works with the instance.
@@ -238,77 +225,18 @@ impl Lane {
         }
         home
     }
-
-    /// The thread has nothing to do any more.
-    pub(super) fn close(&self) {
-        let mut mailbox = locked(&self.mailbox);
-        mailbox.is_closed = true;
-        mailbox.is_awaited = false;
-        self.has_mail.notify_one();
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        locked(&self.mailbox).is_closed
-    }
 }
 
 /// What the instance's thread does.
 impl Lane {
     /// An instance starts. Answers the how manieth it is.
     pub(super) fn start(&self, hello: Vec<u8>) -> u32 {
-        let incarnation = {
-            let mut mailbox = locked(&self.mailbox);
-            mailbox.incarnation += 1;
-            mailbox.frames = VecDeque::from([hello]);
-            self.asked.store(0, Ordering::Relaxed);
-            self.asked_bytes.store(0, Ordering::Relaxed);
-            mailbox.incarnation
-        };
+        let incarnation = self.mailbox.start(hello);
+        self.asked.store(0, Ordering::Relaxed);
+        self.asked_bytes.store(0, Ordering::Relaxed);
         // No call is taken before it is ready.
         locked(&self.calls).incarnation = incarnation;
         incarnation
-    }
-
-    /// The next frame, if there is one.
-    pub(super) fn next_frame(&self) -> Option<Vec<u8>> {
-        locked(&self.mailbox).frames.pop_front()
-    }
-
-    /// Waits for a frame, to this moment at most. Answers whether there is one; nothing when the thread is to end.
-    pub(super) fn wait(&self, until: Option<Instant>) -> Option<bool> {
-        let mut mailbox = locked(&self.mailbox);
-        loop {
-            if mailbox.is_closed {
-                return None;
-            }
-            if !mailbox.frames.is_empty() {
-                return Some(true);
-            }
-            mailbox.is_awaited = true;
-            mailbox = match until {
-                None => self.has_mail.wait(mailbox).unwrap_or_else(PoisonError::into_inner),
-                Some(until) => {
-                    let left = until.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        mailbox.is_awaited = false;
-                        return Some(false);
-                    }
-                    self.has_mail.wait_timeout(mailbox, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-    }
-
-    /// Waits before another instance is started. Answers whether one is to be.
-    pub(super) fn pause(&self, until: Instant) -> bool {
-        let mut mailbox = locked(&self.mailbox);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if mailbox.is_closed || left.is_zero() {
-                return !mailbox.is_closed;
-            }
-            mailbox = self.has_mail.wait_timeout(mailbox, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
     }
 
     /// The modules have run: calls are taken from now on.
@@ -323,15 +251,20 @@ impl Lane {
         count < ASKED_MAX && before.saturating_add(bytes) <= ASKED_BYTES_MAX
     }
 
-    /// Tells whoever waits for a call, or whoever takes what is of no call.
-    pub(super) fn deliver(&self, call: u64, event: Event) {
+    /// Tells those who wait for calls, or whoever takes what is of no call.
+    pub(super) fn deliver(&self, events: &mut Vec<(u64, Event)>) {
+        if events.is_empty() {
+            return;
+        }
         let mut calls = locked(&self.calls);
-        match (calls.open.get(&call), &event, calls.homes.first()) {
-            (Some(open), ..) => open.inbox.push(event),
-            (None, Event::Asked { .. }, Some(home)) => home.push(event),
-            (None, Event::Asked { .. }, None) => calls.homeless.push(event),
-            // Nobody waits for it any more.
-            (None, ..) => {}
+        for (call, event) in events.drain(..) {
+            match (calls.open.get(&call), &event, calls.homes.first()) {
+                (Some(open), ..) => open.inbox.push(event),
+                (None, Event::Asked { .. }, Some(home)) => home.push(event),
+                (None, Event::Asked { .. }, None) => calls.homeless.push(event),
+                // Nobody waits for it any more.
+                (None, ..) => {}
+            }
         }
     }
 
@@ -386,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_at_a_time_is_bounded_by_its_bytes() {
-        let lane = Lane::new();
+        let lane = Lane::new(drop);
         let incarnation = lane.start(Vec::new());
         let asked = |sequence| Asked { incarnation, sequence, bytes: ASKED_BYTES_MAX / 2 };
         assert!(lane.ask(asked(1).bytes) && lane.ask(asked(2).bytes));
@@ -402,16 +335,16 @@ mod tests {
 
     #[test]
     fn an_instance_does_not_hear_of_calls_of_the_one_before() {
-        let lane = Lane::new();
+        let lane = Lane::new(drop);
         lane.start(b"hello".to_vec());
         lane.ready();
         assert_eq!(begin(&lane).incarnation, 1);
-        assert_eq!([lane.next_frame(), lane.next_frame()], [Some(b"hello".to_vec()), Some(b"frame".to_vec())]);
+        assert_eq!([lane.mailbox.next(), lane.mailbox.next()], [Some(b"hello".to_vec()), Some(b"frame".to_vec())]);
         // Another starts while a call begins that was taken for the one that ends.
-        locked(&lane.mailbox).incarnation += 1;
+        lane.mailbox.pass_over();
         let taken = begin(&lane);
         assert_eq!(taken.incarnation, 1);
-        assert_eq!(lane.next_frame(), None);
+        assert_eq!(lane.mailbox.next(), None);
         assert_eq!(lane.fail_all(&Arc::from("it ended"), None), 2);
         let mut context = Context::from_waker(std::task::Waker::noop());
         assert!(matches!(taken.inbox.poll_next(&mut context), Poll::Ready(Event::Ended { .. })));

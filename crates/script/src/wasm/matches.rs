@@ -76,7 +76,7 @@ impl MatchMachine for MatchVm {
 
     fn drop_match(&self, id: MatchId) {
         self.paces.borrow_mut().remove(&id);
-        self.vm.lane().post(None, frames::drop_match(id));
+        self.vm.lane().mailbox.post(None, frames::drop_match(id));
     }
 }
 

@@ -7,6 +7,7 @@ mod frames;
 mod instance;
 pub mod lane;
 mod lines;
+mod mailbox;
 pub(crate) mod matches;
 pub mod module;
 mod sql;

@@ -49,7 +49,7 @@ pub(super) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.lane.close();
+        self.lane.mailbox.close();
     }
 }
 
@@ -86,7 +86,7 @@ impl GoModule {
         let kept = host.process.compiled.clone();
         let compiled = tokio::task::spawn_blocking(move || compile(&bytes, kept.as_deref())).await;
         let compiled = compiled.map_err(|error| failed(&error))?.map_err(|why| failed(&why))?;
-        let lane = Arc::new(Lane::new());
+        let lane = Arc::new(Lane::new(host.spawn));
         let running = Running { lane: lane.clone(), homes: Mutex::default() };
         let inbox = Arc::<Inbox>::default();
         lane.begin_init(limits.load_time, inbox.clone());
@@ -202,11 +202,11 @@ impl Thread {
             let hello = hello(&self.process.around, &self.node, self.deferred_max);
             let bounds = self.bounds;
             let ended = run(&self.compiled, (&self.lane, hello), bounds, (&watched, &self.file), metrics);
-            if self.lane.is_closed() {
+            if self.lane.mailbox.is_closed() {
                 return self.lane.end_all(&ended.why);
             }
             self.fail(&ended);
-            if !self.lane.pause(started + START_INTERVAL) {
+            if !self.lane.mailbox.pause(started + START_INTERVAL) {
                 return self.lane.end_all(&ended.why);
             }
         }

@@ -172,8 +172,7 @@ impl Attendance {
 impl Drop for Attendance {
     fn drop(&mut self) {
         for asked in &self.open {
-            let told = Error::new(ErrorKind::Unavailable, "the call was given up");
-            self.lane.answer(*asked, Err(told));
+            self.lane.give_up(*asked);
         }
         self.lane.cancel(self.taken.id, self.taken.incarnation);
     }

@@ -126,9 +126,10 @@ fn send(mut caller: Caller<'_, State>, at: u32, length: u32) -> wasmtime::Result
     Ok(state.said(frame)?)
 }
 
-/// What Go's runtime is to know: it collects more often when its memory is nearly used up.
+/// What Go's runtime is to know: it collects when its memory has become five times what it was after the last collection, and more
+/// often when it is nearly used up.
 fn environment(caller: &Caller<'_, State>) -> Vec<String> {
-    vec![format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 8 * 7)]
+    vec!["GOGC=400\0".to_owned(), format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 8 * 7)]
 }
 
 fn sizes(mut caller: Caller<'_, State>, count: u32, bytes: u32, texts: &[String]) -> i32 {
@@ -185,7 +186,7 @@ fn fd_read(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, r
         while !place.is_empty() {
             let (frame, at) = &mut state.reading;
             if *at == frame.len() {
-                match state.lane.next_frame() {
+                match state.lane.mailbox.next() {
                     Some(next) => (*frame, *at) = (next, 0),
                     None => break,
                 }
@@ -277,7 +278,7 @@ fn poll_oneoff(
         state.leave();
     }
     let until = if may_wait { until } else { Some(now) };
-    let has_mail = state.lane.wait(until).ok_or(Ending::Closed)?;
+    let has_mail = state.lane.mailbox.wait(until).ok_or(Ending::Closed)?;
     if may_wait {
         state.enter();
     }

@@ -53,6 +53,18 @@ fn what_ends_an_instance_fails_its_calls_and_a_new_one_starts() {
 }
 
 #[test]
+fn a_call_that_ends_its_goroutine_fails_alone() {
+    block_on(async {
+        let (functions, metrics) = functions(store(), limits()).await;
+        assert_eq!(call(&functions, "count", "").await, Ok("1".to_owned()));
+        let (code, told) = call(&functions, "leave", "").await.unwrap_err();
+        assert_eq!((code, &*told), (Code::Internal, "the function ended its goroutine"));
+        assert_eq!(call(&functions, "count", "").await, Ok("2".to_owned()));
+        assert_eq!(metrics.instances_ended.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
 fn a_hook_fails_with_its_instance() {
     let subject = Subject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
     for kind in BOMBS {
