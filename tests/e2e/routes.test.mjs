@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -73,6 +74,36 @@ for (const language of ["lua", "javascript"]) {
         isRefusal(await call(server, "POST", "/shop/a/b", { body: "x".repeat(BODY_BYTES_MAX + 1) }), 400, 3);
         const preflight = await call(server, "OPTIONS", "/shop/a/b");
         assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [200, "*"]);
+      });
+
+      test("what it says of caches stays when its answer is compressed", async () => {
+        const response = await fetch(`${server.url}/large`, { headers: { "Accept-Encoding": "gzip" } });
+        assert.equal(await response.text(), "a".repeat(4000));
+        const { headers } = response;
+        assert.deepEqual([headers.get("content-encoding"), headers.get("vary")], ["gzip", "Origin, Accept-Encoding"]);
+      });
+
+      test("it goes on to its end when its client has left", async (t) => {
+        const leaves = new AbortController();
+        let end;
+        const ended = new Promise((resolve) => {
+          end = resolve;
+        });
+        const studio = createServer(async (request, response) => {
+          if (request.url === "/second") {
+            end();
+          } else {
+            leaves.abort();
+            // The server has seen by now that the client is gone.
+            await call(server, "GET", "/shop/best/of");
+          }
+          response.end();
+        });
+        await new Promise((listening) => studio.listen(0, "127.0.0.1", listening));
+        t.after(() => studio.close());
+        const url = encodeURIComponent(`http://127.0.0.1:${studio.address().port}`);
+        await assert.rejects(fetch(`${server.url}/calls?url=${url}`, { signal: leaves.signal }), { name: "AbortError" });
+        await ended;
       });
 
       test("what fails is told to the log alone", async () => {

@@ -128,16 +128,13 @@ impl Exchange {
             Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
         };
         let address = self.client(&parts.headers);
-        let is_safe = matches!(parts.method, Method::GET | Method::HEAD);
         let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, address));
         // Much is done at once, and needs no task.
         if let Poll::Ready(response) = poll!(operation.as_mut()) {
             return response;
         }
-        if is_safe {
-            return operation.await;
-        }
-        // On its own, so that what a request changes is changed to the end even if its client leaves meanwhile.
+        // On its own, so that what a request changes is changed to the end even if its client leaves meanwhile. Game code changes
+        // things in answer to any method.
         let answer = tokio::task::spawn_local(operation).await;
         answer.unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
@@ -312,7 +309,7 @@ async fn gzip(response: Response<Body>) -> Response<Body> {
     };
     let Some(folded) = folded else { return Response::from_parts(parts, Body::new(bytes)) };
     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    parts.headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
     Response::from_parts(parts, Body::from(folded))
 }
 

@@ -50,6 +50,18 @@ function paid(ctx, logger, nk, request) {
   return JSON.stringify({ gems: updated.gems });
 }
 
+// Large enough to be compressed.
+function large() {
+  return { body: "a".repeat(4000), headers: { Vary: "Origin" } };
+}
+
+// Calls somebody twice.
+function calls(ctx, logger, nk, request) {
+  for (const place of ["/first", "/second"]) {
+    nk.httpRequest(request.query.url[0] + place, "get", {});
+  }
+}
+
 function InitModule(ctx, logger, nk, initializer) {
   initializer.registerHttp("/shop/{item}/{rest...}", show, "GET", "POST");
   initializer.registerHttp("/shop/best/of", best, "GET");
@@ -59,4 +71,6 @@ function InitModule(ctx, logger, nk, initializer) {
   initializer.registerHttp("/unfit", unfit);
   initializer.registerHttp("/endless", endless);
   initializer.registerHttp("/hooks/paid", paid, "POST");
+  initializer.registerHttp("/large", large, "GET");
+  initializer.registerHttp("/calls", calls, "GET");
 }

@@ -50,3 +50,15 @@ nk.register_http(function(context, request)
     local wallet = nk.wallet_update(paid.user, { gems = paid.gems }, {}, true)
     return nk.json_encode({ gems = wallet.gems })
 end, "/hooks/paid", "POST")
+
+-- Large enough to be compressed.
+nk.register_http(function()
+    return { body = string.rep("a", 4000), headers = { ["Vary"] = "Origin" } }
+end, "/large", "GET")
+
+-- Calls somebody twice.
+nk.register_http(function(context, request)
+    for _, place in { "/first", "/second" } do
+        nk.http_request(request.query.url[1] .. place, "get", {})
+    end
+end, "/calls", "GET")
