@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use muster_live::matches::{LogError, RecordNumber};
@@ -13,7 +14,7 @@ use super::FileStats;
 use super::segments::{Batch, Segments};
 
 /// So much is written before anybody waits for it.
-const EAGER_BYTES: usize = 1 << 20;
+pub(super) const EAGER_BYTES: usize = 1 << 20;
 
 /// What a batch may leave to the next in memory.
 pub(super) const USUAL_BYTES: usize = 2 << 20;
@@ -232,11 +233,18 @@ impl Shared {
         self.arrived.notify_one();
     }
 
-    /// Waits for something to do; leaves `batch`, which is empty, in place of what it gives.
-    pub(super) fn work(&self, batch: Batch) -> Work {
+    /// Waits for something to do, and to this moment if that has time; leaves `batch`, which is empty, in place of what it gives.
+    pub(super) fn work(&self, batch: Batch, not_before: Instant) -> Work {
         let mut state = self.state();
-        while !state.has_work() {
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while !state.is_pressed() {
+            let left = not_before.saturating_duration_since(Instant::now());
+            state = if !state.is_wanted {
+                self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else if left.is_zero() {
+                break;
+            } else {
+                self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            };
         }
         let State { waiting, take_overs, appended, is_wanted, is_closed, .. } = &mut *state;
         *is_wanted = false;
@@ -315,9 +323,9 @@ impl Shared {
 }
 
 impl State {
-    fn has_work(&self) -> bool {
-        let is_due = self.is_wanted || self.waiting.bytes.len() >= EAGER_BYTES;
-        self.is_closed || is_due || !self.take_overs.is_empty()
+    /// Whether there is something to do that does not wait for more.
+    fn is_pressed(&self) -> bool {
+        self.is_closed || !self.take_overs.is_empty() || self.waiting.bytes.len() >= EAGER_BYTES
     }
 
     /// Why a partition's log has failed.

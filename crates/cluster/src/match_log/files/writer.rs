@@ -1,6 +1,6 @@
 //! The thread that writes: all that waits at once, synced once; then whoever takes a log over is answered from the files.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use muster_live::matches::LogError;
 
@@ -8,11 +8,13 @@ use super::segments::{Batch, Segments};
 use super::state::{Shared, USUAL_BYTES, Work};
 
 /// Writes until the log is closed.
-pub(super) fn run(shared: &Shared, mut segments: Segments) {
+pub(super) fn run(shared: &Shared, mut segments: Segments, sync_interval: Duration) {
     let _end = End(shared);
     let mut spare = Batch::default();
+    let mut not_before = Instant::now();
     loop {
-        let mut work = shared.work(spare);
+        let mut work = shared.work(spare, not_before);
+        not_before = Instant::now() + sync_interval;
         if !work.batch.is_empty() && shared.failure().is_none() {
             write(shared, &mut segments, &mut work);
         }

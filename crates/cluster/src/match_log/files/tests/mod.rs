@@ -5,6 +5,7 @@ mod disk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::state::EAGER_BYTES;
 use super::*;
 use disk::{Disk, Faults};
 
@@ -17,7 +18,8 @@ fn partition(number: u16) -> Partition {
 }
 
 fn open(disk: &Disk, segment_bytes: u64) -> Result<FileLogs, OpenError> {
-    FileLogs::open_on(Box::new(disk.clone()), FileOptions { segment_bytes, ..FileOptions::default() })
+    let options = FileOptions { segment_bytes, sync_interval: Duration::ZERO, ..FileOptions::default() };
+    FileLogs::open_on(Box::new(disk.clone()), options)
 }
 
 async fn take(log: &FileLog, number: u16) -> Vec<Bytes> {
@@ -275,6 +277,26 @@ fn many_waits_share_a_sync_across_threads() {
     drop(logs);
     let logs = FileLogs::open(folder.path(), FileOptions::default()).expect("opened");
     assert_eq!(logs.partitions().len(), 200);
+}
+
+#[test]
+fn syncs_keep_their_distance_unless_something_presses() {
+    let options = FileOptions { sync_interval: Duration::from_secs(3_600), ..FileOptions::default() };
+    let logs = FileLogs::open_on(Box::new(Disk::default()), options).expect("opened");
+    let log = logs.handle();
+    block_on(async {
+        take(&log, 1).await;
+        log.append(partition(1), b"waits").expect("room");
+        let mut waits = std::pin::pin!(log.synced(partition(1)));
+        assert!(futures_util::poll!(waits.as_mut()).is_pending());
+        assert_eq!(logs.stats().syncs, 0);
+        // Whoever takes over is answered at once, and what waited has been written by then.
+        take(&log, 2).await;
+        waits.await.expect("kept");
+        assert_eq!(logs.stats().syncs, 1);
+        log.append(partition(2), &vec![0; EAGER_BYTES]).expect("room");
+        log.synced(partition(2)).await.expect("so much does not wait");
+    });
 }
 
 #[test]
