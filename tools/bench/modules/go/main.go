@@ -56,9 +56,22 @@ func benchWait(ctx context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.Nakam
 	return text, response.Body.Close()
 }
 
+// What `muster-bench ticks --bombs` calls: it ends only because the server ends it.
+func benchBomb(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, kind string) (string, error) {
+	var all [][]byte
+	for {
+		if kind == "memory" {
+			all = append(all, make([]byte, 10_000))
+		}
+	}
+}
+
 // InitModule registers the functions.
 func InitModule(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, initializer runtime.Initializer) error {
 	if err := initializer.RegisterRpc("bench_wait_go", benchWait); err != nil {
+		return err
+	}
+	if err := initializer.RegisterRpc("bench_bomb_go", benchBomb); err != nil {
 		return err
 	}
 	return initializer.RegisterRpc("bench_go", benchGo)

@@ -18,6 +18,9 @@ pub struct TicksOptions {
     /// ticks: microseconds that each tick computes
     #[arg(long, default_value_t = 0)]
     pub busy_us: u32,
+    /// ticks: connections that meanwhile call functions which end only because the server ends them
+    #[arg(long, default_value_t = 0)]
+    pub bombs: usize,
 }
 
 impl TicksOptions {

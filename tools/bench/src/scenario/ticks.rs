@@ -22,6 +22,21 @@ const MATCHES_PER_CALL: usize = 100;
 /// Parts of the names of the histogram's lines, and of what counts ticks that never came.
 const BUCKETS: &str = "match_tick_lateness_ms_bucket";
 const SKIPPED: &str = "match_tick_skipped_count";
+/// Functions that never end or take all memory, in which ways, and how the server answers them: one has ended, its instance has
+/// ended with it, or it has made a match that does so.
+const BOMBS: [(&str, &str, u16); 11] = [
+    ("bench_bomb_lua", "loop", 500),
+    ("bench_bomb_js", "loop", 500),
+    ("bench_bomb_go", "loop", 503),
+    ("bench_bomb_lua", "memory", 500),
+    ("bench_bomb_js", "memory", 500),
+    ("bench_bomb_go", "memory", 503),
+    ("bench_bomb_lua", "text", 500),
+    ("bench_bomb_js", "text", 500),
+    ("bench_bomb_lua", "pattern", 500),
+    ("bench_bomb_js", "pattern", 500),
+    ("bench_bomb_lua", "tick", 200),
+];
 /// What ticks beyond all bounds are taken for.
 const BEYOND: Duration = Duration::from_secs(10);
 
@@ -33,6 +48,14 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     timer.sleep_until(window.measure_from).await?;
     worker.begin_measuring();
     let before = Counted::read(&worker)?;
+    for index in 0..worker.plan.ticks.bombs {
+        let worker = worker.clone();
+        tokio::task::spawn_local(async move {
+            if let Err(error) = throw_bombs(&worker, index).await {
+                worker.tally.borrow_mut().fail_many(format!("a bomb: {error:#}"), 1);
+            }
+        });
+    }
     timer.sleep_until(window.measure_to).await?;
     worker.end_measuring();
     let after = Counted::read(&worker)?;
@@ -64,6 +87,19 @@ async fn make_matches(worker: &Worker) -> anyhow::Result<()> {
         let told = String::from_utf8_lossy(answer.body);
         ensure!(answer.status == 200, "the server makes no matches: {told}");
         left -= count;
+    }
+    Ok(())
+}
+
+/// Calls one function after another that the server has to end, until the process ends.
+async fn throw_bombs(worker: &Worker, index: usize) -> anyhow::Result<()> {
+    let (_, token) = sockets::sign_in(worker, 0).await?;
+    let mut connection = HttpConnection::open(&worker.endpoints, index).await?;
+    for turn in index.. {
+        let (function, kind, status) = BOMBS[turn % BOMBS.len()];
+        let answer = connection.exchange(&requests::rpc(&token, function, kind)).await?;
+        let told = String::from_utf8_lossy(answer.body);
+        ensure!(answer.status == status, "{function} of the kind {kind} ended with {}: {told}", answer.status);
     }
     Ok(())
 }
