@@ -54,7 +54,7 @@ async fn waits(log: &dyn MatchLog) -> Result<()> {
             let mut waits = Vec::new();
             for number in 0..waiters {
                 log.append(partition(number)?, &RECORD)?;
-                waits.push(log.synced(partition(number)?));
+                waits.push(log.synced(partition(number)?, Duration::ZERO));
             }
             let ends = join_all(waits.into_iter().map(async |wait| (wait.await, round.elapsed()))).await;
             for (outcome, elapsed) in ends {
@@ -76,7 +76,7 @@ async fn reads(former: &dyn MatchLog, owner: &dyn MatchLog) -> Result<()> {
         for number in 1..=10_000 {
             former.append(partition, &RECORD)?;
             if number % batch == 0 {
-                former.synced(partition).await?;
+                former.synced(partition, Duration::ZERO).await?;
             }
         }
         let began = Instant::now();

@@ -72,7 +72,7 @@ impl Place {
     }
 
     async fn synced(&self, number: u16) -> Result<(), LogError> {
-        within("a sync", self.log.synced(partition(number))).await
+        within("a sync", self.log.synced(partition(number), Duration::ZERO)).await
     }
 
     /// Appends, and waits until it is kept.
@@ -191,7 +191,7 @@ pub(crate) async fn many_wait_at_once(ground: impl LogGround) {
         let waits = (0..20).flat_map(|number| (0..5).map(move |_| number));
         let waits = waits.map(|number| {
             owner.append(number, &[round]).expect("room");
-            owner.log.synced(partition(number))
+            owner.log.synced(partition(number), Duration::ZERO)
         });
         let outcomes = within("all syncs", join_all(waits.collect::<Vec<_>>())).await;
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
@@ -245,7 +245,7 @@ pub(crate) async fn what_waits_is_kept_when_the_connection_is_back(ground: impl 
     owner.keep(3, b"one").await;
     owner.line.cut();
     owner.append(3, b"two").expect("room");
-    let wait = owner.log.synced(partition(3));
+    let wait = owner.log.synced(partition(3), Duration::ZERO);
     owner.append(3, b"three").expect("room");
     owner.line.mend();
     within("the first", wait).await.expect("kept");
@@ -259,7 +259,7 @@ pub(crate) async fn an_owner_cut_off_finds_its_log_lost(ground: impl LogGround) 
     former.keep(3, b"one").await;
     former.line.cut();
     former.append(3, b"never").expect("room");
-    let wait = former.log.synced(partition(3));
+    let wait = former.log.synced(partition(3), Duration::ZERO);
     assert_eq!(owner.take(3, 2).await, Ok(vec!["one".into()]));
     owner.keep(3, b"two").await;
     former.line.mend();
@@ -337,11 +337,11 @@ fn a_killed_server_keeps_what_it_acknowledged() {
             for _ in 0..50 {
                 log.append(partition(3), &kept.to_le_bytes()).expect("room");
                 kept += 1;
-                within("a sync", log.synced(partition(3))).await.expect("kept");
+                within("a sync", log.synced(partition(3), Duration::ZERO)).await.expect("kept");
             }
             log.append(partition(3), &kept.to_le_bytes()).expect("room");
             kept += 1;
-            let wait = log.synced(partition(3));
+            let wait = log.synced(partition(3), Duration::ZERO);
             if round % 2 == 0 {
                 server.kill().expect("killed");
                 server.start_again().expect("started");

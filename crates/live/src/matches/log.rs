@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -51,8 +52,9 @@ pub trait MatchLog {
     fn append(&self, partition: Partition, record: &[u8]) -> Result<RecordNumber, LogError>;
 
     /// Waits until all that was appended to the partition's log so far survives the loss of this machine, or of this
-    /// process where it is a local file. Appends of many matches share the wait.
-    fn synced(&self, partition: Partition) -> LogFuture<()>;
+    /// process where it is a local file. Appends of many matches share the wait: a log may let so much time pass before it
+    /// begins, so that more do.
+    fn synced(&self, partition: Partition, slack: Duration) -> LogFuture<()>;
 
     /// Records before this one are never read again, those of former owners neither. They may go at once or later.
     fn trim(&self, partition: Partition, before: RecordNumber);

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::effects::{EffectKey, WriteStamp};
@@ -170,7 +171,7 @@ impl Fate {
         match (function.effect, function.run) {
             (Effect::Asks | Effect::Writes, _) => {
                 // Whatever led to it is to be there again.
-                let (kept, run) = (self.journal.synced(), function.run);
+                let (kept, run) = (self.journal.synced(Duration::ZERO), function.run);
                 Ok(Started::Later(Box::pin(async move {
                     kept.await.map_err(lost)?;
                     // Somebody else may have the match by now.

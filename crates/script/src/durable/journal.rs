@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use muster_domain::ids::Uuid;
@@ -86,9 +87,9 @@ impl Journal {
         self.term.check()
     }
 
-    /// Waits until all that was written so far is there to stay.
-    pub(crate) fn synced(&self) -> LogFuture<()> {
-        self.term.synced()
+    /// Waits until all that was written so far is there to stay, which need not begin before so long.
+    pub(crate) fn synced(&self, slack: Duration) -> LogFuture<()> {
+        self.term.synced(slack)
     }
 
     /// The match is made.

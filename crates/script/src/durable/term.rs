@@ -147,12 +147,12 @@ impl Term {
         Ok(first.unwrap_or_default())
     }
 
-    /// Waits until all that was written so far is there to stay.
-    pub(crate) fn synced(self: &Rc<Self>) -> LogFuture<()> {
+    /// Waits until all that was written so far is there to stay, which need not begin before so long.
+    pub(crate) fn synced(self: &Rc<Self>, slack: Duration) -> LogFuture<()> {
         if let Err(error) = self.check() {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let (its, synced) = (self.clone(), self.log.synced(self.partition));
+        let (its, synced) = (self.clone(), self.log.synced(self.partition, slack));
         Box::pin(async move { its.noted(synced.await) })
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use muster_domain::Timestamp;
@@ -145,7 +146,7 @@ impl LanguageMatches {
             tokio::task::yield_now().await;
             term.check()?;
         }
-        term.synced().await?;
+        term.synced(Duration::ZERO).await?;
         term.settle();
         Ok(())
     }
@@ -210,7 +211,7 @@ impl LanguageMatches {
             self.lua.keep_all(partition)?;
             self.javascript.keep_all(partition)?;
             match durable.logs.now(partition) {
-                Some(term) => term.synced().await,
+                Some(term) => term.synced(Duration::ZERO).await,
                 None => Ok(()),
             }
         };

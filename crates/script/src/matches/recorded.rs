@@ -3,10 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
-use muster_live::matches::{Call, Chain, LogError, MatchId, Outcome, Outline, Return, Said};
+use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, Return, Said};
 use muster_wire::match_log as wire;
 
 use super::{GameMatches, Home, Housed, chain_of};
@@ -24,6 +25,12 @@ use crate::machine::{Frozen, MatchMachine};
 
 /// More than so much of a match that goes on is not written once more: its state is, as a whole.
 pub const CARRIED_BYTES_MAX: usize = 8 << 20;
+
+/// What a tick says may leave later by this part of the time between two.
+const SLACK_PART: u32 = 10;
+
+/// And by so much at most.
+const SLACK_MAX: Duration = Duration::from_millis(10);
 
 impl<M: MatchMachine> GameMatches<M> {
     /// What is written down of a call's match; nothing if it is not recorded.
@@ -94,7 +101,7 @@ impl<M: MatchMachine> GameMatches<M> {
         if let Some(why) = over {
             self.end(life, &why);
         }
-        life.journal.synced().await?;
+        life.journal.synced(slack(call)).await?;
         self.tell(&fate);
         if let Some(kept) = kept {
             life.journal.term().need(life.id(), kept);
@@ -125,7 +132,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 return;
             }
         }
-        let (synced, store, life) = (life.journal.synced(), self.host.store.clone(), life.clone());
+        let (synced, store, life) = (life.journal.synced(Duration::ZERO), self.host.store.clone(), life.clone());
         (self.host.spawn)(Box::pin(async move {
             if synced.await.is_err() {
                 return;
@@ -249,7 +256,7 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         // What the latest told others they may have heard or not.
         if let Some(latest) = latest.filter(|latest| latest.holds()) {
-            life.journal.synced().await.map_err(told)?;
+            life.journal.synced(Duration::ZERO).await.map_err(told)?;
             self.tell(&latest);
         }
         if let Some(why) = over {
@@ -306,6 +313,15 @@ impl<M: MatchMachine> GameMatches<M> {
         let goes_on = life.returned(&call.callback, &returned);
         let over = (!goes_on).then(|| why(&returned.outcome).into());
         Ok((returned, over))
+    }
+}
+
+/// What ticks say may leave by so much later, so that more of them share a wait for the log. Whatever else is called has
+/// somebody who waits for its answer.
+fn slack(call: &Call) -> Duration {
+    match call.callback {
+        Callback::Loop(_) => (Duration::from_secs(1) / (SLACK_PART * call.tick_rate.max(1))).min(SLACK_MAX),
+        _ => Duration::ZERO,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use muster_live::matches::{Call, LogError, LogFuture, MatchLog, Outline, RecordNumber};
 use muster_live::{Epoch, Partition};
@@ -185,7 +186,7 @@ impl MatchLog for Nowhere {
         Ok(RecordNumber::default())
     }
 
-    fn synced(&self, _: Partition) -> LogFuture<()> {
+    fn synced(&self, _: Partition, _: Duration) -> LogFuture<()> {
         Box::pin(std::future::ready(Ok(())))
     }
 

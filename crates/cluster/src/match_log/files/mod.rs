@@ -1,8 +1,7 @@
 //! The log in files, for a server on its own: one log for all partitions, in segments, written by one thread.
 //!
-//! All that waits is written at once and synced once, every [`SYNC_INTERVAL`] while there is something, and then whoever waits
-//! for it hears of that. Records of earlier runs are read from the files when their partition is taken over. One process may
-//! have the folder.
+//! All that waits is written at once and synced once, when the first who waits for it has no more time, and then all who do hear
+//! of that. Records of earlier runs are read from the files when their partition is taken over. One process may have the folder.
 //!
 //! Locks: one, of the [`State`], held for as long as it takes to copy a record; never while the disk is asked.
 
@@ -37,10 +36,6 @@ pub const SEGMENT_BYTES: u64 = 32 << 20;
 /// Bytes of records that wait to be written at most; more are refused.
 pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
-/// Between the beginnings of two syncs passes so much: a sync costs as much as a hundred records, and whoever waits for one
-/// hears of it so much later at most.
-pub const SYNC_INTERVAL: Duration = Duration::from_millis(4);
-
 /// How the log is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOptions {
@@ -48,13 +43,11 @@ pub struct FileOptions {
     pub segment_bytes: u64,
     /// Bytes of records that wait to be written at most.
     pub waiting_bytes_max: usize,
-    /// What passes between the beginnings of two syncs, if nothing calls for one sooner.
-    pub sync_interval: Duration,
 }
 
 impl Default for FileOptions {
     fn default() -> Self {
-        Self { segment_bytes: SEGMENT_BYTES, waiting_bytes_max: WAITING_BYTES_MAX, sync_interval: SYNC_INTERVAL }
+        Self { segment_bytes: SEGMENT_BYTES, waiting_bytes_max: WAITING_BYTES_MAX }
     }
 }
 
@@ -146,7 +139,7 @@ impl FileLogs {
         let writer = std::thread::Builder::new().name("muster-matches".to_owned());
         let writer = writer.spawn({
             let shared = shared.clone();
-            move || writer::run(&shared, segments, options.sync_interval)
+            move || writer::run(&shared, segments)
         });
         let writer = writer.map_err(OpenError::NoThread)?;
         Ok(Self(Arc::new(Inner { shared, handles: AtomicU32::new(0), writer: Some(writer) })))
@@ -208,8 +201,8 @@ impl MatchLog for FileLog {
         self.shared().append(self.handle, number_of(partition)?, record)
     }
 
-    fn synced(&self, partition: Partition) -> LogFuture<()> {
-        let wait = number_of(partition).and_then(|number| self.shared().wait(self.handle, number));
+    fn synced(&self, partition: Partition, slack: Duration) -> LogFuture<()> {
+        let wait = number_of(partition).and_then(|number| self.shared().wait(self.handle, number, slack));
         let shared = self.logs.0.shared.clone();
         Box::pin(async move {
             match wait? {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use muster_live::matches::{LogError, RecordNumber};
@@ -48,8 +48,8 @@ struct State {
     take_overs: Vec<TakeOver>,
     /// Records that were ever appended.
     appended: u64,
-    /// Somebody waits for what waits.
-    is_wanted: bool,
+    /// When the first who waits for what waits has no more time.
+    due: Option<Instant>,
     is_closed: bool,
     /// There is no writer any more.
     has_ended: bool,
@@ -194,7 +194,7 @@ impl Shared {
     }
 
     /// What to wait for; `None`: nothing.
-    pub(super) fn wait(&self, handle: u32, partition: u16) -> Result<Option<Wait>, LogError> {
+    pub(super) fn wait(&self, handle: u32, partition: u16, slack: Duration) -> Result<Option<Wait>, LogError> {
         let mut state = self.state();
         let until = owned(&mut state.logs, handle, partition)?.last;
         let progress = self.progress.subscribe();
@@ -202,8 +202,9 @@ impl Shared {
         if now.kept >= until {
             return Ok(None);
         }
-        if !state.is_wanted {
-            state.is_wanted = true;
+        let due = Instant::now() + slack;
+        if state.due.is_none_or(|first| due < first) {
+            state.due = Some(due);
             self.arrived.notify_one();
         }
         Ok(Some(Wait { until, failures: now.failures, partition, progress }))
@@ -233,21 +234,19 @@ impl Shared {
         self.arrived.notify_one();
     }
 
-    /// Waits for something to do, and to this moment if that has time; leaves `batch`, which is empty, in place of what it gives.
-    pub(super) fn work(&self, batch: Batch, not_before: Instant) -> Work {
+    /// Waits for something to do; leaves `batch`, which is empty, in place of what it gives.
+    pub(super) fn work(&self, batch: Batch) -> Work {
         let mut state = self.state();
         while !state.is_pressed() {
-            let left = not_before.saturating_duration_since(Instant::now());
-            state = if !state.is_wanted {
-                self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner)
-            } else if left.is_zero() {
-                break;
-            } else {
-                self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            let left = state.due.map(|due| due.saturating_duration_since(Instant::now()));
+            state = match left {
+                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => break,
+                Some(left) => self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
             };
         }
-        let State { waiting, take_overs, appended, is_wanted, is_closed, .. } = &mut *state;
-        *is_wanted = false;
+        let State { waiting, take_overs, appended, due, is_closed, .. } = &mut *state;
+        *due = None;
         Work {
             batch: std::mem::replace(waiting, batch),
             until: *appended,

@@ -1,6 +1,6 @@
 //! The thread that writes: all that waits at once, synced once; then whoever takes a log over is answered from the files.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use muster_live::matches::LogError;
 
@@ -8,13 +8,11 @@ use super::segments::{Batch, Segments};
 use super::state::{Shared, USUAL_BYTES, Work};
 
 /// Writes until the log is closed.
-pub(super) fn run(shared: &Shared, mut segments: Segments, sync_interval: Duration) {
+pub(super) fn run(shared: &Shared, mut segments: Segments) {
     let _end = End(shared);
     let mut spare = Batch::default();
-    let mut not_before = Instant::now();
     loop {
-        let mut work = shared.work(spare, not_before);
-        not_before = Instant::now() + sync_interval;
+        let mut work = shared.work(spare);
         if !work.batch.is_empty() && shared.failure().is_none() {
             write(shared, &mut segments, &mut work);
         }

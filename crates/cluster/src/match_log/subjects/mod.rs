@@ -205,7 +205,7 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
         self.with(partition, |owned| owned.append(record))
     }
 
-    fn synced(&self, partition: Partition) -> LogFuture<()> {
+    fn synced(&self, partition: Partition, _: Duration) -> LogFuture<()> {
         let wait = self.with(partition, Owned::wait);
         Box::pin(async move { wait?.await })
     }

@@ -110,7 +110,7 @@ async fn live(seed: u64) {
                 place.log.trim(partition(), before);
                 floor = floor.max((epoch, before.0));
             }
-            let (wait, until) = (place.log.synced(partition()), owner.appended);
+            let (wait, until) = (place.log.synced(partition(), Duration::ZERO), owner.appended);
             let mending = place.member.clone();
             match chance.u8(..3) {
                 // Whoever waits for it hears, though the line breaks meanwhile.

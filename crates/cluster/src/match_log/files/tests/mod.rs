@@ -18,7 +18,7 @@ fn partition(number: u16) -> Partition {
 }
 
 fn open(disk: &Disk, segment_bytes: u64) -> Result<FileLogs, OpenError> {
-    let options = FileOptions { segment_bytes, sync_interval: Duration::ZERO, ..FileOptions::default() };
+    let options = FileOptions { segment_bytes, ..FileOptions::default() };
     FileLogs::open_on(Box::new(disk.clone()), options)
 }
 
@@ -29,7 +29,7 @@ async fn take(log: &FileLog, number: u16) -> Vec<Bytes> {
 /// Appends and waits until it is kept.
 async fn keep(log: &FileLog, number: u16, record: &[u8]) -> Result<RecordNumber, LogError> {
     let at = log.append(partition(number), record)?;
-    log.synced(partition(number)).await?;
+    log.synced(partition(number), Duration::ZERO).await?;
     Ok(at)
 }
 
@@ -86,7 +86,7 @@ fn run(disk: &Disk, chance: &mut fastrand::Rng, models: &mut BTreeMap<u16, Model
                     log.trim(partition(number), RecordNumber((before - model.base) as u64));
                 }
                 if chance.bool() {
-                    waits.push((number, model.appended.len(), log.synced(partition(number))));
+                    waits.push((number, model.appended.len(), log.synced(partition(number), Duration::ZERO)));
                 }
             }
             for (number, until, wait) in waits {
@@ -186,7 +186,10 @@ fn a_full_disk_fails_and_serves_again_when_it_has_room() {
         let told = keep(&one, 1, &[1; 200]).await.expect_err("it is full");
         assert!(told.to_string().contains("disk: "), "{told}");
         assert!(matches!(one.append(partition(1), b"more"), Err(LogError::Failed(_))));
-        assert!(matches!(two.synced(partition(2)).await, Err(LogError::Failed(_))), "all that share it");
+        assert!(
+            matches!(two.synced(partition(2), Duration::ZERO).await, Err(LogError::Failed(_))),
+            "all that share it"
+        );
         assert!(matches!(one.take_over(partition(1), Epoch(0)).await, Err(LogError::Failed(_))), "still full");
         assert_eq!(logs.stats().failures, 1);
 
@@ -239,7 +242,7 @@ fn too_much_that_waits_is_refused() {
         let told = log.append(partition(1), &[0; 800]).expect_err("no room");
         assert!(told.to_string().contains("disk"), "{told}");
         assert_eq!(logs.stats().refused, 1);
-        log.synced(partition(1)).await.expect("kept");
+        log.synced(partition(1), Duration::ZERO).await.expect("kept");
         assert_eq!(log.append(partition(1), &[0; 800]), Ok(RecordNumber(1)));
     });
 }
@@ -260,7 +263,7 @@ fn many_waits_share_a_sync_across_threads() {
                 start.wait();
                 let waits = (0..50).map(|number| {
                     log.append(partition(shard * 50 + number), b"record").expect("room");
-                    log.synced(partition(shard * 50 + number))
+                    log.synced(partition(shard * 50 + number), Duration::ZERO)
                 });
                 for outcome in futures_util::future::join_all(waits).await {
                     outcome.expect("kept");
@@ -280,22 +283,30 @@ fn many_waits_share_a_sync_across_threads() {
 }
 
 #[test]
-fn syncs_keep_their_distance_unless_something_presses() {
-    let options = FileOptions { sync_interval: Duration::from_secs(3_600), ..FileOptions::default() };
-    let logs = FileLogs::open_on(Box::new(Disk::default()), options).expect("opened");
+fn who_has_time_shares_a_sync_with_who_comes_next() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let logs = FileLogs::open_on(Box::new(Disk::default()), FileOptions::default()).expect("opened");
     let log = logs.handle();
     block_on(async {
         take(&log, 1).await;
-        log.append(partition(1), b"waits").expect("room");
-        let mut waits = std::pin::pin!(log.synced(partition(1)));
-        assert!(futures_util::poll!(waits.as_mut()).is_pending());
-        assert_eq!(logs.stats().syncs, 0);
-        // Whoever takes over is answered at once, and what waited has been written by then.
         take(&log, 2).await;
+        log.append(partition(1), b"has time").expect("room");
+        let mut waits = std::pin::pin!(log.synced(partition(1), HOUR));
+        assert!(futures_util::poll!(waits.as_mut()).is_pending());
+        keep(&log, 2, b"has none").await.expect("kept");
         waits.await.expect("kept");
         assert_eq!(logs.stats().syncs, 1);
+        log.append(partition(1), b"has time").expect("room");
+        let mut waits = std::pin::pin!(log.synced(partition(1), HOUR));
+        assert!(futures_util::poll!(waits.as_mut()).is_pending());
+        // Whoever takes over is answered at once, and what waited has been written by then.
+        take(&log, 3).await;
+        waits.await.expect("kept");
+        assert_eq!(logs.stats().syncs, 2);
         log.append(partition(2), &vec![0; EAGER_BYTES]).expect("room");
-        log.synced(partition(2)).await.expect("so much does not wait");
+        log.synced(partition(2), HOUR).await.expect("so much does not wait");
+        log.append(partition(1), b"has a little time").expect("room");
+        log.synced(partition(1), Duration::from_micros(100)).await.expect("kept");
     });
 }
 

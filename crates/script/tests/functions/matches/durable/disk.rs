@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RECORD_BYTES_MAX, RecordNumber};
@@ -177,7 +178,7 @@ impl MatchLog for Disk {
         Ok(RecordNumber(number - u64::from(!self.is_dead.get())))
     }
 
-    fn synced(&self, partition: Partition) -> LogFuture<()> {
+    fn synced(&self, partition: Partition, _: Duration) -> LogFuture<()> {
         let lives = self.lives();
         if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
             if log.has_failed || !lives && self.fails.get() {
