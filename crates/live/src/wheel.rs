@@ -10,7 +10,7 @@ use crate::session::Millis;
 const SLOTS: usize = 4096;
 
 /// Upper bounds of the lateness histogram's buckets, in milliseconds; the last bucket has none.
-pub const LATENESS_BOUNDS_MS: [u64; 10] = [0, 1, 2, 5, 10, 20, 50, 100, 500, 1_000];
+pub const LATENESS_BOUNDS_MS: [u64; 12] = [0, 1, 2, 3, 5, 7, 10, 20, 50, 100, 500, 1_000];
 
 /// How late timers ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ local bombs = {
         end
     end,
     text = function()
-        return string.rep("x", 1e12)
+        return string.rep("x", 500_000_000)
     end,
     pattern = function()
         return string.find(string.rep("a", 100_000), string.rep("a-", 100) .. "b")

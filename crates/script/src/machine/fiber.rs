@@ -7,10 +7,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use muster_domain::{Error, ErrorKind, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::value::Value;
 
@@ -19,6 +21,12 @@ const STACK_BYTES: usize = 1 << 20;
 
 /// How often a call that nobody waits for is told to end, before its machine is given up with all that is on its stack.
 const TOLD_MAX: u32 = 100_000;
+
+thread_local! {
+    /// Had by the call that goes on behind its first slice: what a thread serves waits for one slice of long calls, however
+    /// many of them there are.
+    static LONG: Arc<Semaphore> = Arc::new(Semaphore::new(1));
+}
 
 /// What a machine waits for.
 pub(crate) type Awaited = Pin<Box<dyn Future<Output = Result<Value>>>>;
@@ -132,14 +140,17 @@ impl Fiber {
         });
         self.is_abandoned.set(false);
         let mut running = Running { fiber: self.clone(), turns: turns.clone(), stack: Some(stack) };
-        let mut given = Given::Turn;
+        let (mut given, mut turn) = (Given::Turn, None);
         loop {
             given = match running.go_on(given) {
                 Some(Aside::Turn) => {
-                    tokio::task::yield_now().await;
+                    turn = next_turn(turn).await;
                     Given::Turn
                 }
-                Some(Aside::Wait(awaited)) => Given::Answer(awaited.await),
+                Some(Aside::Wait(awaited)) => {
+                    turn = None;
+                    Given::Answer(awaited.await)
+                }
                 Some(Aside::Forever) => {
                     running.forget();
                     return Err(Error::new(ErrorKind::Internal, "The call did not end, and was given up."));
@@ -149,6 +160,15 @@ impl Fiber {
         }
         result.take().ok_or_else(|| Error::new(ErrorKind::Internal, "An internal error occurred."))
     }
+}
+
+/// Waits until it is a long call's turn again. Whoever had the last one keeps it until the thread has looked after all that was
+/// ready meanwhile.
+async fn next_turn(last: Option<OwnedSemaphorePermit>) -> Option<OwnedSemaphorePermit> {
+    tokio::task::yield_now().await;
+    drop(last);
+    // It is never closed.
+    LONG.with(Arc::clone).acquire_owned().await.ok()
 }
 
 fn abandoned() -> Error {
@@ -204,5 +224,78 @@ impl<T: Turns> Drop for Running<T> {
             }
         }
         self.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    struct Untold;
+
+    impl Turns for Untold {
+        fn begin_turn(self: &Rc<Self>, _: bool) {}
+        fn end_turn(self: &Rc<Self>) {}
+        fn given_up(self: &Rc<Self>) {}
+    }
+
+    /// Runs for so many turns, and notes each.
+    async fn run_for(turns: usize, name: char, noted: &Rc<RefCell<String>>) {
+        let fiber = Rc::<Fiber>::default();
+        let (its, noted) = (fiber.clone(), noted.clone());
+        let body = move || {
+            for _ in 0..turns {
+                noted.borrow_mut().push(name);
+                its.take_turns();
+            }
+        };
+        fiber.run(&Rc::new(Untold), body).await.expect("it ends");
+    }
+
+    #[test]
+    fn others_wait_for_one_slice_of_long_calls_however_many_there_are() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let noted = Rc::<RefCell<String>>::default();
+        let local = tokio::task::LocalSet::new();
+        for name in ['a', 'b', 'c'] {
+            let noted = noted.clone();
+            local.spawn_local(async move { run_for(4, name, &noted).await });
+        }
+        let other = noted.clone();
+        local.spawn_local(async move {
+            for _ in 0..20 {
+                other.borrow_mut().push('.');
+                tokio::task::yield_now().await;
+            }
+        });
+        runtime.block_on(local);
+        let noted = noted.borrow();
+        // First slices come as they do; behind them each has its turn, and the other is asked between any two.
+        let (first, further) = noted.split_at(3);
+        assert_eq!(first, "abc");
+        let turns: String = further.chars().filter(|name| *name != '.').collect();
+        assert_eq!(turns, turns[..3].repeat(3), "{noted}");
+        let between = further.split('.').map(str::len).max();
+        assert_eq!(between, Some(1), "{noted}");
+    }
+
+    #[test]
+    fn who_goes_away_in_its_turn_leaves_the_next_to_others() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let noted = Rc::<RefCell<String>>::default();
+        runtime.block_on(async {
+            {
+                let mut gone = std::pin::pin!(run_for(4, 'a', &noted));
+                // It takes turns three times, and is dropped while it has one.
+                for _ in 0..3 {
+                    assert!(futures_util::poll!(gone.as_mut()).is_pending());
+                    tokio::task::yield_now().await;
+                }
+            }
+            run_for(3, 'b', &noted).await;
+        });
+        assert!(noted.borrow().ends_with("bbb"), "{noted:?}");
     }
 }
