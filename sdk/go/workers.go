@@ -47,6 +47,8 @@ func (w *workers) stay(given task) {
 	for {
 		given.work()
 		isAtWork = false
+		// What it held may go while this one waits.
+		given = task{}
 		w.mutex.Lock()
 		if len(w.idle) == idleMax {
 			w.mutex.Unlock()

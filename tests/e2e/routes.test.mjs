@@ -83,27 +83,32 @@ for (const language of ["lua", "javascript"]) {
         assert.deepEqual([headers.get("content-encoding"), headers.get("vary")], ["gzip", "Origin, Accept-Encoding"]);
       });
 
-      test("it goes on to its end when its client has left", async (t) => {
+      test("it goes on to its end when its client has left, and when the server stops then", async (t) => {
+        const other = await Server.start({ shards, flags: { "runtime.path": folder(language) } });
+        t.after(() => other.dispose());
         const leaves = new AbortController();
-        let end;
-        const ended = new Promise((resolve) => {
-          end = resolve;
+        const asked = [];
+        let stop;
+        const stopped = new Promise((resolve) => {
+          stop = () => resolve(other.stop());
         });
         const studio = createServer(async (request, response) => {
-          if (request.url === "/second") {
-            end();
-          } else {
+          asked.push(request.url);
+          if (request.url === "/first") {
             leaves.abort();
             // The server has seen by now that the client is gone.
-            await call(server, "GET", "/shop/best/of");
+            await call(other, "GET", "/shop/best/of");
+            stop();
+            await other.logged("stopping");
           }
           response.end();
         });
         await new Promise((listening) => studio.listen(0, "127.0.0.1", listening));
         t.after(() => studio.close());
         const url = encodeURIComponent(`http://127.0.0.1:${studio.address().port}`);
-        await assert.rejects(fetch(`${server.url}/calls?url=${url}`, { signal: leaves.signal }), { name: "AbortError" });
-        await ended;
+        await assert.rejects(fetch(`${other.url}/calls?url=${url}`, { signal: leaves.signal }), { name: "AbortError" });
+        await stopped;
+        assert.deepEqual(asked, ["/first", "/second"]);
       });
 
       test("what fails is told to the log alone", async () => {

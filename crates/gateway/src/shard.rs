@@ -170,6 +170,8 @@ pub struct Shard {
     leaving: Cell<bool>,
     draining: Cell<bool>,
     open: Cell<usize>,
+    /// Requests that are worked on in tasks of their own.
+    working: Cell<usize>,
     closed: Notify,
     http_wakers: RefCell<HashMap<u64, Waker>>,
     next_connection: Cell<u64>,
@@ -247,7 +249,7 @@ impl Shard {
             waker.wake();
         }
         let all_closed = async {
-            while self.open.get() > 0 {
+            while self.open.get() > 0 || self.working.get() > 0 {
                 self.closed.notified().await;
             }
         };
@@ -291,6 +293,24 @@ impl Drop for Counted {
         shard.metrics.connections.fetch_sub(1, Ordering::Relaxed);
         shard.load.fetch_sub(1, Ordering::Relaxed);
         shard.closed.notify_one();
+    }
+}
+
+/// A request that is worked on to its end, also when its connection has gone: a shard that stops waits for it.
+pub struct Working(Rc<Shard>);
+
+impl Working {
+    /// From now on.
+    pub fn on(shard: Rc<Shard>) -> Self {
+        shard.working.set(shard.working.get() + 1);
+        Self(shard)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.working.set(self.0.working.get() - 1);
+        self.0.closed.notify_one();
     }
 }
 
@@ -369,6 +389,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             leaving: Cell::new(false),
             draining: Cell::new(false),
             open: Cell::new(0),
+            working: Cell::new(0),
             closed: Notify::new(),
             http_wakers: RefCell::default(),
             next_connection: Cell::new(0),

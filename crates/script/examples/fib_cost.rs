@@ -1,5 +1,5 @@
 //! What a budget costs code that keeps to it: `fib(22)` in Lua without an interrupt, with one that is asked at every step,
-//! and as a shard calls it, where the clock sets the interrupt when a slice is over.
+//! and in Lua and JavaScript as a shard calls it.
 //!
 //! `cargo run --release -p muster-script --example fib_cost`
 
@@ -9,12 +9,22 @@
 #[path = "../tests/functions/world.rs"]
 mod world;
 
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mlua::{Function, Lua, LuaOptions, StdLib, VmState};
-use muster_script::Limits;
+use muster_api::game::GameFunctions;
+use muster_script::{JsFunctions, Limits, ScriptMetrics};
 
 const FIB: &str = "local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end";
+
+const IN_JAVASCRIPT: &str = "
+    function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    function answer() { return String(fib(22)); }
+    function InitModule(ctx, logger, nk, initializer) { initializer.registerRpc('fib', answer); }
+";
 
 const RUNS: usize = 301;
 
@@ -28,15 +38,21 @@ fn main() {
         report(name, || assert_eq!(fib.call::<u32>(()).unwrap(), 17_711));
     }
     let text = format!("{FIB} require('nakama').register_rpc(function() return tostring(fib(22)) end, 'fib')");
-    let functions = world::load(&[("game.lua", &text)], Limits::default()).unwrap();
+    called("Lua", &world::load(&[("game.lua", &text)], Limits::default()).unwrap());
+    let (limits, host) = (Limits::default(), Rc::new(world::host_over(world::store(), Path::new(""))));
+    let bundle = world::bundle(&[("index.js", IN_JAVASCRIPT)], &host, &limits);
+    called("JavaScript", &JsFunctions::new(bundle, host, limits, Arc::new(ScriptMetrics::default())));
+}
+
+fn called(language: &str, functions: &impl GameFunctions) {
     world::block_on(async {
         let mut took = Vec::new();
         for _ in 0..RUNS {
             let started = Instant::now();
-            world::call(&functions, "fib", "").await.unwrap();
+            world::call(functions, "fib", "").await.unwrap();
             took.push(started.elapsed());
         }
-        print("as a shard calls it", took);
+        print(&format!("{language}, as a shard calls it"), took);
     });
 }
 

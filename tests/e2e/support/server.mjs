@@ -13,6 +13,9 @@ const STOP_LIMIT_MS = 30_000;
 const POLL_INTERVAL_MS = 25;
 const LOG_BYTES_MAX = 1024 * 1024;
 
+/** Where servers listen: below the ports that the system hands out, so that a server which starts again finds its own. */
+const PORTS = { first: 10_000, count: 20_000 };
+
 /** Servers that run now, for the case that the test process is told to end. */
 const running = new Set();
 
@@ -172,11 +175,17 @@ function program() {
 
 /** A port that nobody listens on. Held only while it is asked for; the server binds it a moment later. */
 export async function freePort() {
-  const listener = createServer();
-  await new Promise((resolve, reject) => listener.once("error", reject).listen(0, "127.0.0.1", resolve));
-  const { port } = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  return port;
+  for (;;) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    const listener = createServer();
+    const isFree = await new Promise((resolve) => {
+      listener.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (isFree) {
+      await new Promise((resolve) => listener.close(resolve));
+      return port;
+    }
+  }
 }
 
 /** A new, empty database on the server that the whole run shares, and goes with that. */

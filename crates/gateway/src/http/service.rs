@@ -29,7 +29,7 @@ use muster_wire::operations::{self, RouteError};
 use super::activity::{Activity, Phase};
 use super::body::{self, BodyError};
 use super::{address, ambiguity, compress, cors};
-use crate::shard::Shard;
+use crate::shard::{Shard, Working};
 use crate::ws::handshake;
 use crate::ws::session::{self, Opening};
 
@@ -135,6 +135,12 @@ impl Exchange {
         }
         // On its own, so that what a request changes is changed to the end even if its client leaves meanwhile. Game code changes
         // things in answer to any method.
+        let working = Working::on(self.shard.clone());
+        let operation = async move {
+            let response = operation.await;
+            drop(working);
+            response
+        };
         let answer = tokio::task::spawn_local(operation).await;
         answer.unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),

@@ -148,8 +148,13 @@ impl Fiber {
                     Given::Turn
                 }
                 Some(Aside::Wait(awaited)) => {
-                    turn = None;
-                    Given::Answer(awaited.await)
+                    // Who needed turns before goes on in one.
+                    let needs_turns = turn.take().is_some();
+                    let answer = awaited.await;
+                    if needs_turns {
+                        turn = next_turn(None).await;
+                    }
+                    Given::Answer(answer)
                 }
                 Some(Aside::Forever) => {
                     running.forget();

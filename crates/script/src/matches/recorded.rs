@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
@@ -26,7 +26,7 @@ use crate::machine::{Frozen, MatchMachine};
 /// More than so much of a match that goes on is not written once more: its state is, as a whole.
 pub const CARRIED_BYTES_MAX: usize = 8 << 20;
 
-/// What a tick says may leave later by this part of the time between two.
+/// What a tick says may leave later by this part of the time until the next.
 const SLACK_PART: u32 = 10;
 
 /// And by so much at most.
@@ -78,6 +78,7 @@ impl<M: MatchMachine> GameMatches<M> {
         life: &Rc<Life>,
         call: &Call,
     ) -> Result<(Return, bool), LogError> {
+        let begun = Instant::now();
         let (fate, first) = life.begin(call, self.host.clock.now())?;
         if let Some(first) = first {
             life.journal.term().need(life.id(), first);
@@ -101,7 +102,7 @@ impl<M: MatchMachine> GameMatches<M> {
         if let Some(why) = over {
             self.end(life, &why);
         }
-        life.journal.synced(slack(call)).await?;
+        life.journal.synced(slack(call, begun.elapsed())).await?;
         self.tell(&fate);
         if let Some(kept) = kept {
             life.journal.term().need(life.id(), kept);
@@ -318,9 +319,11 @@ impl<M: MatchMachine> GameMatches<M> {
 
 /// What ticks say may leave by so much later, so that more of them share a wait for the log. Whatever else is called has
 /// somebody who waits for its answer.
-fn slack(call: &Call) -> Duration {
+fn slack(call: &Call, took: Duration) -> Duration {
+    let period = Duration::from_secs(1) / call.tick_rate.max(1);
     match call.callback {
-        Callback::Loop(_) => (Duration::from_secs(1) / (SLACK_PART * call.tick_rate.max(1))).min(SLACK_MAX),
+        // One that takes long has little time before the next.
+        Callback::Loop(_) => (period.saturating_sub(took) / SLACK_PART).min(SLACK_MAX),
         _ => Duration::ZERO,
     }
 }

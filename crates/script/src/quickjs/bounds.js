@@ -93,13 +93,16 @@
   };
 
   let worked = 0;
+  const rest = () => {
+    worked = 0;
+    look();
+  };
   const work = (value) => {
     const size = typeof value === "string" ? value.length : isArray(value) || isView(value) ? value.length : 0;
     if (size > 100) {
       worked += size;
       if (worked > WORK_MAX) {
-        worked = 0;
-        look();
+        rest();
       }
     }
   };
@@ -461,6 +464,9 @@
       if (reviver === undefined && typeof text === "string" && (worked += text.length) < WORK_MAX) {
         return parse(text);
       }
+      if (worked >= WORK_MAX) {
+        rest();
+      }
       const asked = asText(text);
       short(asked, "parse");
       work(asked);
@@ -470,10 +476,16 @@
     },
     stringify(value, replacer, space) {
       const called = isArray(value) ? places(value, "stringify") : value;
-      const answer = stringify(called, isArray(replacer) ? places(replacer, "stringify") : replacer, space);
+      let answer;
+      try {
+        answer = stringify(called, isArray(replacer) ? places(replacer, "stringify") : replacer, space);
+      } catch (error) {
+        // How much it was is not known.
+        rest();
+        throw error;
+      }
       if (answer !== undefined && (worked += answer.length) >= WORK_MAX) {
-        worked = 0;
-        look();
+        rest();
       }
       return answer;
     },

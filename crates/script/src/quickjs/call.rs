@@ -168,8 +168,7 @@ fn turned<'js>(
 
 fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, given: Given) -> Result<Args<'js>> {
     let mut arguments = Args::new_unsized(ctx.clone());
-    let around = &engine.means.host.process.around;
-    arguments.push_arg(engine.contexts.of_invocation(ctx, invocation, around)?)?;
+    arguments.push_arg(engine.contexts.of_invocation(ctx, invocation)?)?;
     arguments.push_arg(engine.logger.clone())?;
     arguments.push_arg(engine.nk.clone())?;
     match given {

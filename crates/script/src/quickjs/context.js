@@ -42,7 +42,7 @@
   // The engine knows the form of an object, and of each that it was while it grew, for as long as there is one of it.
   const grown = [];
   const names = [];
-  for (const name in make("", {}, {}, "", "", 0, {})) {
+  for (const name of Object.keys(make("", {}, {}, "", "", 0, {}))) {
     names.push(name);
     const object = {};
     for (const name of names) {

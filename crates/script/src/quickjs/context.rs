@@ -1,7 +1,5 @@
 //! The first argument of everything that is called: who asks, and what it is asked for.
 
-use std::cell::OnceCell;
-
 use muster_api::game::{Invocation, Multimap};
 use rquickjs::function::Args;
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Result};
@@ -20,20 +18,21 @@ pub(super) fn context_of<'js>(ctx: &Ctx<'js>, mode: &str, around: &Surroundings)
 }
 
 /// Makes the contexts of a machine's calls.
-#[derive(Default)]
-pub(super) struct Contexts(OnceCell<Persistent<Function<'static>>>);
+pub(super) struct Contexts(Persistent<Function<'static>>);
 
 /// How, over what every context has.
 const MAKING: &str = include_str!("context.js");
 
 impl Contexts {
+    /// Before modules run, which may change what all objects have.
+    pub(super) fn new(ctx: &Ctx<'_>, around: &Surroundings) -> Result<Self> {
+        let over: Function<'_> = ctx.eval(MAKING)?;
+        let maker: Function<'_> = over.call((context_of(ctx, "", around)?,))?;
+        Ok(Self(Persistent::save(ctx, maker)))
+    }
+
     /// The context of a call, with the original's names.
-    pub(super) fn of_invocation<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        invocation: &Invocation,
-        around: &Surroundings,
-    ) -> Result<Object<'js>> {
+    pub(super) fn of_invocation<'js>(&self, ctx: &Ctx<'js>, invocation: &Invocation) -> Result<Object<'js>> {
         let user = invocation.user.as_ref();
         let client = &invocation.client;
         let mut arguments = Args::new(ctx.clone(), 12);
@@ -50,17 +49,7 @@ impl Contexts {
         arguments.push_arg(client.port.map(|port| port.to_string()))?;
         arguments.push_arg(client.lang.as_deref())?;
         arguments.push_arg(invocation.trace_id.map(|id| id.to_string()))?;
-        arguments.apply(&self.maker(ctx, around)?)
-    }
-
-    fn maker<'js>(&self, ctx: &Ctx<'js>, around: &Surroundings) -> Result<Function<'js>> {
-        if let Some(made) = self.0.get() {
-            return made.clone().restore(ctx);
-        }
-        let over: Function<'js> = ctx.eval(MAKING)?;
-        let maker: Function<'js> = over.call((context_of(ctx, "", around)?,))?;
-        self.0.get_or_init(|| Persistent::save(ctx, maker.clone()));
-        Ok(maker)
+        arguments.apply(&self.0.clone().restore(ctx)?)
     }
 }
 

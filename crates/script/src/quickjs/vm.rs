@@ -134,19 +134,20 @@ impl Engine {
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
                 let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
                 let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
-                Ok((nk, logger, initializer))
+                let contexts = Contexts::new(&ctx, &means.host.process.around)?;
+                Ok((nk, logger, initializer, contexts))
             };
             make().map_err(|error| LoadError(format!("cannot start JavaScript: {}", raised(&ctx, &error).message)))
         });
         means.budget.pause();
-        let (nk, logger, initializer) = made?;
+        let (nk, logger, initializer, contexts) = made?;
         let globals_are_read_only = limits.js_read_only_globals;
         let (bytes_max, is_spent) = (limits.machine_bytes, Cell::new(false));
         Ok(Rc::new(Self {
             nk,
             logger,
             initializer,
-            contexts: Contexts::default(),
+            contexts,
             imports,
             registered,
             promises,

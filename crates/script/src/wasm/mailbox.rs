@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 /// Runs something on the shard of the calling thread, behind what is ready there.
@@ -25,8 +26,8 @@ struct Inner {
     incarnation: u32,
     /// The thread waits.
     is_awaited: bool,
-    /// Somebody is about to wake it.
-    is_rung_soon: bool,
+    /// The shard that is about to wake it.
+    rung_soon_by: Option<ThreadId>,
     is_closed: bool,
 }
 
@@ -36,7 +37,7 @@ struct Ring(Arc<Mailbox>);
 impl Drop for Ring {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
-        inner.is_rung_soon = false;
+        inner.rung_soon_by = None;
         if !inner.frames.is_empty() {
             self.0.wake(&mut inner);
         }
@@ -76,11 +77,17 @@ impl Mailbox {
         let is_its = incarnation == inner.incarnation;
         if is_its {
             inner.frames.push_back(frame);
-            if inner.is_awaited && !inner.is_rung_soon {
-                inner.is_rung_soon = true;
-                drop(inner);
-                let ring = Ring(self.clone());
-                (self.spawn)(Box::pin(async move { drop(ring) }));
+            let me = thread::current().id();
+            match inner.rung_soon_by {
+                // What another shard has to do first may take long.
+                Some(by) if by != me => self.wake(&mut inner),
+                None if inner.is_awaited => {
+                    inner.rung_soon_by = Some(me);
+                    drop(inner);
+                    let ring = Ring(self.clone());
+                    (self.spawn)(Box::pin(async move { drop(ring) }));
+                }
+                _ => {}
             }
         }
         is_its
@@ -172,7 +179,25 @@ mod tests {
             assert!(mailbox.post_soon(incarnation, b"frame".to_vec()));
             assert_eq!(waits.join().unwrap(), Some(true));
         });
-        assert!(!mailbox.lock().is_rung_soon);
+        assert_eq!(mailbox.lock().rung_soon_by, None);
         assert!(!mailbox.post_soon(incarnation + 1, Vec::new()));
+    }
+
+    #[test]
+    fn a_shard_does_not_wait_for_what_another_has_to_do_first() {
+        // What a shard is to run waits for ever.
+        let mailbox = Arc::new(Mailbox::new(std::mem::forget));
+        let incarnation = mailbox.start(b"hello".to_vec());
+        assert_eq!(mailbox.next(), Some(b"hello".to_vec()));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| mailbox.wait(None));
+            while !mailbox.lock().is_awaited {
+                std::thread::yield_now();
+            }
+            assert!(mailbox.post_soon(incarnation, b"one shard's".to_vec()));
+            assert!(mailbox.lock().is_awaited, "it is rung when that has time");
+            scope.spawn(|| mailbox.post_soon(incarnation, b"another's".to_vec()));
+            assert_eq!(waits.join().unwrap(), Some(true));
+        });
     }
 }

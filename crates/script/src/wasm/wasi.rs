@@ -129,7 +129,7 @@ fn send(mut caller: Caller<'_, State>, at: u32, length: u32) -> wasmtime::Result
 /// What Go's runtime is to know: it collects when its memory has become five times what it was after the last collection, and more
 /// often when it is nearly used up.
 fn environment(caller: &Caller<'_, State>) -> Vec<String> {
-    vec!["GOGC=400\0".to_owned(), format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 8 * 7)]
+    vec!["GOGC=400\0".to_owned(), format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 4 * 3)]
 }
 
 fn sizes(mut caller: Caller<'_, State>, count: u32, bytes: u32, texts: &[String]) -> i32 {

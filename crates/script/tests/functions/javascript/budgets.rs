@@ -23,6 +23,11 @@ fn functions_over(host: &Rc<Host>, limits: Limits) -> JsFunctions {
             catcher() { for (;;) { try { for (;;) {} } catch {} finally { for (;;) {} } } },
             sorter() { [1, 2, 3].sort(() => { for (;;) {} }); },
             getter() { return JSON.stringify({ get x() { for (;;) {} } }); },
+            refused() {
+                const all = new Array(1e6).fill(0);
+                all.push(1n);
+                for (;;) { try { JSON.stringify({ all }); } catch {} }
+            },
             json(ctx, logger, nk) { nk.localcachePut('x', { toJSON() { for (;;) {} } }); },
             host(ctx, logger, nk) { for (;;) { try { nk.md5Hash('x'); } catch {} } },
             many(ctx, logger, nk, count) { for (let i = 0; i < count; i += 1) nk.md5Hash('x'); return 'done'; },
@@ -65,7 +70,7 @@ fn functions_over(host: &Rc<Host>, limits: Limits) -> JsFunctions {
 fn a_call_that_takes_too_long_ends_and_others_go_on() {
     let functions = functions(Limits { call_time: Duration::from_millis(20), ..Limits::default() });
     block_on(async {
-        for id in ["loop", "catcher", "sorter", "getter", "json", "host", "pattern", "chain", "generator"] {
+        for id in ["loop", "catcher", "sorter", "getter", "refused", "json", "host", "pattern", "chain", "generator"] {
             assert_eq!(call(&functions, id, "").await, Err((Code::Internal, OVER.to_owned())), "{id}");
             assert_eq!(call(&functions, "echo", id).await, Ok(id.to_owned()));
         }

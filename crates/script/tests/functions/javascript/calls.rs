@@ -49,6 +49,16 @@ fn the_context_says_who_asks() {
 }
 
 #[test]
+fn what_modules_give_all_objects_is_no_part_of_the_context() {
+    let text = "Object.prototype.extend = function () {};
+        Object.defineProperty(Object.prototype, 'told', { enumerable: true, get() { return 1; } });
+        function tell(ctx) { return JSON.stringify(ctx); }";
+    let functions = script(&with_init(text, "initializer.registerRpc('tell', tell);"));
+    let context = block_on(call(&functions, "tell", "")).unwrap();
+    assert!(context.starts_with(r#"{"env":{"NAME":"value"},"#), "{context}");
+}
+
+#[test]
 fn a_function_says_with_which_code_it_fails() {
     let check = |body: &str, code: Code, message: &str| {
         assert_eq!(answer(body, ""), Err((code, message.to_owned())), "{body}");
