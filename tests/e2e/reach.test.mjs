@@ -40,16 +40,6 @@ onEveryServer(
         for (const player of [bob, carol]) {
           assert.equal((await player.next("notification")).subject, "both");
         }
-        await run(ann, "notification_send_all", "everybody", { n: 1 }, 7);
-        for (const player of [ann, bob, carol]) {
-          assert.equal((await player.next("notification")).subject, "everybody");
-        }
-        await run(ann, "notification_send_all", "for good", { n: 2 }, 8, true);
-        for (const player of [ann, bob, carol]) {
-          assert.equal((await player.next("notification")).persistent, true);
-        }
-        const kept = await bob.client.listNotifications(bob.session, 10);
-        assert.deepEqual(kept.notifications.map(({ subject }) => subject), ["a gift", "for good"]);
         const code = run(ann, "notification_send", bob.userId, "not a game's", {}, -8);
         assert.match((await refusedWith(code, RUNTIME_FUNCTION_EXCEPTION)).message, /reach\.lua:\d+: The code/);
         for (const player of [ann, bob, carol]) {
@@ -160,6 +150,21 @@ onEveryServer(
       assert.equal(user.id, bob.userId);
       await run(ann, "account_delete_id", bob.userId);
       assert.equal((await bob.disconnected).reason, "session token revoked");
+    });
+
+    // The last one: what all are sent reaches who comes meanwhile.
+    test("notifications: to all", async () => {
+      const [ann, bob, carol] = await connectPlayers(holder.server, ["json", "protobuf"], 3);
+      await run(ann, "notification_send_all", "everybody", { n: 1 }, 7);
+      for (const player of [ann, bob, carol]) {
+        assert.equal((await player.next("notification")).subject, "everybody");
+      }
+      await run(ann, "notification_send_all", "for good", { n: 2 }, 8, true);
+      for (const player of [ann, bob, carol]) {
+        assert.equal((await player.next("notification")).persistent, true);
+      }
+      const kept = await bob.client.listNotifications(bob.session, 10);
+      assert.deepEqual(kept.notifications.map(({ subject }) => subject), ["for good"]);
     });
   },
   { "runtime.path": MODULES },
