@@ -3,6 +3,7 @@
 //!
 //! All of it runs on a thread of its own, so that a shard with much to do delays no lease, and no lease a shard.
 
+mod arrival;
 mod freight;
 mod load;
 mod recovery;
@@ -13,7 +14,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
-use muster_cluster::NodeNumber;
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{JetLogs, Nats, NatsLogin, NatsOptions};
@@ -29,6 +29,7 @@ use crate::config::{Cluster as ClusterConfig, Config};
 use crate::jobs::Jobs;
 use crate::keys;
 use crate::telemetry::cluster::ClusterTelemetry;
+use arrival::{Arrival, arrive};
 use freight::Freight;
 use load::Load;
 use recovery::Keeper;
@@ -263,8 +264,8 @@ fn run(options: &NatsOptions, node: NodeOptions, load: Load, ends: Ends) {
 async fn serve((nats, match_logs): (Arc<Nats>, JetLogs), options: NodeOptions, mut load: Load, ends: Ends) {
     let Ends { mut far, attach, view, standing, joined } = ends;
     let (node, mut events) = Node::start(nats.clone(), options);
-    let number = match tokio::time::timeout(JOIN_WAIT, until_online(&mut events, &view)).await {
-        Ok(Ok(number)) => number,
+    let Arrival { number, early } = match tokio::time::timeout(JOIN_WAIT, arrive(&mut events, &view)).await {
+        Ok(Ok(arrival)) => arrival,
         outcome => {
             let late = || "nobody lets it in; see the log of the others".to_owned();
             let why = outcome.map_or_else(|_| late(), |joined| joined.err().unwrap_or_default());
@@ -295,6 +296,7 @@ async fn serve((nats, match_logs): (Arc<Nats>, JetLogs), options: NodeOptions, m
     let first = view.borrow().routes();
     keeper.follow(&first);
     tell(&shards, |done| Command::Routes(first.clone(), done)).await;
+    early.into_iter().for_each(|(from, bytes)| freight.take_in(from, bytes));
     let _ = done.send(());
     let mut look_at_load = tokio::time::interval(load::SAMPLE_EVERY);
     look_at_load.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -359,30 +361,6 @@ async fn serve((nats, match_logs): (Arc<Nats>, JetLogs), options: NodeOptions, m
                 Some(Outward::Recover(shard, partitions)) => keeper.recover(shard, partitions),
                 None => return,
             },
-        }
-    }
-}
-
-/// Waits until the node may act, and answers its number, or why it never will.
-async fn until_online(
-    events: &mut mpsc::Receiver<NodeEvent>,
-    view: &watch::Sender<Arc<View>>,
-) -> Result<NodeNumber, String> {
-    let mut number = None;
-    loop {
-        match events.recv().await {
-            Some(NodeEvent::View { new, .. }) => {
-                view.send_replace(new);
-            }
-            Some(NodeEvent::Joined(address)) => number = Some(address.number),
-            Some(NodeEvent::Online) => {
-                if let Some(number) = number {
-                    return Ok(number);
-                }
-            }
-            Some(NodeEvent::Refused(reason)) => return Err(reason.to_string()),
-            Some(_) => {}
-            None => return Err("the connection to NATS ended".to_owned()),
         }
     }
 }
