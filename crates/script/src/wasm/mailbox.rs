@@ -165,39 +165,41 @@ impl Mailbox {
 mod tests {
     use super::*;
 
+    /// A mailbox whose thread waits, and what it is to post there; the thread is woken by then.
+    fn waited_for(spawn: Spawn, post: impl FnOnce(&Arc<Mailbox>, u32)) -> Arc<Mailbox> {
+        let mailbox = Arc::new(Mailbox::new(spawn));
+        let incarnation = mailbox.start(b"hello".to_vec());
+        assert_eq!(mailbox.next(), Some(b"hello".to_vec()));
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| mailbox.wait(None));
+            while !mailbox.lock().is_awaited {
+                thread::yield_now();
+            }
+            post(&mailbox, incarnation);
+            assert_eq!(waits.join().unwrap(), Some(true));
+        });
+        mailbox
+    }
+
     #[test]
     fn a_thread_is_woken_by_what_is_posted_soon_even_if_the_shard_ends_before() {
         // What the shard was to run is dropped.
-        let mailbox = Arc::new(Mailbox::new(drop));
-        let incarnation = mailbox.start(b"hello".to_vec());
-        assert_eq!(mailbox.next(), Some(b"hello".to_vec()));
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| mailbox.wait(None));
-            while !mailbox.lock().is_awaited {
-                std::thread::yield_now();
-            }
+        let mailbox = waited_for(drop, |mailbox, incarnation| {
             assert!(mailbox.post_soon(incarnation, b"frame".to_vec()));
-            assert_eq!(waits.join().unwrap(), Some(true));
+            assert!(!mailbox.post_soon(incarnation + 1, Vec::new()));
         });
         assert_eq!(mailbox.lock().rung_soon_by, None);
-        assert!(!mailbox.post_soon(incarnation + 1, Vec::new()));
     }
 
     #[test]
     fn a_shard_does_not_wait_for_what_another_has_to_do_first() {
         // What a shard is to run waits for ever.
-        let mailbox = Arc::new(Mailbox::new(std::mem::forget));
-        let incarnation = mailbox.start(b"hello".to_vec());
-        assert_eq!(mailbox.next(), Some(b"hello".to_vec()));
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| mailbox.wait(None));
-            while !mailbox.lock().is_awaited {
-                std::thread::yield_now();
-            }
+        waited_for(std::mem::forget, |mailbox, incarnation| {
             assert!(mailbox.post_soon(incarnation, b"one shard's".to_vec()));
             assert!(mailbox.lock().is_awaited, "it is rung when that has time");
-            scope.spawn(|| mailbox.post_soon(incarnation, b"another's".to_vec()));
-            assert_eq!(waits.join().unwrap(), Some(true));
+            thread::scope(|scope| {
+                scope.spawn(|| mailbox.post_soon(incarnation, b"another's".to_vec()));
+            });
         });
     }
 }
