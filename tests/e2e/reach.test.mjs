@@ -40,6 +40,8 @@ onEveryServer(
         for (const player of [bob, carol]) {
           assert.equal((await player.next("notification")).subject, "both");
         }
+        const kept = await bob.client.listNotifications(bob.session, 10);
+        assert.deepEqual(kept.notifications.map(({ subject }) => subject), ["a gift"]);
         const code = run(ann, "notification_send", bob.userId, "not a game's", {}, -8);
         assert.match((await refusedWith(code, RUNTIME_FUNCTION_EXCEPTION)).message, /reach\.lua:\d+: The code/);
         for (const player of [ann, bob, carol]) {
@@ -155,6 +157,8 @@ onEveryServer(
     // The last one: what all are sent reaches who comes meanwhile.
     test("notifications: to all", async () => {
       const [ann, bob, carol] = await connectPlayers(holder.server, ["json", "protobuf"], 3);
+      await run(ann, "notification_send", bob.userId, "a gift", { coins: 5 }, 101, ann.userId, true);
+      assert.equal((await bob.next("notification")).subject, "a gift");
       await run(ann, "notification_send_all", "everybody", { n: 1 }, 7);
       for (const player of [ann, bob, carol]) {
         assert.equal((await player.next("notification")).subject, "everybody");
@@ -164,7 +168,10 @@ onEveryServer(
         assert.equal((await player.next("notification")).persistent, true);
       }
       const kept = await bob.client.listNotifications(bob.session, 10);
-      assert.deepEqual(kept.notifications.map(({ subject }) => subject), ["for good"]);
+      assert.deepEqual(kept.notifications.map(({ subject }) => subject), ["a gift", "for good"]);
+      for (const player of [ann, bob, carol]) {
+        assert.deepEqual(player.unread("notification"), []);
+      }
     });
   },
   { "runtime.path": MODULES },

@@ -110,7 +110,7 @@ fn check_escape(rest: &[u8]) -> std::result::Result<usize, NotStorable> {
     }
 }
 
-/// The value of `uXXXX` at the start of `rest`.
+/// The value of `u` with four hexadecimal digits at the start of `rest`.
 fn code_unit(rest: &[u8]) -> Option<u32> {
     let digits = rest.strip_prefix(b"u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

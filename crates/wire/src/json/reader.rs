@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
         char::from_u32(scalar).ok_or_else(|| self.error(JsonProblem::InvalidText))
     }
 
-    /// Reads `uXXXX`.
+    /// Reads `u` with four hexadecimal digits.
     fn four_digits(&mut self) -> Result<u32, JsonError> {
         let digits = self.text.as_bytes().get(self.position + 1..self.position + 5).unwrap_or_default();
         let mut value = 0;

@@ -18,8 +18,7 @@ fn partition(number: u16) -> Partition {
 }
 
 fn open(disk: &Disk, segment_bytes: u64) -> Result<FileLogs, OpenError> {
-    let options = FileOptions { segment_bytes, ..FileOptions::default() };
-    FileLogs::open_on(Box::new(disk.clone()), options)
+    FileLogs::open_on(Box::new(disk.clone()), FileOptions { segment_bytes, ..FileOptions::default() })
 }
 
 async fn take(log: &FileLog, number: u16) -> Vec<Bytes> {
