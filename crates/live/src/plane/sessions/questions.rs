@@ -1,23 +1,24 @@
-//! Questions of a place in a cluster that wait for answers. When the node of who was to answer goes, they are answered at
-//! once, and what they had begun is undone. A place on a node of its own keeps none.
+//! Questions of a place in a cluster that wait for answers. When the node that was to answer goes, they are answered at once,
+//! and what they had begun is undone. A place on a node of its own keeps none.
 
 use std::collections::BTreeMap;
 
 use muster_domain::{Error, ErrorKind};
 
-use super::effect::Effects;
-use super::local::{Coming, Local, OnStream, is_from};
-use super::message::{JoinRefusal, Joined, Reply, Up};
-use super::pool::PoolAsk;
+use super::session::{Coming, OnStream};
 use super::tickets::here_and_elsewhere;
+use super::{Sessions, is_from};
 use crate::matchmaker::{Owner, TicketId};
 use crate::place::{Partition, Place};
+use crate::plane::effect::Effects;
+use crate::plane::message::{JoinRefusal, Joined, Reply, Up};
+use crate::plane::owners::pool::PoolAsk;
 use crate::registry::SessionKey;
 use crate::stream::StreamKey;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(crate) struct Questions {
     open: BTreeMap<u64, Question>,
     /// What the next question begins.
     beginning: Option<Beginning>,
@@ -25,12 +26,12 @@ pub(super) struct Asked {
 
 /// A question under way.
 #[derive(Debug)]
-pub(super) struct Question {
-    /// Who was asked.
+pub(crate) struct Question {
+    /// The place that was asked.
     pub of: Place,
     /// About which partition, if about one.
     pub partition: Option<Partition>,
-    /// Who was asked may have handed it on.
+    /// Whether that place may have handed the question on.
     pub may_wander: bool,
     about: About,
     beginning: Option<Beginning>,
@@ -67,9 +68,9 @@ struct Beginning {
     before: OnStream,
 }
 
-impl Asked {
+impl Questions {
     /// Notes a question on its way.
-    pub(super) fn note(&mut self, of: Place, up: &Up) {
+    pub(crate) fn note(&mut self, of: Place, up: &Up) {
         let beginning = self.beginning.take();
         let Some(request) = up.request() else { return };
         let may_wander = matches!(up, Up::Rooms(ask) if ask.may_wander());
@@ -108,30 +109,30 @@ impl About {
     }
 }
 
-impl Local {
+impl Sessions {
     /// What a session is to a stream, in case that a question about it is never answered.
-    pub(super) fn before(&self, key: SessionKey, stream: &StreamKey) -> Option<Box<OnStream>> {
-        self.asked.as_ref()?;
-        let on = self.sessions.get(key)?.streams.iter().find(|on| on.stream == *stream);
+    pub(crate) fn before(&self, key: SessionKey, stream: &StreamKey) -> Option<Box<OnStream>> {
+        self.questions.as_ref()?;
+        let on = self.registry.get(key)?.streams.iter().find(|on| on.stream == *stream);
         Some(Box::new(on.cloned().unwrap_or_else(|| OnStream::new(stream.clone()))))
     }
 
     /// The next question asks for more than there was before: to be there by a join, or to hear without.
-    pub(super) fn begins(
+    pub(crate) fn begins(
         &mut self,
         key: SessionKey,
         join: Option<(u32, Option<Coming>)>,
         before: Option<Box<OnStream>>,
     ) {
-        if let (Some(asked), Some(before)) = (&mut self.asked, before) {
+        if let (Some(questions), Some(before)) = (&mut self.questions, before) {
             let (stream, serial) = (before.stream.clone(), join.as_ref().map(|(serial, _)| *serial));
             let coming = join.and_then(|(_, coming)| coming);
-            asked.beginning = Some(Beginning { key, stream, serial, coming, before: *before });
+            questions.beginning = Some(Beginning { key, stream, serial, coming, before: *before });
         }
     }
 
     /// A join was refused: whatever is undone of what was begun behind it, it does not come back.
-    pub(super) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
+    pub(crate) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
         for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.present.take_if(|present| *present == serial);
             before.hearing.take_if(|hearing| hearing.join == Some(serial));
@@ -139,20 +140,20 @@ impl Local {
     }
 
     /// A session was told that it is on a stream: whether its question is answered or not, it stays.
-    pub(super) fn keep_begun(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
+    pub(crate) fn keep_begun(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
         self.begun(key, stream).for_each(|begun| drop(begun.take_if(|begun| begun.serial == Some(serial))));
     }
 
     /// What open questions have begun for a session on a stream.
     fn begun(&mut self, key: SessionKey, stream: &StreamKey) -> impl Iterator<Item = &mut Option<Beginning>> {
-        let open = self.asked.iter_mut().flat_map(|asked| asked.open.values_mut());
+        let open = self.questions.iter_mut().flat_map(|questions| questions.open.values_mut());
         let is_it = move |begun: &Beginning| begun.key == key && begun.stream == *stream;
         open.map(|question| &mut question.beginning).filter(move |begun| begun.as_ref().is_some_and(is_it))
     }
 
     /// A session that hears a stream goes on to, whatever is undone of what was begun before.
-    pub(super) fn keep_hearing(&mut self, key: SessionKey, stream: &StreamKey) {
-        let session = self.sessions.get(key);
+    pub(crate) fn keep_hearing(&mut self, key: SessionKey, stream: &StreamKey) {
+        let session = self.registry.get(key);
         let hearing = session.and_then(|session| session.streams.iter().find(|on| on.stream == *stream)?.hearing);
         for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.hearing = before.hearing.or(hearing);
@@ -160,14 +161,14 @@ impl Local {
     }
 
     /// Whether somebody still waits for the answer.
-    pub(super) fn is_asked(&self, request: u64) -> bool {
-        self.asked.as_ref().is_none_or(|asked| asked.open.contains_key(&request))
+    pub(crate) fn is_asked(&self, request: u64) -> bool {
+        self.questions.as_ref().is_none_or(|questions| questions.open.contains_key(&request))
     }
 
     /// An answer comes. Says whether anybody still waits for it.
-    pub(super) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
-        let Some(asked) = &mut self.asked else { return true };
-        let Some(question) = asked.open.remove(&request) else { return false };
+    pub(crate) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
+        let Some(questions) = &mut self.questions else { return true };
+        let Some(question) = questions.open.remove(&request) else { return false };
         let is_refused = matches!(reply, Reply::Pool(Err(_)) | Reply::Joined(Err(_)));
         if let Some(of_tickets) = question.of_tickets {
             return self.end_of_tickets(of_tickets, is_refused);
@@ -190,7 +191,7 @@ impl Local {
         match of_tickets {
             OfTickets::Add(ticket, keys) => {
                 if is_refused {
-                    self.drop_held(&ticket, &keys);
+                    self.drop_ticket(&ticket, &keys);
                 }
                 true
             }
@@ -213,10 +214,10 @@ impl Local {
     }
 
     /// Answers the questions that nobody will answer any more, and undoes what they had begun, the latest first.
-    pub(super) fn give_up(&mut self, is_lost: impl Fn(u64, &Question) -> bool, out: &mut Effects) {
-        let Some(asked) = &mut self.asked else { return };
+    pub(crate) fn give_up(&mut self, is_lost: impl Fn(u64, &Question) -> bool, out: &mut Effects) {
+        let Some(questions) = &mut self.questions else { return };
         let lost: Vec<(u64, Question)> =
-            asked.open.extract_if(.., |number, question| is_lost(*number, question)).collect();
+            questions.open.extract_if(.., |number, question| is_lost(*number, question)).collect();
         let mut begun = Vec::new();
         for (request, mut question) in lost {
             if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
@@ -228,8 +229,8 @@ impl Local {
     }
 
     /// Answers what was to go to a place that is not there, as if it had gone after.
-    pub(super) fn give_up_on(&mut self, place: Place, up: &Up, out: &mut Effects) {
-        if self.asked.is_some() {
+    pub(crate) fn give_up_on(&mut self, place: Place, up: &Up, out: &mut Effects) {
+        if self.questions.is_some() {
             self.give_up(|_, question| question.of == place, out);
         } else {
             out.reply_if_asked(up.request(), About::of(up).refusal());
@@ -237,8 +238,10 @@ impl Local {
     }
 
     /// Answers a question that nobody will answer any more.
-    pub(super) fn give_up_one(&mut self, request: u64, out: &mut Effects) {
-        let Some(mut question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
+    pub(crate) fn give_up_one(&mut self, request: u64, out: &mut Effects) {
+        let Some(mut question) = self.questions.as_mut().and_then(|questions| questions.open.remove(&request)) else {
+            return;
+        };
         if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
             out.reply(request, question.about.refusal());
         }

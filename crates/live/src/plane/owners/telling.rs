@@ -7,13 +7,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Timer;
-use super::carry::CarriedNews;
-use super::message::{Audience, Down, Frames, LocalAudience};
-use super::owner::{Owning, Stream, fan_out};
+use super::Owning;
+use super::carried_streams::CarriedNews;
 use super::presences::{Here, Presences};
+use super::streams::{Stream, fan_out};
 use crate::outbox::Delivery;
 use crate::place::Place;
+use crate::plane::message::{Audience, Down, Frames, LocalAudience};
+use crate::plane::options::Timer;
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Encoding, Payload, Presence, PresenceEvent, SessionRef, StreamKey};
@@ -23,7 +24,7 @@ const PIECE_MS: Millis = 1;
 
 /// Joins and leaves of one stream that are kept back.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(crate) struct News {
     /// Being collected.
     untold: Option<Untold>,
     /// Being told.
@@ -49,14 +50,14 @@ struct Telling {
 
 impl News {
     /// Somebody was shown who is there.
-    pub(super) fn shown(&mut self, presences: &Presences) {
+    pub(crate) fn shown(&mut self, presences: &Presences) {
         if let Some(untold) = &mut self.untold {
             untold.unknown_from = presences.came();
         }
     }
 
     /// A session goes on elsewhere.
-    pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) {
+    pub(crate) fn rebind(&mut self, from: SessionRef, to: SessionRef) {
         let untold = self.untold.iter_mut().flat_map(|untold| &mut untold.joins);
         let telling = self.telling.iter_mut().flat_map(|telling| &mut telling.joins);
         untold.chain(telling).filter(|(session, _)| *session == from).for_each(|(session, _)| *session = to);
@@ -106,7 +107,7 @@ impl News {
     }
 
     /// All that is kept back, in pieces of at most so many joins and leaves: what is being told, then what is collected.
-    pub(super) fn carried(self, now: Millis, stream: &StreamKey, max: usize) -> Vec<CarriedNews> {
+    pub(crate) fn carried(self, now: Millis, stream: &StreamKey, max: usize) -> Vec<CarriedNews> {
         let Self { untold, telling, tell_at } = self;
         let empty = |is_telling, unknown_from| {
             let (stream, due_ms) = (stream.clone(), tell_at.saturating_sub(now));
@@ -123,7 +124,7 @@ impl News {
     }
 
     /// More that was kept back elsewhere. Answers whether a time to tell is to be set.
-    pub(super) fn carry_in(&mut self, tell_at: Millis, carried: CarriedNews) -> bool {
+    pub(crate) fn carry_in(&mut self, tell_at: Millis, carried: CarriedNews) -> bool {
         let CarriedNews { is_telling, joins, leaves, unknown_from, .. } = carried;
         let begins = self.is_empty();
         let leaves = leaves.into_iter().map(Arc::new);
@@ -160,7 +161,7 @@ fn in_pieces(
 
 impl Owning<'_> {
     /// Tells who came and who went, at once or later.
-    pub(super) fn announce(&mut self, key: &StreamKey, join: Option<Arc<Presence>>, leave: Option<Here>) {
+    pub(crate) fn announce(&mut self, key: &StreamKey, join: Option<Arc<Presence>>, leave: Option<Here>) {
         let join = join.filter(|presence| !presence.hidden);
         let leave = leave.filter(|here| !here.presence.hidden);
         let Some(stream) = self.streams.map.get_mut(key) else { return };
@@ -179,14 +180,14 @@ impl Owning<'_> {
 
     /// Tells some of those on a stream something in its order: behind what all were told before, and nothing to who has
     /// left meanwhile.
-    pub(super) fn tell_some(&mut self, key: &StreamKey, sessions: &[SessionRef], payload: &dyn Payload) {
+    pub(crate) fn tell_some(&mut self, key: &StreamKey, sessions: &[SessionRef], payload: &dyn Payload) {
         let Some(stream) = self.streams.map.get(key) else { return };
         let mut frames = Frames::default();
         let mut places: Vec<(Place, Vec<SessionKey>)> = Vec::new();
         for session in sessions {
             let Some(encoding) = stream.presences.get(*session).and_then(|here| here.heard) else { continue };
             if frames.get(encoding).is_none() {
-                frames.set(encoding, self.local.encode.frame(payload, encoding));
+                frames.set(encoding, self.sessions.encode.frame(payload, encoding));
             }
             match places.iter_mut().find(|(place, _)| *place == session.place) {
                 Some((_, keys)) => keys.push(session.key),
@@ -196,12 +197,12 @@ impl Owning<'_> {
         for (place, keys) in places {
             let (stream, frames, audience) = (key.clone(), frames.clone(), LocalAudience::Only(keys));
             let fanout = Down::Fanout { stream, frames, audience, delivery: Delivery::Reliable };
-            self.local.down(place, fanout, self.out);
+            self.down(place, fanout);
         }
     }
 
     /// The time of joins and leaves that were kept back.
-    pub(super) fn tell_kept(&mut self, key: &StreamKey) {
+    pub(crate) fn tell_kept(&mut self, key: &StreamKey) {
         let now = self.now;
         // The timer may be of what was told or carried away before.
         let is_due = |stream: &&mut Stream| !stream.news.is_empty() && stream.news.tell_at <= now;
@@ -222,7 +223,7 @@ impl Owning<'_> {
     }
 
     /// Tells at once all joins and leaves that were kept back.
-    pub(super) fn tell_all_kept(&mut self, key: &StreamKey) {
+    pub(crate) fn tell_all_kept(&mut self, key: &StreamKey) {
         while let Some(stream) = self.streams.map.get_mut(key).filter(|stream| !stream.news.is_empty()) {
             let (joins, leaves) = stream.news.next(&stream.presences, self.config.snapshot_max.max(1));
             if !joins.is_empty() || !leaves.is_empty() {
@@ -236,21 +237,21 @@ impl Owning<'_> {
         let event = PresenceEvent { stream: key, joins, leaves };
         let mut frames = Frames::default();
         for encoding in Encoding::ALL.into_iter().filter(|encoding| stream.is_heard_in(*encoding)) {
-            let Some(frame) = self.local.encode.presence_event(&event, encoding) else { return };
+            let Some(frame) = self.sessions.encode.presence_event(&event, encoding) else { return };
             frames.set(encoding, frame);
         }
-        if !self.local.routes.is_of_cluster() {
-            return fan_out(stream, key, &frames, &Audience::All, Delivery::Reliable, self.local, self.out);
+        if !self.sessions.routes.is_of_cluster() {
+            return fan_out(stream, key, &frames, &Audience::All, Delivery::Reliable, self.sessions, self.out);
         }
         let (joins, leaves): (Arc<[Presence]>, Arc<[Presence]>) = (joins.into(), leaves.into());
         for place in stream.places() {
             let (stream, frames) = (key.clone(), frames.clone());
-            let down = if place.node() == self.local.me.node() {
+            let down = if place.node() == self.sessions.me.node() {
                 Down::Fanout { stream, frames, audience: LocalAudience::All, delivery: Delivery::Reliable }
             } else {
                 Down::Event { stream, frames, joins: joins.clone(), leaves: leaves.clone() }
             };
-            self.local.down(place, down, self.out);
+            self.sessions.down(place, down, self.out);
         }
     }
 }

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 
-use super::Map;
-use super::effect::Effects;
-use super::local::Local;
-use super::message::{Frames, Listener, LocalAudience};
-use super::moves::Rebound;
+use super::Sessions;
 use crate::outbox::Delivery;
+use crate::plane::Map;
+use crate::plane::changes::moves::Rebound;
+use crate::plane::effect::Effects;
+use crate::plane::message::{Frames, Listener, LocalAudience};
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, StreamKey};
 
@@ -47,12 +47,12 @@ enum Work {
     Rebound(Rebound),
 }
 
-type Sessions = IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>;
+type Hearers = IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>;
 
 #[derive(Debug, Default)]
-pub(super) struct Listeners {
+pub(crate) struct Listeners {
     /// In which encoding, and by which join or listen.
-    pub sessions: Sessions,
+    pub sessions: Hearers,
     /// The number of the latest message that was delivered once, by those who had one.
     latest: Map<SessionKey, u64>,
     /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
@@ -61,13 +61,13 @@ pub(super) struct Listeners {
     jobs: VecDeque<Work>,
 }
 
-impl Local {
+impl Sessions {
     /// Whether the owner has let a session hear a stream.
-    pub(super) fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
+    pub(crate) fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
         self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
     }
 
-    pub(super) fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
+    pub(crate) fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
         listeners.sessions.swap_remove(&key);
         listeners.latest.remove(&key);
@@ -78,24 +78,24 @@ impl Local {
     }
 
     /// The number of the latest message of a stream that a session had; 0 if they have none.
-    pub(super) fn latest(&self, key: SessionKey, stream: &StreamKey) -> u64 {
+    pub(crate) fn latest(&self, key: SessionKey, stream: &StreamKey) -> u64 {
         self.listeners.get(stream).and_then(|listeners| listeners.latest.get(&key)).copied().unwrap_or_default()
     }
 
     /// A session had the messages of a stream up to this one before it came here.
-    pub(super) fn note_latest(&mut self, key: SessionKey, stream: &StreamKey, number: u64) {
+    pub(crate) fn note_latest(&mut self, key: SessionKey, stream: &StreamKey, number: u64) {
         if number > self.latest(key, stream) {
             self.listeners.entry(stream.clone()).or_default().latest.insert(key, number);
         }
     }
 
-    pub(super) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
+    pub(crate) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
         let listeners = self.listeners.entry(stream).or_default();
         listeners.sessions.insert(key, (encoding, serial));
         listeners.snapshot = None;
     }
 
-    pub(super) fn fan_out(
+    pub(crate) fn fan_out(
         &mut self,
         stream: &StreamKey,
         frames: Frames,
@@ -136,7 +136,7 @@ impl Local {
     }
 
     /// Takes a session off a stream, behind what is being broadcast there.
-    pub(super) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
+    pub(crate) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
         match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
             Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
             None => self.removed(stream, listener),
@@ -144,7 +144,7 @@ impl Local {
     }
 
     /// An owner has bound a session to another place: it has what is being broadcast here before that.
-    pub(super) fn rebound(&mut self, rebound: Rebound, out: &mut Effects) {
+    pub(crate) fn rebound(&mut self, rebound: Rebound, out: &mut Effects) {
         // What a partition's owner did before another was to own it and died is undone.
         if !self.is_asked(rebound.request) {
             return;
@@ -157,7 +157,7 @@ impl Local {
 
     /// Forgets that owners have bound sessions elsewhere, where this has yet to be heard: the next owners are told of them
     /// as of this place.
-    pub(super) fn drop_rebounds(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
+    pub(crate) fn drop_rebounds(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
         for stream in self.busy.iter().filter(|stream| is_lost(stream)) {
             if let Some(listeners) = self.listeners.get_mut(stream) {
                 listeners.jobs.retain(|job| !matches!(job, Work::Rebound(_)));
@@ -166,7 +166,7 @@ impl Local {
     }
 
     /// Goes on with one slice of a broadcast in progress. Answers whether there is more to do.
-    pub(super) fn run_slice(&mut self, out: &mut Effects) -> bool {
+    pub(crate) fn run_slice(&mut self, out: &mut Effects) -> bool {
         let Some(stream) = self.busy.pop_front() else { return false };
         let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
         match listeners.jobs.front_mut() {
@@ -199,12 +199,12 @@ impl Local {
     }
 
     /// Whether a broadcast is in progress.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         !self.busy.is_empty() || !self.for_all.is_empty()
     }
 
     /// Streams that sessions of this shard hear.
-    pub(super) fn heard_streams(&self) -> usize {
+    pub(crate) fn heard_streams(&self) -> usize {
         self.listeners.len()
     }
 }
@@ -226,7 +226,7 @@ impl Listeners {
     }
 
     /// Whether a session is being taken off, behind what is broadcast to it still.
-    pub(super) fn is_leaving(&self, key: SessionKey) -> bool {
+    pub(crate) fn is_leaving(&self, key: SessionKey) -> bool {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
     }
 
@@ -252,7 +252,7 @@ impl Listeners {
 /// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
 fn deliver_slice(
     job: &mut Job,
-    (sessions, latest): (&Sessions, &mut Map<SessionKey, u64>),
+    (sessions, latest): (&Hearers, &mut Map<SessionKey, u64>),
     max: usize,
     out: &mut Effects,
 ) -> u64 {

@@ -4,20 +4,20 @@
 use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
-use super::Map;
-use super::effect::Effects;
-use super::local::Local;
-use super::message::{Frames, LocalAudience};
+use super::Sessions;
 use crate::outbox::Delivery;
 use crate::place::Place;
+use crate::plane::Map;
+use crate::plane::effect::Effects;
+use crate::plane::message::{Frames, LocalAudience};
 use crate::stream::{Encoding, Presence, PresenceEvent, StreamKey};
 
 /// Those who may be seen on a stream, by their public ids: a session may go on at another place.
-pub(super) type Roster = IndexMap<SessionId, Known, foldhash::fast::RandomState>;
+pub(crate) type Roster = IndexMap<SessionId, Known, foldhash::fast::RandomState>;
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     presence: Presence,
     /// To all who hear the stream; otherwise somebody was shown it before that.
     is_told: bool,
@@ -36,7 +36,7 @@ impl Known {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Rosters(Map<StreamKey, Hearers>);
+pub(crate) struct Rosters(Map<StreamKey, Hearers>);
 
 /// Sessions of this place that hear a stream, or will.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ struct Hearers {
 
 impl Rosters {
     /// Who came to a stream and who went.
-    pub(super) fn change(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
+    pub(crate) fn change(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
         if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
             leaves.iter().for_each(|left| drop(roster.swap_remove(&left.session_id)));
             roster.extend(joins.iter().map(Known::told));
@@ -57,9 +57,9 @@ impl Rosters {
     }
 }
 
-impl Local {
+impl Sessions {
     /// A session is shown who is there, perhaps before that is told, perhaps by an owner that tells no more.
-    pub(super) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
+    pub(crate) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
         let is_owned_here = self.is_owned_here(stream);
         let hearers = self.rosters.0.get_mut(stream);
         if let Some(hearers) = hearers.filter(|hearers| hearers.roster.is_some() || !is_owned_here) {
@@ -79,14 +79,14 @@ impl Local {
         is_here(self.routes.owner(stream.partition())) && former.is_none_or(|former| is_here(former.owner))
     }
 
-    pub(super) fn count_hearer(&mut self, stream: &StreamKey) {
-        if self.asked.is_some() {
+    pub(crate) fn count_hearer(&mut self, stream: &StreamKey) {
+        if self.questions.is_some() {
             self.rosters.0.entry(stream.clone()).or_default().count += 1;
         }
     }
 
     /// When nobody hears a stream any more its owner knows, or will: it sends the roster again to who comes.
-    pub(super) fn discount_hearer(&mut self, stream: &StreamKey) {
+    pub(crate) fn discount_hearer(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
             hearers.count -= 1;
             if hearers.count == 0 {
@@ -96,7 +96,7 @@ impl Local {
     }
 
     /// Takes a part of a roster. With the last of it answers the former roster, if there was one.
-    pub(super) fn take_roster(
+    pub(crate) fn take_roster(
         &mut self,
         stream: &StreamKey,
         presences: Vec<Presence>,
@@ -116,7 +116,7 @@ impl Local {
     }
 
     /// A roster of a stream is needed no more: a place of this node owns it.
-    pub(super) fn drop_roster(&mut self, stream: &StreamKey) {
+    pub(crate) fn drop_roster(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
             hearers.roster = None;
         }
@@ -124,7 +124,7 @@ impl Local {
 
     /// Tells those who hear a stream how its roster differs from what they know: who went first. Some may be told of
     /// somebody whom they were shown before.
-    pub(super) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
+    pub(crate) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
         let is_in = |roster: &Roster, presence: &Presence, told: bool| {
             let known = roster.get(&presence.session_id).filter(|known| known.is_told || !told);
@@ -156,7 +156,7 @@ impl Local {
     }
 
     /// The encodings in which sessions of this place hear a stream.
-    pub(super) fn heard_in(&self, stream: &StreamKey) -> Vec<Encoding> {
+    pub(crate) fn heard_in(&self, stream: &StreamKey) -> Vec<Encoding> {
         let Some(listeners) = self.listeners.get(stream) else { return Vec::new() };
         let is_needed = |encoding: &Encoding| listeners.sessions.values().any(|(its, _)| its == encoding);
         Encoding::ALL.into_iter().filter(is_needed).collect()

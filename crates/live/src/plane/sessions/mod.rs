@@ -1,22 +1,28 @@
-//! A shard's own sessions: what they are on, what they hear, and what owners tell them.
+//! The sessions of a shard: the streams that they are on and hear, and messages of owners to them.
+
+mod hearing;
+pub(crate) mod orders;
+pub(crate) mod questions;
+mod roster;
+pub(crate) mod session;
+pub(crate) mod tickets;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use muster_domain::ids::SessionId;
+use hearing::Listeners;
+pub use hearing::SLICE_DELIVERIES;
+use orders::ForAll;
+use questions::Questions;
+use roster::Rosters;
+use session::{Coming, Hearing, OnStream, Session};
 
 use super::Map;
-use super::asked::Asked;
-use super::broadcast::Listeners;
+use super::changes::moves::Rebound;
 use super::effect::{Effect, Effects};
 use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
-use super::moves::{Moving, Rebound};
 use super::options::PlaneConfig;
-use super::orders::ForAll;
-use super::roster::Rosters;
-use super::tickets::Held;
 use crate::matches::LeaveReason;
 use crate::matchmaker;
 use crate::outbox::Delivery;
@@ -24,119 +30,46 @@ use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
 use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
 
-/// A session as its shard knows it.
-#[derive(Debug)]
-pub(super) struct Session {
-    pub username: Arc<str>,
-    pub encoding: Encoding,
-    /// Counts joins and listens.
-    pub serial: u32,
-    pub streams: Vec<OnStream>,
-    /// Whether it ever asked the matchmaker for anything.
-    pub has_tickets: bool,
-    /// Those that it is on, in a cluster.
-    pub tickets: Vec<Held>,
-    /// Of one that comes from another place, or goes to one.
-    pub moving: Option<Box<Moving>>,
-}
-
-impl Session {
-    pub(super) fn new(username: Arc<str>, encoding: Encoding) -> Self {
-        let (streams, tickets) = (Vec::new(), Vec::new());
-        Self { username, encoding, serial: 0, streams, has_tickets: false, tickets, moving: None }
-    }
-}
-
-/// What a session has to do with a stream.
-#[derive(Clone, Debug)]
-pub(super) struct OnStream {
-    pub stream: StreamKey,
-    /// By which join it is there, or on its way.
-    pub present: Option<u32>,
-    /// By which join it is there as it is: the first, or the last that changed it.
-    pub shaped: u32,
-    /// How it is there.
-    pub hidden: bool,
-    /// See [`Presence::persistence`].
-    pub persistence: bool,
-    /// See [`Presence::status`].
-    pub status: Option<Arc<str>>,
-    /// Whether it hears it, or will.
-    pub hearing: Option<Hearing>,
-}
-
-impl OnStream {
-    pub(super) fn new(stream: StreamKey) -> Self {
-        Self { stream, present: None, shaped: 0, hidden: false, persistence: false, status: None, hearing: None }
-    }
-
-    /// It is there as one of its joins says.
-    pub(super) fn shape(&mut self, serial: u32, coming: Coming) {
-        let Coming { hidden, persistence, status, .. } = coming;
-        (self.shaped, self.hidden, self.persistence, self.status) = (serial, hidden, persistence, status);
-    }
-}
-
-/// That a session hears a stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hearing {
-    /// The join or listen with which it began.
-    pub since: u32,
-    /// The last join that asked for it: until it is let in, hearing depends on it. `None` if the session listened.
-    pub join: Option<u32>,
-}
-
-/// How a session comes to a stream.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Coming {
-    pub hidden: bool,
-    pub persistence: bool,
-    pub status: Option<Arc<str>>,
-    pub listens: bool,
-    /// What was there of it before is replaced.
-    pub replaces: bool,
-}
-
 /// See the module.
-pub(super) struct Local {
-    pub me: Place,
-    pub routes: Routes,
-    /// In a cluster.
-    pub asked: Option<Asked>,
-    pub encode: Rc<dyn Encode>,
-    pub sessions: Registry<Session>,
-    pub lanes: Lanes,
-    pub slice_deliveries: usize,
+pub struct Sessions {
+    pub(crate) me: Place,
+    pub(crate) routes: Routes,
+    /// Questions of this place that wait for answers; kept in a cluster only.
+    pub(crate) questions: Option<Questions>,
+    pub(crate) encode: Rc<dyn Encode>,
+    pub(crate) registry: Registry<Session>,
+    pub(crate) lanes: Lanes,
+    pub(crate) slice_deliveries: usize,
     /// Presences in one event.
-    pub event_max: usize,
-    pub listeners: Map<StreamKey, Listeners>,
+    pub(crate) event_max: usize,
+    pub(crate) listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
-    pub busy: VecDeque<StreamKey>,
-    /// What goes to all sessions, one thing after the other.
-    pub for_all: VecDeque<ForAll>,
-    pub rosters: Rosters,
+    pub(crate) busy: VecDeque<StreamKey>,
+    /// Broadcasts to all sessions, one after the other.
+    pub(crate) for_all: VecDeque<ForAll>,
+    pub(crate) rosters: Rosters,
     /// Sessions that have come to a match or a party, which may have to leave others for it.
-    pub arrivals: Vec<(SessionKey, StreamKey)>,
-    /// What sessions are that went on here and are not here any more: their owners do not know yet.
-    pub strays: Vec<Standing>,
-    /// Tickets that sessions are on which are not here.
-    pub stray_tickets: Vec<(matchmaker::TicketId, SessionKey)>,
-    /// Which partitions were rebuilt since this place is there, and in which epoch last.
-    pub rebuilt: BTreeMap<Partition, Epoch>,
-    /// Whose tickets were to be cancelled by owners of the pool that did not confirm it, and whether they were lost.
-    pub uncancelled: Vec<(matchmaker::Owner, bool)>,
-    /// Frames handed to sessions so far.
-    pub deliveries: u64,
+    pub(crate) arrivals: Vec<(SessionKey, StreamKey)>,
+    /// Sessions that owners have bound to this place and that are not here any more: their owners do not know yet.
+    pub(crate) strays: Vec<Standing>,
+    /// Tickets with sessions of this place on them that are not here any more.
+    pub(crate) stray_tickets: Vec<(matchmaker::TicketId, SessionKey)>,
+    /// The epoch of each partition that was rebuilt since this place is there, the last one.
+    pub(crate) rebuilt: BTreeMap<Partition, Epoch>,
+    /// Owners of tickets that were to be cancelled, which the pool's owner did not confirm, and whether the tickets are lost.
+    pub(crate) uncancelled: Vec<(matchmaker::Owner, bool)>,
+    /// Number of frames handed to sessions so far.
+    pub(crate) deliveries: u64,
 }
 
-impl Local {
-    pub(super) fn new(me: Place, routes: Routes, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+impl Sessions {
+    pub(crate) fn new(me: Place, routes: Routes, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             me,
-            asked: routes.is_of_cluster().then(Asked::default),
+            questions: routes.is_of_cluster().then(Questions::default),
             routes,
             encode,
-            sessions: Registry::default(),
+            registry: Registry::default(),
             lanes: Lanes::new(config),
             slice_deliveries: config.slice_deliveries.max(1),
             event_max: config.snapshot_max.max(1),
@@ -153,10 +86,13 @@ impl Local {
         }
     }
 
+    /// Panics where counts differ from recounts.
+    pub(crate) fn assert_sound(&self) {}
+
     /// A session's presence somewhere.
-    pub(super) fn presence(&self, key: SessionKey) -> Option<Presence> {
-        let info = self.sessions.info(key)?;
-        let session = self.sessions.get(key)?;
+    pub(crate) fn presence(&self, key: SessionKey) -> Option<Presence> {
+        let info = self.registry.info(key)?;
+        let session = self.registry.get(key)?;
         Some(Presence {
             session: SessionRef { place: self.me, key },
             session_id: info.session_id,
@@ -169,9 +105,9 @@ impl Local {
         })
     }
 
-    /// Notes that a session is on its way to a stream and, if it is to, hears it. Answers the join's serial, and the
-    /// listener if the owner has to know of it.
-    pub(super) fn note_join(
+    /// Notes that a session is on its way to a stream and, if it is to, hears it. Answers the serial number of the join, and
+    /// the listener if the owner has to know of it.
+    pub(crate) fn note_join(
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
@@ -200,8 +136,8 @@ impl Local {
         }
     }
 
-    /// Notes that a session hears a stream. Answers the listener, unless that has listened before.
-    pub(super) fn note_listen(
+    /// Notes that a session hears a stream. Answers the listener, unless the session has listened before.
+    pub(crate) fn note_listen(
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
@@ -219,7 +155,7 @@ impl Local {
         Ok(Some(Listener { session: SessionRef { place: self.me, key }, encoding, serial }))
     }
 
-    /// What a session has to do with a stream, a new serial, and the session's encoding.
+    /// A session's relation to a stream, with a new serial number and the session's encoding.
     fn on_stream(
         &mut self,
         key: SessionKey,
@@ -229,7 +165,7 @@ impl Local {
         if self.routes.owner(stream.partition()) == Place::NONE {
             return Err(JoinRefusal::Unavailable);
         }
-        let Some(session) = self.sessions.get_mut(key) else { return Err(JoinRefusal::Closed) };
+        let Some(session) = self.registry.get_mut(key) else { return Err(JoinRefusal::Closed) };
         let position = match session.streams.iter().position(|on| on.stream == *stream) {
             Some(position) => position,
             None if session.streams.len() >= streams_max => return Err(JoinRefusal::TooManyStreams),
@@ -242,21 +178,21 @@ impl Local {
         Ok((&mut session.streams[position], session.serial, session.encoding))
     }
 
-    /// How a session hears a stream by its join, or will.
-    pub(super) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
-        let session = self.sessions.get(key)?;
+    /// The listener by which a session hears a stream by its join, or will.
+    pub(crate) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
+        let session = self.registry.get(key)?;
         let serial = session.streams.iter().find(|on| on.stream == *stream)?.hearing?.join?;
         Some(Listener { session: SessionRef { place: self.me, key }, encoding: session.encoding, serial })
     }
 
-    /// Changes what a session has to do with a stream, and answers what that was.
-    pub(super) fn change(
+    /// Changes a session's relation to a stream, and answers what of it is no more.
+    pub(crate) fn change(
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
         change: impl FnOnce(&mut OnStream),
     ) -> Option<Forgotten> {
-        let session = self.sessions.get_mut(key)?;
+        let session = self.registry.get_mut(key)?;
         let position = session.streams.iter().position(|on| on.stream == *stream)?;
         let on = &mut session.streams[position];
         let (present, hearing) = (on.present, on.hearing);
@@ -279,23 +215,23 @@ impl Local {
     }
 
     /// Forgets that a session was on a stream, and that it heard it.
-    pub(super) fn forget(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+    pub(crate) fn forget(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
         self.change(key, stream, |on| (on.present, on.hearing) = (None, None))
     }
 
     /// Forgets that a session was on a stream.
-    pub(super) fn forget_presence(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+    pub(crate) fn forget_presence(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
         self.change(key, stream, |on| on.present = None)
     }
 
     /// Forgets that a session heard a stream.
-    pub(super) fn forget_hearing(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+    pub(crate) fn forget_hearing(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
         self.change(key, stream, |on| on.hearing = None)
     }
 
-    /// Closes a session, and answers what it had to do with streams.
-    pub(super) fn close(&mut self, key: SessionKey) -> Vec<(StreamKey, Forgotten)> {
-        let Some(session) = self.sessions.close(key) else { return Vec::new() };
+    /// Closes a session, and answers its relations to streams.
+    pub(crate) fn close(&mut self, key: SessionKey) -> Vec<(StreamKey, Forgotten)> {
+        let Some(session) = self.registry.close(key) else { return Vec::new() };
         let (me, encoding) = (SessionRef { place: self.me, key }, session.encoding);
         let forgotten = session.streams.into_iter().map(|on| {
             let heard = on.hearing.map(|hearing| Heard {
@@ -313,23 +249,8 @@ impl Local {
         forgotten.filter(|(stream, _)| !untold.contains(stream)).collect()
     }
 
-    /// From now on the matchmaker has to be told when the session closes. Those of a party leave the party.
-    pub(super) fn note_ticket(&mut self, session: SessionRef) {
-        if session.place == self.me
-            && let Some(session) = self.sessions.get_mut(session.key)
-        {
-            session.has_tickets = true;
-        }
-    }
-
-    /// The public id of a session that has asked the matchmaker for something.
-    pub(super) fn session_with_tickets(&self, key: SessionKey) -> Option<SessionId> {
-        self.sessions.get(key).filter(|session| session.has_tickets)?;
-        self.sessions.info(key).map(|info| info.session_id)
-    }
-
     /// Sends down, or does at once what concerns this shard.
-    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
+    pub(crate) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
         if to == self.me {
             self.receive(to, down, out);
         } else if self.is_there(to) {
@@ -337,8 +258,9 @@ impl Local {
         }
     }
 
-    /// Sends up to another place. What is for one that has gone is lost; what it asks is answered as if it had gone after.
-    pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Effects) {
+    /// Sends up to another place. A message for a place that has gone is lost, and its question answered as if the place had gone
+    /// after it.
+    pub(crate) fn up(&mut self, to: Place, up: Up, out: &mut Effects) {
         if self.is_there(to) {
             let partition = up.partition().filter(|_| self.routes.is_of_cluster());
             let epoch = partition.map(|partition| self.routes.epoch(partition));
@@ -348,19 +270,19 @@ impl Local {
         }
     }
 
-    pub(super) fn is_there(&self, place: Place) -> bool {
+    pub(crate) fn is_there(&self, place: Place) -> bool {
         place != Place::NONE && (!self.routes.is_of_cluster() || self.routes.has(place))
     }
 
-    /// What an owner told this shard. Nothing here sends anything to another shard.
-    pub(super) fn receive(&mut self, from: Place, down: Down, out: &mut Effects) {
+    /// Takes a message of an owner. Nothing here sends anything to another shard.
+    pub(crate) fn receive(&mut self, from: Place, down: Down, out: &mut Effects) {
         match down {
             Down::Reply(request, reply) => {
                 if self.is_answered(request, &reply) {
                     out.reply(request, reply);
                 }
             }
-            // The plane's.
+            // The plane takes these.
             Down::HandedOver { .. } | Down::Taken { .. } => {}
             Down::Misdirected { request } => self.give_up_one(request, out),
             Down::Arrived { session, standing, hears } => self.arrived(session, standing, hears),
@@ -369,7 +291,7 @@ impl Local {
             }
             Down::Refused { stream, session, serial, request, refusal } => {
                 self.forget_refused(session, &stream, serial);
-                // Unless it has come anew since, or was told to hear by something else.
+                // Unless the session has come anew since, or was told to hear by something else.
                 self.change(session, &stream, |on| {
                     on.present.take_if(|present| *present == serial);
                     on.hearing.take_if(|hearing| hearing.join == Some(serial));
@@ -407,7 +329,7 @@ impl Local {
                 if is_second {
                     return;
                 }
-                if let Some(known) = self.sessions.get(session) {
+                if let Some(known) = self.registry.get(session) {
                     let frame = self.encode.frame(&*payload, known.encoding);
                     self.deliveries += 1;
                     out.deliver(session, frame, delivery);
@@ -416,7 +338,7 @@ impl Local {
             Down::Ticket { session, ticket, is_on: true } => self.put_on_ticket(session, ticket),
             Down::Ticket { session, ticket, is_on: false } => self.take_off_ticket(session, &ticket),
             Down::Close { session, payload, reason } => {
-                let Some(known) = self.sessions.get(session) else { return };
+                let Some(known) = self.registry.get(session) else { return };
                 if let Some(payload) = payload.or_else(|| self.encode.farewell(reason)) {
                     let frame = self.encode.frame(&*payload, known.encoding);
                     out.deliver(session, frame, Delivery::Reliable);
@@ -426,15 +348,15 @@ impl Local {
         }
     }
 
-    /// An owner took a session off a stream. If that asked anew meanwhile, once or more, it hears nothing until one of
-    /// those lets it in again.
-    pub(super) fn removed(&mut self, stream: &StreamKey, listener: Listener) {
+    /// An owner took a session off a stream. A session that asked anew meanwhile, once or more, hears nothing until one of
+    /// those joins lets it in again.
+    pub(crate) fn removed(&mut self, stream: &StreamKey, listener: Listener) {
         let key = listener.session.key;
         if self.listener(key, stream) == Some(listener) {
             self.forget(key, stream);
             return;
         }
-        let Some(session) = self.sessions.get_mut(key) else { return };
+        let Some(session) = self.registry.get_mut(key) else { return };
         let on = session.streams.iter_mut().find(|on| on.stream == *stream);
         if let Some(Hearing { since, join: Some(_) }) = on.and_then(|on| on.hearing.as_mut())
             && is_from(listener.serial, *since)
@@ -446,7 +368,7 @@ impl Local {
 
     fn listening(&mut self, stream: StreamKey, listener: Listener, told: Option<Frames>, out: &mut Effects) {
         let key = listener.session.key;
-        let Some(session) = self.sessions.get_mut(key) else { return };
+        let Some(session) = self.registry.get_mut(key) else { return };
         let hearing = session.streams.iter_mut().find(|on| on.stream == stream).and_then(|on| on.hearing.as_mut());
         if let Some(hearing) = hearing.filter(|hearing| is_from(listener.serial, hearing.since)) {
             // A removal from before may still wait behind broadcasts.
@@ -463,17 +385,17 @@ impl Local {
     }
 }
 
-/// Whether a serial is this one or a later one. They go around the end.
-pub(super) fn is_from(serial: u32, first: u32) -> bool {
+/// Whether a serial number is this one or a later one. Serial numbers wrap.
+pub(crate) fn is_from(serial: u32, first: u32) -> bool {
     serial.wrapping_sub(first) <= u32::MAX / 2
 }
 
-/// What a session had to do with a stream that it left.
-pub(super) struct Forgotten {
+/// A session's relation to a stream that it left.
+pub(crate) struct Forgotten {
     session: SessionRef,
-    /// It was there, and is no more.
+    /// Whether it was on the stream, and is no more.
     pub was_present: bool,
-    /// It heard the stream, and does so no more.
+    /// The listener by which it heard the stream, and does so no more.
     heard: Option<Heard>,
 }
 
@@ -483,8 +405,8 @@ struct Heard {
 }
 
 impl Forgotten {
-    /// What the owner is to be told, if anything.
-    pub(super) fn into_up(self, stream: StreamKey, reason: LeaveReason) -> Option<Up> {
+    /// The message to the owner, if there is anything to tell.
+    pub(crate) fn into_up(self, stream: StreamKey, reason: LeaveReason) -> Option<Up> {
         let Self { session, was_present, heard } = self;
         match heard {
             heard if was_present => {

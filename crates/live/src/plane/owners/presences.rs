@@ -11,7 +11,7 @@ use crate::stream::{Encoding, Presence, SessionRef};
 
 /// A session on a stream.
 #[derive(Debug)]
-pub(super) struct Here {
+pub(crate) struct Here {
     pub presence: Arc<Presence>,
     /// In which encoding it hears the stream by its join. What it hears by listening is counted apart.
     pub heard: Option<Encoding>,
@@ -21,7 +21,7 @@ pub(super) struct Here {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Presences {
+pub(crate) struct Presences {
     here: IndexMap<SessionRef, Here, foldhash::fast::RandomState>,
     visible: usize,
     /// How many came so far, around the end.
@@ -32,39 +32,39 @@ pub(super) struct Presences {
 
 impl Presences {
     /// How many there are, hidden ones included.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.here.len()
     }
 
     /// How many are not hidden.
-    pub(super) fn visible(&self) -> usize {
+    pub(crate) fn visible(&self) -> usize {
         self.visible
     }
 
     /// How many came so far. Numbers go around the end.
-    pub(super) fn came(&self) -> u32 {
+    pub(crate) fn came(&self) -> u32 {
         self.came
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.here.is_empty()
     }
 
-    pub(super) fn contains(&self, session: SessionRef) -> bool {
+    pub(crate) fn contains(&self, session: SessionRef) -> bool {
         self.here.contains_key(&session)
     }
 
-    pub(super) fn get(&self, session: SessionRef) -> Option<&Here> {
+    pub(crate) fn get(&self, session: SessionRef) -> Option<&Here> {
         self.here.get(&session)
     }
 
     /// In which encoding a session hears by its join, to be changed.
-    pub(super) fn heard_mut(&mut self, session: SessionRef) -> Option<&mut Option<Encoding>> {
+    pub(crate) fn heard_mut(&mut self, session: SessionRef) -> Option<&mut Option<Encoding>> {
         self.here.get_mut(&session).map(|here| &mut here.heard)
     }
 
     /// Changes the status of a presence, if there is one.
-    pub(super) fn set_status(&mut self, session: SessionRef, status: &Option<Arc<str>>) -> bool {
+    pub(crate) fn set_status(&mut self, session: SessionRef, status: &Option<Arc<str>>) -> bool {
         let Some((place, _, here)) = self.here.get_full_mut(&session) else { return false };
         Arc::make_mut(&mut here.presence).status.clone_from(status);
         self.changed(place);
@@ -72,7 +72,7 @@ impl Presences {
     }
 
     /// A session goes on elsewhere. Answers in which encoding it hears by its join, if it is here.
-    pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
+    pub(crate) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
         let (place, _, here) = self.here.get_full_mut(&from)?;
         Arc::make_mut(&mut here.presence).session = to;
         let heard = here.heard;
@@ -84,12 +84,12 @@ impl Presences {
         Some(heard)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Presence> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Presence> {
         self.here.values().map(|here| &*here.presence)
     }
 
     /// Puts a presence in, and answers what it replaces: the session's former one.
-    pub(super) fn insert(&mut self, presence: Arc<Presence>, heard: Option<Encoding>) -> Option<Here> {
+    pub(crate) fn insert(&mut self, presence: Arc<Presence>, heard: Option<Encoding>) -> Option<Here> {
         let (session, is_visible) = (presence.session, !presence.hidden);
         let (place, former) = self.here.insert_full(session, Here { presence, heard, number: self.came });
         self.came = self.came.wrapping_add(1);
@@ -100,7 +100,7 @@ impl Presences {
     }
 
     /// Puts in who was there where the stream was before, behind the others. It has come already.
-    pub(super) fn carry_in(&mut self, here: Here) {
+    pub(crate) fn carry_in(&mut self, here: Here) {
         let (session, is_visible) = (here.presence.session, !here.presence.hidden);
         if self.here.insert(session, here).is_none() {
             self.visible += usize::from(is_visible);
@@ -109,17 +109,17 @@ impl Presences {
     }
 
     /// So many came where the stream was before.
-    pub(super) fn set_came(&mut self, came: u32) {
+    pub(crate) fn set_came(&mut self, came: u32) {
         self.came = came;
     }
 
     /// Everybody who is there, in order.
-    pub(super) fn into_all(self) -> impl Iterator<Item = Here> {
+    pub(crate) fn into_all(self) -> impl Iterator<Item = Here> {
         self.here.into_values()
     }
 
     /// Takes a session out.
-    pub(super) fn remove(&mut self, session: SessionRef) -> Option<Here> {
+    pub(crate) fn remove(&mut self, session: SessionRef) -> Option<Here> {
         // The last takes the place of who goes.
         let (place, _, here) = self.here.swap_remove_full(&session)?;
         self.visible -= usize::from(!here.presence.hidden);
@@ -132,7 +132,7 @@ impl Presences {
     }
 
     /// The first of those who may be seen, at most so many, and how many there are.
-    pub(super) fn snapshot(&mut self, max: usize) -> (Arc<[Presence]>, usize) {
+    pub(crate) fn snapshot(&mut self, max: usize) -> (Arc<[Presence]>, usize) {
         if let Some((shown, _)) = &self.shown {
             return (shown.clone(), self.visible);
         }
@@ -154,7 +154,7 @@ impl Presences {
     }
 
     /// A page of them, and how many there are on all pages.
-    pub(super) fn page(&self, with_hidden: bool, skip: usize, limit: usize) -> (Vec<Presence>, usize) {
+    pub(crate) fn page(&self, with_hidden: bool, skip: usize, limit: usize) -> (Vec<Presence>, usize) {
         let total = if with_hidden { self.here.len() } else { self.visible };
         if with_hidden || self.visible == self.here.len() {
             // By place: the pages of a large stream must not cost what lies before them.
