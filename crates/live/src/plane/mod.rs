@@ -31,7 +31,7 @@ pub use owners::Owning;
 pub use owners::asked_matches::AskedMatch;
 pub use owners::match_logs::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
 pub use owners::owned::Owned;
-pub use owners::pool::{Matched, PoolAsk, PoolReply, PoolStats};
+pub use owners::pool::{Matched, PoolAsk, PoolReply, PoolStats, pool_partition};
 pub use owners::streams::{CarriedNews, CarriedPresence, CarriedStream};
 pub use owners::things::{Carried, CarriedPool, Kind, Recover, RecoveryKey, Told};
 pub use sessions::SLICE_DELIVERIES;

@@ -37,6 +37,11 @@ impl PoolName {
     }
 }
 
+/// The partition of the pool of all tickets.
+pub fn pool_partition() -> Partition {
+    POOL.partition()
+}
+
 /// A question to the pool's owner.
 #[derive(Debug)]
 pub enum PoolAsk {
