@@ -13,8 +13,8 @@ use muster_domain::ids::Uuid;
 use muster_live::matches;
 use muster_live::party;
 use muster_live::rooms;
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{Encoding, Presence, StreamKey};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload, mode};
+use muster_live::{Encode, Encoding, Presence, StreamKey};
 
 use crate::scenario::{PARTIES_FROM, Who};
 use tales::{Tale, Tales};

@@ -22,7 +22,7 @@ use crate::matchmaker;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
-use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
+use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
 
 /// A session as its shard knows it.
 #[derive(Debug)]

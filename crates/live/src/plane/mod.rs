@@ -60,13 +60,14 @@ pub use recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recover, Recoverable,
 pub use tickets::{EndedTicket, OnTicket, TicketStanding};
 
 use crate::close::CloseReason;
+use crate::encode::Encode;
 use crate::matches::{LeaveReason, Matches};
 use crate::party::{Member, Parties};
 use crate::place::{Partition, Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
 use crate::rooms::Rooms;
 use crate::session::Millis;
-use crate::stream::{Encode, Encoding, Presence, SessionRef, SharedPayload, StreamKey};
+use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 use crate::wheel::Wheel;
 
 /// Maps whose order nothing depends on.

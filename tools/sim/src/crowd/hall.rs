@@ -12,10 +12,10 @@ use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply, Up};
 use muster_live::registry::SessionInfo;
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{
-    Delivery, Encoding, Millis, Plane, PlaneConfig, Presence, Routes, SessionRef, ShardIndex, StreamKey, matches,
-    party, rooms,
+    Delivery, Encode, Encoding, Millis, Plane, PlaneConfig, Presence, Routes, SessionRef, ShardIndex, StreamKey,
+    matches, party, rooms,
 };
 use rustix::time::{ClockId, clock_gettime};
 
