@@ -1,4 +1,5 @@
-//! What must come of a world's actions, worked out without the plane: from what sessions did and were told.
+//! The model: the expected results of a world's actions, derived from what sessions did and were told. Never looks into
+//! a plane.
 
 mod filling;
 mod ledger;

@@ -1,9 +1,9 @@
-//! Durable matches in a cluster: sessions come to them, send to them and go, and whichever nodes die the matches go on as
-//! their players saw them.
+//! Durable matches in a cluster: sessions join them, send to them and leave, and the matches go on as their players saw
+//! them, whichever nodes die.
 //!
-//! The handlers and their logs are a model: what a handler is called with is first kept in the partition's log, by whom the
-//! log takes it from, and then leaves as effects, each some time later. A stalled process may still write what it was
-//! about to. Whoever takes a log over replays it, and must find what those before it saw.
+//! Handlers and logs are modelled. A call of a handler is first written to the partition's log, if the log accepts its
+//! writer, and the effects follow some time later. A stalled process may still try to write. The next owner takes the
+//! log over and replays it, and must get the same results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +22,15 @@ use crate::frames::{GameWord, game_of, who as who_is};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// Matches of a run.
+/// Most matches of a run.
 const MATCHES_MAX: usize = 3;
 
-/// What was asked of a match, by its number.
+/// A request to a match that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MatchAsked {
-    /// That it be made.
+    /// To make the match.
     Make(Who),
-    /// To come in, the how manieth time.
+    /// To join the match with this number, in this generation of the tie.
     Come(Who, u32, u32),
 }
 
@@ -42,19 +42,19 @@ impl MatchAsked {
     }
 }
 
-/// What a session has to do with a match, as the session knows it.
+/// The relation of a session to a match, as the session knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchTie {
-    /// It has asked to be in, and not gone since.
+    /// Whether the session has asked to join, and not left since.
     may_hear: bool,
     is_in: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u32,
     sent: u32,
-    /// What it sent from this one on is to arrive.
+    /// Number of the session's first message that must arrive.
     from: u32,
     last_tick: u32,
-    /// It has heard one since it came, and is to hear each that follows.
+    /// Whether the session has heard a tick since it joined, so that it must hear all that follow.
     hears_all: bool,
 }
 
@@ -65,7 +65,7 @@ impl MatchTie {
     }
 }
 
-/// A handler's state: it follows from its calls alone.
+/// The state of a match's handler, which follows from its calls alone.
 #[derive(Clone, Debug)]
 struct Model {
     outline: Outline,
@@ -77,22 +77,22 @@ struct Model {
 /// The log of a partition.
 #[derive(Debug, Default)]
 struct Log {
-    /// Since when whoever writes it owns the partition.
+    /// The epoch of the owner that may write to the log.
     epoch: Epoch,
     entries: Vec<(Call, Return)>,
 }
 
-/// What runs the handlers of a partition at a place.
+/// The engine that runs the handlers of a partition at a place.
 #[derive(Debug)]
 struct Engine {
     epoch: Epoch,
     models: BTreeMap<MatchId, Model>,
 }
 
-/// What an engine is about to do.
+/// A step that an engine is about to take.
 #[derive(Debug)]
 enum Task {
-    /// What a handler is called with is kept, and it runs.
+    /// Write a call to the log and run it.
     Keep(Place, Box<Call>),
     Return(Place, CallRef, Return),
     TakeOver(Place, Partition, Epoch),
@@ -112,21 +112,21 @@ impl Task {
 /// See the module.
 #[derive(Default)]
 pub(super) struct Matches {
-    /// By the match's number; some may never have begun.
+    /// The streams of matches by number. Some matches may never have begun.
     streams: Vec<StreamKey>,
     logs: BTreeMap<Partition, Log>,
     engines: BTreeMap<(Place, Partition), Engine>,
     tasks: Vec<Task>,
     ties: BTreeMap<(u32, Who), MatchTie>,
-    /// What was to be seen of each tick of each match.
+    /// The digest of each tick of each match.
     ticks: BTreeMap<(u32, u32), u32>,
     kicked: BTreeSet<(u32, Who)>,
-    /// Loops wait, so that the world can come to rest.
+    /// Whether calls of loops are held back, so that the world can come to rest.
     holds_loops: bool,
 }
 
 impl Matches {
-    /// What may go on.
+    /// Positions of the tasks that may be done now.
     pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
         let is_ready = |task: &Task| match task {
             Task::Keep(_, call) => {
@@ -138,7 +138,7 @@ impl Matches {
         self.tasks.iter().enumerate().filter(move |(_, task)| is_ready(task)).map(|(number, _)| number)
     }
 
-    /// Whether somebody waits for a log.
+    /// Whether a place waits for a log.
     pub(super) fn is_taking_over(&self) -> bool {
         self.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)))
     }
@@ -162,7 +162,7 @@ impl Model {
         Ok(Self { outline, digest: 1, here: BTreeSet::new(), heard: BTreeMap::new() })
     }
 
-    /// The handler is called.
+    /// Runs one call of the handler.
     fn run(&mut self, call: &Call) -> Checked<Return> {
         let is_right = call.tick == self.outline.tick && call.label == self.outline.label;
         ensure(Check::Matches, is_right, || format!("{:?} is called as {call:?}", self.outline))?;
@@ -257,7 +257,7 @@ impl World {
         self.trace.line(|| format!("session {who}, match {game}: {act}"));
         let tie = self.matches.ties.entry((game, who)).or_default();
         let comes = |asked: &Asked| matches!(asked, Asked::Match(MatchAsked::Come(other, ..)) if *other == who);
-        // Its client has the answer first.
+        // Does nothing while the client waits for the answer to a join.
         if self.asked.values().any(comes) {
             return Ok(());
         }
@@ -279,7 +279,7 @@ impl World {
         self.step(at.place, |plane, now, out| plane.ask_match(now, stream, ask, None, out))
     }
 
-    /// Whether nobody waits for an answer any more: whoever asked has closed.
+    /// Whether the asker of a request has closed, so that nobody waits for the answer.
     pub(super) fn is_given_up(&self, asked: &Asked) -> bool {
         matches!(asked, Asked::Match(MatchAsked::Come(who, ..)) if !self.clients[who].is_open)
     }
@@ -329,7 +329,7 @@ impl World {
         Ok(())
     }
 
-    /// What a plane wants of the engine of its place.
+    /// Handles an order of a plane to the engine of its place.
     pub(super) fn order(&mut self, place: Place, order: HandlerOrder) -> Checked {
         self.trace.line(|| format!("  {place:?} orders {order:?}"));
         match order {
@@ -354,13 +354,13 @@ impl World {
         Ok(())
     }
 
-    /// An engine goes on with something.
+    /// Takes one step of an engine.
     pub(super) fn go_on_in_engine(&mut self, number: usize) -> Checked {
         let task = self.matches.tasks.remove(number);
         let lives = self.cluster.planes.contains_key(&task.of().0);
         self.trace.step(|| format!("  engine: {task:?}"), &[number as u64]);
         match task {
-            // A process that is taken for dead writes what it was about to.
+            // A stalled process that is taken for dead still writes.
             Task::Keep(place, call) => self.keep_call(place, &call),
             _ if !lives => Ok(()),
             Task::Return(place, call, returned) => {
@@ -407,7 +407,7 @@ impl World {
         Ok(())
     }
 
-    /// Whoever wrote the log before is shut out, and what is in it is played again.
+    /// Gives the log to a new owner, which shuts out its former writer and replays all calls.
     fn take_log_over(&mut self, place: Place, partition: Partition, epoch: Epoch) -> Checked {
         let log = self.matches.logs.entry(partition).or_default();
         if log.epoch > epoch {
@@ -434,7 +434,7 @@ impl World {
         self.step(place, |plane, now, out| plane.matches_taken_over(now, partition, epoch, outlines, out))
     }
 
-    /// Ticks that waited so that the world could come to rest go on, once.
+    /// Runs the ticks that were held back, once.
     pub(super) fn flush_loops(&mut self) -> Checked {
         let is_loop = |task: &Task| matches!(task, Task::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
         let held: Vec<Task> = self.matches.tasks.extract_if(.., |task| is_loop(task)).collect();
@@ -446,8 +446,8 @@ impl World {
         Ok(())
     }
 
-    /// At rest: each match has one owner, whose players are those who are in it by their places and as they know it; and
-    /// what they sent has arrived, unless a node died that it was on its way to.
+    /// At rest, checks that each match has one owner, that the handler, the places and the sessions agree on its
+    /// players, and that all messages have arrived unless a node died.
     pub(super) fn check_matches(&self) -> Checked {
         let live = self.matches.live();
         let durable: usize = self.cluster.planes.values().map(|plane| plane.stats().matches.durable).sum();

@@ -1,7 +1,7 @@
-//! Sessions that go on at another place: what the product's rim does about it.
+//! Sessions that move to another place, with the part that the server's rim has in it.
 //!
-//! What comes for a session at its new place is kept until the session is there. Nodes may die at any moment of it: then
-//! the session goes on, or it is gone for everybody.
+//! Frames that arrive for a session at its new place are kept until the session is there. Nodes may die at any moment
+//! of a move. Then the session either goes on, or it is gone for everybody.
 
 use bytes::Bytes;
 use muster_domain::sessions::{Claims, Vars};
@@ -14,41 +14,42 @@ use super::world::{Asked, World};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation};
 
-/// How often owners are asked of whom some do not answer.
+/// Most attempts to get an answer from all owners.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// A session on its way, until its new place has it or knows that it will not.
+/// A session that moves, until its new place has it or knows that it will not come.
 #[derive(Debug)]
 pub(super) struct Move {
     pub to: SessionRef,
-    /// What came for it at its new place.
+    /// Frames that came for the session at its new place.
     kept: Vec<Bytes>,
     home: Home,
-    /// It is to close when it is at its new place, or stays.
+    /// Whether the session must close once the move is over.
     is_ending: bool,
 }
 
-/// How it stands at its former place.
+/// The state of the move at the session's former place.
 #[derive(Debug)]
 enum Home {
-    /// That has not heard of it.
+    /// The former place has not heard of the move.
     Unasked,
-    /// It asks owners; `open` have not answered, `again` are to be asked anew.
+    /// The session asks owners to bind it to its new place: `open` requests have no answer, and `again` lists streams
+    /// to ask anew.
     Binding { request: RequestRef, open: usize, again: Vec<StreamKey>, attempts: u32, has_pool: bool },
-    /// It has left.
+    /// The session has left its former place.
     Left,
-    /// It ended there.
+    /// The session ended at its former place.
     Over,
 }
 
 impl World {
-    /// A session's next socket arrives at another node.
+    /// Begins a move: the session's next socket arrived at another node.
     pub(super) fn begin_move(&mut self, who: Who) -> Checked {
         let (at, encoding) = (self.clients[&who].at, self.clients[&who].encoding);
         let awake = self.cluster.awake().into_iter();
         let knows = |place: &Place| self.cluster.planes[place].routes().has(at.place);
         let places: Vec<Place> = awake.filter(|place| place.node() != at.place.node() && knows(place)).collect();
-        // What its client asked for is done before.
+        // A session moves only when none of its client's requests is open.
         if places.is_empty()
             || self.asked.values().any(|asked| asked.who(&self.tickets) == Some(who))
             || self.tickets.steps_of(who)
@@ -66,18 +67,18 @@ impl World {
         self.step(place, |plane, now, out| plane.ask_place(now, at.place, Up::Claim { request, claim }, out))
     }
 
-    /// A frame for a session that is not there yet. Answers whether it is one.
+    /// Keeps a frame for a session that is not at its new place yet. Returns whether the frame is for such a session.
     pub(super) fn keep_for(&mut self, at: SessionRef, frame: &Bytes) -> bool {
         let expected = self.moves.values_mut().find(|moving| moving.to == at);
         expected.map(|moving| moving.kept.push(frame.clone())).is_some()
     }
 
-    /// A session is to close. Answers whether it will, once it is where it goes.
+    /// Lets a moving session close after its move. Returns whether the session is moving.
     pub(super) fn will_end(&mut self, who: Who) -> bool {
         self.moves.get_mut(&who).map(|moving| moving.is_ending = true).is_some()
     }
 
-    /// A place is asked for a session of its own.
+    /// Handles the claim of another place to a session of this one.
     pub(super) fn claimed(&mut self, place: Place, request: RequestRef, claim: Claim) -> Checked {
         let found = self.moves.iter_mut().find(|(_, moving)| moving.to == claim.to);
         let Some((who, Move { home: home @ Home::Unasked, .. })) = found else {
@@ -107,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// An owner has answered, or will not.
+    /// Notes that an owner has answered, or will not.
     pub(super) fn rebind_answered(&mut self, who: Who, stream: StreamKey, reply: &Reply) {
         if let Some(Move { home: Home::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
@@ -115,7 +116,7 @@ impl World {
         }
     }
 
-    /// The matchmaker has answered, or will not.
+    /// Notes that the matchmaker has answered, or will not.
     pub(super) fn tickets_rebound(&mut self, who: Who, reply: &Reply) {
         if let Some(Move { home: Home::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
@@ -123,13 +124,13 @@ impl World {
         }
     }
 
-    /// Sessions whose owners have all answered.
+    /// Moving sessions whose owners have all answered.
     pub(super) fn bound(&self) -> impl Iterator<Item = Who> {
         let is_bound = |moving: &Move| matches!(moving.home, Home::Binding { open: 0, .. });
         self.moves.iter().filter(move |(_, moving)| is_bound(moving)).map(|(who, _)| *who)
     }
 
-    /// Owners that did not answer are asked anew, or the session leaves.
+    /// Asks owners anew that did not answer, or lets the session leave.
     pub(super) fn leave_home(&mut self, who: Who) -> Checked {
         let home = self.clients[&who].at;
         let Some(moving) = self.moves.get_mut(&who) else { return Ok(()) };
@@ -170,7 +171,7 @@ impl World {
         self.step(home.place, |plane, _, out| plane.answer(request, reply, out))
     }
 
-    /// A session ended on its way. Whoever expects it is yet to hear of that, if it lives.
+    /// Ends a session during its move. Its new place must still hear of that, if that place lives.
     fn over(&mut self, who: Who, is_expected: bool) {
         self.forget(who);
         match is_expected {
@@ -179,7 +180,7 @@ impl World {
         }
     }
 
-    /// A session comes to its new place, or not.
+    /// Brings a session to its new place, or ends the move.
     pub(super) fn claim_answered(&mut self, who: Who, to: SessionRef, reply: Reply) -> Checked {
         let moving = self.moves.remove(&who);
         match reply {
@@ -189,7 +190,7 @@ impl World {
                 if self.clients[&who].at == to {
                     self.forget(who);
                 } else if moving.is_some_and(|moving| moving.is_ending) {
-                    // It stays where it is, and closes there.
+                    // The session stays at its former place, and closes there.
                     self.closing.push(who);
                 }
                 self.step(to.place, |plane, now, out| plane.close(now, to.key, out))
@@ -210,7 +211,7 @@ impl World {
         if is_ending { self.close(who) } else { Ok(()) }
     }
 
-    /// A node has died, and with it what its places had of sessions on their way.
+    /// Ends or changes moves of which a node that died had a part.
     pub(super) fn moves_without(&mut self, node: NodeNumber) {
         self.claim_answers.retain(|(_, to, _)| to.place.node() != node);
         let concerned: Vec<Who> = self.moves.keys().copied().collect();
@@ -223,7 +224,7 @@ impl World {
                     self.closing.extend(moving.is_ending.then_some(who));
                     self.moves.remove(&who);
                 }
-                // It goes on as if nothing were, and is gone then.
+                // The former place goes on and notices at the end that the new one is gone.
                 Home::Binding { .. } if has_home => {}
                 _ if !is_expected => drop(self.moves.remove(&who)),
                 Home::Unasked | Home::Binding { .. } => moving_home(self, who, Home::Over),

@@ -1,5 +1,5 @@
-//! Rooms in a cluster: they close with their owner or survive it, and everybody in them knows who else is. Whoever watches
-//! the lobby sees the rooms that there are, whoever keeps the list; and whoever is placed comes to a room with seats left.
+//! Rooms in a cluster: they survive their owner or close with it, and their members know each other. Watchers of the
+//! lobby see the rooms that exist, whoever owns the directory, and placed players get a room with free seats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use crate::model::{Mirror, Watching, seat_of};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// The template of which players are placed in rooms.
+/// The template whose desk places players.
 const TEMPLATE: &str = "table";
 
-/// What was asked of rooms.
+/// A request about rooms that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoomAsked {
-    /// A seat. With what may be got, if that is certain.
+    /// To hold a seat. A probe's answer is compared with the free rooms.
     Hold { who: Who, is_probe: bool },
-    /// To come in.
+    /// To join a room.
     Enter { who: Who, room: RoomId, generation: u64 },
-    /// To hear of a view.
+    /// To listen to a view of the lobby.
     Hear { who: Who },
-    /// To watch it.
+    /// To get the first page of the view.
     Watch { who: Who, period: u64 },
-    /// The whole listing.
+    /// To list all rooms.
     Find,
-    /// Another value of a variable.
+    /// To change a variable.
     Set,
 }
 
@@ -50,14 +50,14 @@ impl RoomAsked {
     }
 }
 
-/// What a session has to do with a room, as the session knows it.
+/// The relation of a session to a room, as the session knows it.
 #[derive(Debug, Default)]
 pub(super) struct RoomTie {
-    /// It has asked to come in, and not gone since.
+    /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u64,
-    /// What it takes the room to be like.
+    /// The room as the session sees it.
     mirror: Option<Mirror>,
 }
 
@@ -68,26 +68,26 @@ impl RoomTie {
     }
 }
 
-/// All that a world has of rooms.
+/// Everything that a world knows of rooms.
 #[derive(Default)]
 pub(super) struct Rooms {
     known: BTreeSet<RoomId>,
-    /// Those of the template that a desk opened.
+    /// Rooms that the desk of the template may have opened.
     tables: BTreeSet<RoomId>,
     ties: BTreeMap<(RoomId, Who), RoomTie>,
-    /// Who asked to watch the lobby, with how often it has.
+    /// Sessions that watch the lobby, with the number of times that each has asked.
     watches: BTreeMap<Who, (u64, Watching)>,
-    /// Seats that sessions are about to take.
+    /// Sessions with a reservation that they are about to use.
     pub entering: Vec<(Who, RoomId)>,
     fresh: u128,
-    /// What was found last.
+    /// The answer to the last listing.
     page: Option<Page>,
-    /// Where somebody was placed at rest.
+    /// The room of the last probe.
     placed: Option<RoomId>,
 }
 
 impl Rooms {
-    /// A session is no more.
+    /// Notes that a session is gone.
     pub(super) fn forget(&mut self, who: Who) {
         self.watches.remove(&who);
         self.entering.retain(|(other, _)| *other != who);
@@ -98,10 +98,10 @@ impl Rooms {
     }
 }
 
-/// Who is in a room, in which seat.
+/// The members of a room with their seats.
 type Seats = BTreeMap<SessionId, Option<u32>>;
 
-/// How players are placed.
+/// The template of placed players' rooms.
 pub(super) fn template() -> Template {
     Template { sizes: (3, 3), recover: true, ..Template::new(TEMPLATE) }
 }
@@ -259,7 +259,7 @@ impl World {
         Ok(())
     }
 
-    /// Somebody is told something of a room or the lobby.
+    /// Checks a message about a room or the lobby, and lets the receiver's view follow.
     pub(super) fn hear_tale(&mut self, who: Who, number: u32) -> Checked {
         let Some(told) = self.encoder.tales.get(number).map(|told| told.clone()) else {
             return Err(Violation { check: Check::Stray, detail: format!("session {who} hears an unknown tale") });
@@ -296,7 +296,7 @@ impl World {
         Ok(())
     }
 
-    /// At rest: owners, places and members agree on who is in which seat of which room, and the listing is right.
+    /// At rest, checks that owners, places and members agree on members and seats, and that the listing is right.
     pub(super) fn check_rooms(&mut self) -> Checked {
         for room in self.rooms.known.clone() {
             self.check_room(room)?;
@@ -361,7 +361,8 @@ impl World {
         Ok(())
     }
 
-    /// Whoever is placed now comes to a room that another desk filled before, if there is one with seats left.
+    /// Checks that a player who is placed now gets a room with free seats that another desk filled before, if there is
+    /// one.
     fn check_placing(&mut self, who: Who, listed: &[Arc<Summary>]) -> Checked {
         let has_seats = |room: &&Arc<Summary>| self.rooms.tables.contains(&room.id) && room.open && room.free > 0;
         let free: Vec<RoomId> = listed.iter().filter(has_seats).map(|room| room.id).collect();

@@ -1,6 +1,7 @@
-//! Tickets in a cluster: whoever queued is matched, hears that the ticket is lost, or waits at whoever owns the pool.
+//! Tickets in a cluster: every player who queued is matched, hears that the ticket is lost, or waits at the pool's
+//! owner.
 //!
-//! Of a party's ticket nobody is left behind: if one of its players was told of its end, all are.
+//! If one player of a party's ticket is told that the ticket ended, all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use crate::frames::{Say, StreamId, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who, pick};
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// What was asked about a ticket.
+/// A request about a ticket that waits for its answer.
 #[derive(Clone, Debug)]
 pub(super) enum TicketAsked {
-    /// Who goes with a party.
+    /// To list the members of a party for a ticket.
     Gather {
         who: Who,
         party: StreamId,
@@ -29,18 +30,18 @@ pub(super) enum TicketAsked {
     Add(usize),
     Issue(usize),
     Remove(usize),
-    /// The same, until it is done.
+    /// To remove the ticket, repeated until it succeeds.
     Withdraw(usize),
 }
 
-/// The party that a ticket is of.
+/// The party that owns a ticket.
 #[derive(Clone, Debug)]
 struct OfParty {
     party: StreamId,
     membership: u64,
-    /// How often something had happened that may change who is in it, when its leader asked for the ticket.
+    /// The party's count of changes when its leader asked for the ticket.
     changes: u32,
-    /// Whether the party knows of it, once that is known.
+    /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
 }
 
@@ -49,27 +50,27 @@ struct Ticket {
     who: Who,
     members: BTreeSet<Who>,
     of_party: Option<OfParty>,
-    /// Whether it was taken, once that is known.
+    /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_removed: bool,
-    /// Its removal was not answered.
+    /// Whether a removal had no certain outcome.
     may_be_removed: bool,
-    /// Who heard that it was matched or lost.
+    /// Players who heard that the ticket was matched or lost.
     told: BTreeSet<Who>,
-    /// Who was matched by another, and so is on it no more.
+    /// Players who left the ticket because another ticket of theirs was matched.
     off: BTreeSet<Who>,
 }
 
-/// What a player is told.
+/// A message to a player that tickets ended.
 #[derive(Debug)]
 struct Word {
     ticket: usize,
     is_match: bool,
-    /// All that it ends.
+    /// All tickets that it ends.
     ended: Vec<usize>,
 }
 
-/// What the rim does next about a party's ticket, while its session is open.
+/// The rim's next step for a party's ticket, taken if its session is still open.
 #[derive(Debug)]
 pub(super) enum Step {
     Add { who: Who, of: OfPartyTicket },
@@ -77,7 +78,7 @@ pub(super) enum Step {
     Withdraw(usize),
 }
 
-/// A ticket for those who are in a party.
+/// The members of a party for a ticket.
 #[derive(Debug)]
 pub(super) struct OfPartyTicket {
     of: Vec<party::Member>,
@@ -92,12 +93,12 @@ pub(super) struct Tickets {
     all: Vec<Ticket>,
     words: Vec<Word>,
     pub steps: Vec<Step>,
-    /// By party, how often something happened that may change who is in it.
+    /// Per party, the number of events so far that may have changed its members.
     changes: BTreeMap<StreamId, u32>,
 }
 
 impl Tickets {
-    /// Whose session has something left to do.
+    /// The session that takes a step.
     fn who_steps(&self, step: &Step) -> Who {
         match step {
             Step::Add { who, .. } => *who,
@@ -109,7 +110,7 @@ impl Tickets {
         self.steps.iter().any(|step| self.who_steps(step) == who)
     }
 
-    /// Something happens that may change who is in parties.
+    /// Notes that the members of parties may change.
     pub(super) fn note_change(&mut self, parties: impl Iterator<Item = StreamId>) {
         parties.for_each(|party| *self.changes.entry(party).or_default() += 1);
     }
@@ -218,7 +219,7 @@ impl World {
         self.step(at.place, |plane, now, out| plane.ask_pool(now, ask, request, out))
     }
 
-    /// What is left to do about a party's ticket.
+    /// Takes one step for a party's ticket.
     pub(super) fn step_with_ticket(&mut self, number: usize) -> Checked {
         let step = self.tickets.steps.swap_remove(number);
         let who = self.tickets.who_steps(&step);
@@ -289,7 +290,7 @@ impl World {
         Ok(())
     }
 
-    /// The pool's owner has players told of a match.
+    /// Tells the players of a match of it, as the rim of the pool's owner does.
     pub(super) fn tell_matched(&mut self, place: Place, found: &Matched) -> Checked {
         let numbered = |id: &TicketId| id.0.parse::<usize>().unwrap_or(usize::MAX);
         for ticket in &found.tickets {
@@ -303,7 +304,7 @@ impl World {
                 self.tell_of_ticket(place, member.presence.session, word, ended)?;
             }
         }
-        // Who was on a ticket with somebody who is matched by another is on it no more.
+        // A party's ticket ends for all its members when one of them is matched by another.
         for dropped in &found.dropped {
             if let Some(ticket) = self.tickets.all.get_mut(numbered(&dropped.id)).filter(|it| it.of_party.is_some()) {
                 ticket.off.extend(ticket.members.iter().copied());
@@ -312,7 +313,7 @@ impl World {
         Ok(())
     }
 
-    /// The pool's owner has a player told that a ticket is lost.
+    /// Tells a player that a ticket is lost, as the rim of the pool's owner does.
     pub(super) fn tell_lost(&mut self, place: Place, (session, ticket): EndedTicket) -> Checked {
         let number = ticket.0.parse().unwrap_or(usize::MAX);
         let word = Word { ticket: number, is_match: false, ended: vec![number] };
@@ -343,8 +344,8 @@ impl World {
         Ok(())
     }
 
-    /// At rest: what waits is what was taken in and has neither ended nor been taken back; and every place knows what its
-    /// sessions are on.
+    /// At rest, checks that the waiting tickets are those that were accepted and neither ended nor were removed, and
+    /// that every place knows its sessions' tickets.
     pub(super) fn check_tickets(&self) -> Checked {
         let waiting: BTreeMap<usize, BTreeSet<Who>> = self
             .cluster

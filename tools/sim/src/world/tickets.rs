@@ -1,5 +1,5 @@
-//! Tickets in a world: no ticket waits whose session has gone or whose party has changed, none is matched twice, none is
-//! lost.
+//! Tickets in a world: no ticket waits whose session has closed or whose party has changed, none is matched twice, and
+//! none is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,43 +15,43 @@ use crate::frames::{StreamId, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// What was asked about a ticket, by its number.
+/// A request about a ticket that waits for its answer, by the ticket's number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TicketAsked {
     Add(usize),
     Remove(usize),
-    /// Whether it waits.
+    /// To explain the ticket, which shows whether it waits.
     Explain(usize),
 }
 
-/// The party that a ticket is of.
+/// The party that owns a ticket.
 #[derive(Clone, Debug)]
 struct OfParty {
     party: StreamId,
     membership: u64,
-    /// How often somebody had asked for what may change who is in it, when its leader asked for the ticket.
+    /// The party's count of changes when its leader asked for the ticket.
     changes: u32,
-    /// Whether the party knows of the ticket, once that is known.
+    /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
 }
 
 /// A ticket of a player or a party.
 #[derive(Debug)]
 pub(super) struct Ticket {
-    /// Who asked for it.
+    /// The session that asked for the ticket.
     who: Who,
     members: BTreeSet<Who>,
     of_party: Option<OfParty>,
-    /// Whether it was taken, once that is known.
+    /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_matched: bool,
-    /// It was under way to the matchmaker when a player of it was matched.
+    /// Whether the ticket was on its way to the matchmaker when one of its players was matched.
     may_be_gone: bool,
-    /// Its owner took it back.
+    /// Whether its owner removed it.
     is_removed: bool,
 }
 
-/// What the rim does next about a party's ticket, if the leader's session is still open.
+/// The rim's next step for a party's ticket, taken if the leader's session is still open.
 #[derive(Clone, Debug)]
 pub(super) enum FollowUp {
     Add { who: Who, party: StreamId, players: u32, changes: u32, members: Vec<party::Member>, membership: u64 },
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    /// Takes back a session's latest ticket.
+    /// Removes the latest ticket of a session.
     pub(super) fn remove_ticket(&mut self, who: Who) -> Checked {
         let Some(number) = self.tickets.iter().rposition(|ticket| ticket.who == who) else { return Ok(()) };
         self.withdraw(number)
@@ -122,7 +122,7 @@ impl World {
         self.step(shard, |plane, now, out| plane.ask_pool(now, ask, Some(request), out))
     }
 
-    /// Who does what is left to do about a party's ticket.
+    /// The session that takes a step for a party's ticket.
     pub(super) fn who_follows(&self, next: &FollowUp) -> Who {
         match next {
             FollowUp::Add { who, .. } => *who,
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// The party was told of a ticket of its.
+    /// Notes whether a party accepted its ticket.
     pub(super) fn issued(&mut self, number: usize, is_known: bool) {
         if let Some(of) = &mut self.tickets[number].of_party {
             of.is_issued = Some(is_known);
@@ -181,7 +181,7 @@ impl World {
         Ok(())
     }
 
-    /// The matchmaker found players for each other.
+    /// Checks a match and notes which tickets it ends.
     pub(super) fn matched(&mut self, found: &Matched) -> Checked {
         self.trace.step(|| format!("  matched {:?}", found.tickets), &[found.tickets.len() as u64]);
         let mut players = BTreeSet::new();
@@ -201,21 +201,21 @@ impl World {
             players.extend(members);
             parties.extend(ticket.of_party.as_ref().map(|of| of.party));
         }
-        // Who plays searches no more.
+        // Players who were matched search no more.
         let searches = |ticket: &&mut Ticket| {
             !ticket.members.is_disjoint(&players)
                 || ticket.of_party.as_ref().is_some_and(|of| parties.contains(&of.party))
         };
         for ticket in self.tickets.iter_mut().filter(searches) {
             ticket.is_matched |= ticket.is_taken == Some(true);
-            // It may have been taken in before the match, or behind it.
+            // The ticket may have been added before the match or after it.
             ticket.may_be_gone |= ticket.is_taken.is_none();
         }
         Ok(())
     }
 
-    /// At rest: what waits is what was taken and neither matched nor taken back, of sessions that are there and of
-    /// parties in which nobody came or went.
+    /// At rest, checks that the waiting tickets are those that were accepted and neither matched nor removed, whose
+    /// sessions are open and whose party has not changed.
     pub(super) fn check_tickets(&mut self) -> Checked {
         self.answers.waiting.clear();
         for number in 0..self.tickets.len() {
@@ -235,7 +235,7 @@ impl World {
         }
         let all: usize = self.planes.iter().map(|plane| plane.stats().tickets).sum();
         ensure(Check::Tickets, all == waiting.len(), || format!("{all} tickets wait, and of those known {waiting:?}"))?;
-        // Asked for again only while they wait.
+        // Later checks need not ask for tickets that do not wait any more.
         for (number, ticket) in self.tickets.iter_mut().enumerate() {
             ticket.is_removed |= !waiting.contains(&number);
         }

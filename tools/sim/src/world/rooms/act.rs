@@ -1,4 +1,4 @@
-//! What players do about rooms: coming, going and talking.
+//! Actions of players about rooms: joining, leaving and talking.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl World {
             }
             act => {
                 let is_in_one = self.rooms.ties.iter().any(|((_, other), tie)| *other == who && tie.may_hear);
-                // Who is in none mostly wants to be.
+                // A session that is in no room mostly tries to join one.
                 let act = if is_in_one || self.rng.u8(0..5) == 0 { act } else { RoomAct::Join };
                 let Some(room) = self.some_room(who, act == RoomAct::Join) else { return Ok(()) };
                 self.act_about(who, room, act)
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// One of the rooms that there may be; mostly one that the session is in, unless it wants to come in.
+    /// A room to act on. A session that does not want to join mostly picks a room that it is in.
     fn some_room(&mut self, who: Who, comes: bool) -> Option<RoomNo> {
         let ties = self.rooms.ties.iter();
         let own: Vec<RoomNo> =
@@ -78,7 +78,7 @@ impl World {
         if !comes && !own.is_empty() && self.rng.u8(0..10) > 0 {
             return Some(pick(&mut self.rng, &own));
         }
-        // Where its user is by another session, it takes over.
+        // A room where the same user is by another session, so that the new session takes over.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let elsewhere: Vec<RoomNo> = ties
             .filter(|((_, other), _)| *other != who && user_id(*other) == user_id(who))
@@ -87,7 +87,7 @@ impl World {
         if comes && !elsewhere.is_empty() && self.rng.bool() {
             return Some(pick(&mut self.rng, &elsewhere));
         }
-        // Mostly one where somebody is, or may soon be, and mostly the same.
+        // Mostly a room with members or reservations, and mostly the same one.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.may_hear || tie.held.is_some());
         let used: BTreeSet<RoomNo> = ties.map(|((room, _), _)| *room).collect();
         if let Some(first) = used.first().filter(|_| self.rng.u8(0..8) > 0) {
@@ -99,7 +99,7 @@ impl World {
         (!all.is_empty()).then(|| pick(&mut self.rng, &all))
     }
 
-    /// Somebody who is in a room as far as somebody who is knows, or anybody.
+    /// A member of a room as other members know it, or any session.
     pub(super) fn some_member(&mut self, room: RoomNo, asker: Who) -> Option<Who> {
         let ties = self.rooms.ties.range((room, 0)..=(room, Who::MAX));
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.mirror.is_some()).map(|((_, who), _)| *who).collect();
@@ -116,7 +116,7 @@ impl World {
         Find { path, filter, limit, after: None }
     }
 
-    /// A room's id that belongs to the shard where its creator's rooms are counted.
+    /// An id for a room whose owner is the shard that counts the creator's rooms.
     pub(super) fn room_id_for(&mut self, who: Who) -> RoomId {
         let owner = self.owning_shard(&StreamKey::notifications(user_id(who)));
         loop {
@@ -199,7 +199,7 @@ impl World {
         self.enter(Entering { who, room, entry, held })
     }
 
-    /// As the rim: who is there, or on its way, only looks.
+    /// Joins a room like the rim does: a session that is in it, or on its way, only looks.
     pub(in super::super) fn enter(&mut self, entering: Entering) -> Checked {
         let Entering { who, room, entry, .. } = entering;
         let (at, known) = (self.clients[&who].at, &self.rooms.known[room]);
@@ -207,7 +207,7 @@ impl World {
         let comes = !self.planes[usize::from(at.place.shard())].is_on(at.key, &id.stream());
         let tie = self.rooms.tie(room, who);
         if comes {
-            // If it asked before, that was refused, though it may not have heard so yet.
+            // An earlier join was refused, though the session may not have heard so yet.
             tie.generation += 1;
             tie.may_hear = true;
         }
@@ -224,7 +224,7 @@ impl World {
         self.rooms.departed(who);
         self.control += super::CONTROL;
         if self.rng.u8(0..5) == 0 {
-            // Over HTTP: whichever session is in it is told.
+            // A request over HTTP leaves the room for whichever session of the user is in it.
             self.rooms.known[room].expulsions += 1;
             let (id, what) = (self.rooms.known[room].id, RoomAction::Leave);
             return self.ask_rooms(who, RoomAsked::Other, |caller, reply_to| {
@@ -267,7 +267,7 @@ impl World {
     }
 }
 
-/// A room of which only its size is known.
+/// The model of a room of which only the size is known.
 pub(super) fn known(id: RoomId, capacity_max: u32) -> Known {
     Known {
         id,

@@ -1,4 +1,4 @@
-//! What owners of rooms answered, held against what was promised before.
+//! Answers of owners of rooms, compared with what was promised before.
 
 use muster_domain::{Error, ErrorKind};
 use muster_live::Millis;
@@ -18,7 +18,7 @@ impl World {
     pub(in super::super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
         let answer: RoomAnswer = match reply {
             Reply::Rooms(answer) => answer,
-            // Its session closed in between, or is on too many streams.
+            // The session closed meanwhile, or is on too many streams.
             Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Who may make no more rooms has made as many.
+    /// Checks a refusal to make more rooms: the user has indeed made as many as allowed.
     fn check_limit_of_maker(&mut self, who: Who, fresh: Option<RoomNo>, refusal: &Error) -> Checked {
         self.rooms.filling.disturb();
         let limit = self.scenario.config.rooms.rooms_per_creator_max as usize;
@@ -68,7 +68,7 @@ impl World {
         })
     }
 
-    /// A seat is held.
+    /// Notes a reservation and lets the session act on it.
     fn held(&mut self, asked: &RoomAsked, reserved: &Reserved) -> Checked {
         let RoomAsked::Hold { who, then, at, departures, .. } = *asked else { return Ok(()) };
         let longest = self.scenario.config.rooms.reservation_ms;
@@ -114,7 +114,7 @@ impl World {
             self.check_promise(&entering, generation, &answer)?;
             self.check_entry(&entering, barred_until, &answer)?;
         }
-        // Who came late may have taken another seat than the one held, which went back.
+        // A session that came too late may have another seat than the reserved one, which was freed.
         if held.is_none_or(|held| self.now >= held.until) {
             self.rooms.filling.disturb();
         }
@@ -140,12 +140,12 @@ impl World {
         }
     }
 
-    /// Whoever was promised a seat, and comes in time, has it.
+    /// Checks that a session with a valid reservation got the seat.
     fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomAnswer) -> Checked {
         let Entering { who, room, held: Some(held), .. } = *entering else { return Ok(()) };
         let known = &self.rooms.known[room];
         let tie = self.rooms.ties.get(&(room, who));
-        // Who is in it by another session takes over whatever place that has.
+        // A user who is in the room by another session keeps that session's place.
         let is_due = !self.may_be_in_otherwise(who, room)
             && self.now < held.until
             && !known.is_brief
@@ -177,7 +177,7 @@ impl World {
         ensure(Check::Entry, !known.is_locked || knows || is_invited, || {
             format!("session {who} came into room {room} without its password")
         })?;
-        // Whoever threw the user out may have done so again, for another time.
+        // The user may have been kicked again meanwhile, for another time.
         let is_barred = known.barred.get(&user_id(who)) == Some(&barred_until) && self.now < barred_until;
         ensure(Check::Entry, !is_barred, || {
             format!("session {who} came into room {room} at {}, and is kept out until {barred_until}", self.now)
@@ -201,7 +201,7 @@ impl World {
         ensure(Check::Hidden, secret.is_none(), || format!("session {who} is shown {secret:?} of another"))
     }
 
-    /// Whatever is shown of rooms adds up.
+    /// Checks that descriptions of rooms add up.
     fn check_shown_in(&self, answer: &RoomAnswer) -> Checked {
         match answer {
             Ok(Answer::Joined(joined)) => self.check_state(&joined.state),
@@ -234,7 +234,7 @@ impl World {
         })
     }
 
-    /// Seats that are taken at the same time.
+    /// Checks that the taken seats differ and exist.
     pub(super) fn check_seats(&self, room: RoomNo, seats: &mut Vec<u32>, capacity: u32) -> Checked {
         let count = seats.len();
         seats.sort_unstable();
@@ -243,7 +243,7 @@ impl World {
         ensure(Check::Seats, is_right, || format!("{count} players on seats {seats:?} of {capacity} in room {room}"))
     }
 
-    /// The session of a public id.
+    /// Whether the actor of an event is this session.
     pub(super) fn is_session(&self, who: Who, actor: &muster_live::rooms::Actor) -> bool {
         actor.session_id == session_id(who)
     }

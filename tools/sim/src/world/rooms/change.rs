@@ -1,4 +1,4 @@
-//! What members change: variables, the room, and who is in it.
+//! Changes that members make: variables, settings of the room, and kicks.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::{RoomAsked, RoomNo};
 use crate::scenario::{Who, pick};
 use crate::violation::Checked;
 
-/// What values begin with that only their player may see.
+/// The beginning of values that only their own player may see.
 pub(super) const SECRET: &str = "\"secret";
 
 impl World {
-    /// A change of a few of a few variables.
+    /// A random change of a few variables.
     pub(super) fn some_change(&mut self) -> Change {
         let name = |number: u8| -> Arc<str> { format!("v{number}").into() };
         let mut change = Change { private: self.rng.u8(0..4) == 0, ..Change::default() };
@@ -26,7 +26,7 @@ impl World {
         change
     }
 
-    /// The version that the session knows, sometimes; the owner may have another meanwhile.
+    /// The version that the session knows, in some requests; the owner's may differ by now.
     fn expected_version(&mut self, who: Who, room: RoomNo) -> Option<u64> {
         let mirror = self.rooms.tie(room, who).mirror.as_ref().map(|mirror| mirror.version);
         mirror.filter(|_| self.rng.u8(0..3) == 0)
@@ -58,7 +58,7 @@ impl World {
         self.rooms.barred_until = self.rooms.barred_until.max(until + 1_000);
         let known = &mut self.rooms.known[room];
         known.expulsions += 1;
-        // From now on it may be another time.
+        // From now on the ban may end at another time.
         known.barred.remove(&user);
         let asked = RoomAsked::Kick { room, user, until, expulsions: known.expulsions };
         self.ask_room(who, room, asked, RoomAction::Kick(user, bar_ms))

@@ -12,7 +12,7 @@ use crate::scenario::rooms::{VIEWS, view};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// Hearing first: what changes behind the first page is not missed.
+    /// Listens before it asks for the first page, so that no later change is missed.
     pub(super) fn watch(&mut self, who: Who, number: usize) -> Checked {
         let watch = self.rooms.watches.entry((number, who)).or_default();
         if watch.watching.is_none() {
