@@ -1,5 +1,5 @@
-//! Streams, which sessions join to hear of each other: their names, the presences on them, and the payloads that are sent to
-//! them. Knows nothing of rooms, parties and matches; encoding them is [`crate::encode`]'s.
+//! Streams, which sessions join to hear of each other: their names, the presences on them, and the payloads that are
+//! sent to them. Knows nothing of rooms, parties and matches.
 
 use std::fmt;
 use std::sync::Arc;
@@ -136,7 +136,8 @@ pub struct Presence {
     pub persistence: bool,
     /// A free text; shown on status streams.
     pub status: Option<Arc<str>>,
-    /// The time at which the session opened, if it is to be its user's only one; see [`crate::SessionInfo::sole_since`].
+    /// The time at which the session opened, if the session is to be its user's only one; see
+    /// [`crate::SessionInfo::sole_since`].
     pub sole_since: Option<Timestamp>,
 }
 

@@ -23,10 +23,11 @@ pub struct Crowd {
     /// Messages broadcast to all of them
     #[arg(long, default_value_t = 20)]
     pub broadcasts: usize,
-    /// Only with so many shards; with one and with two otherwise
+    /// The number of shards; one and then two if it is not given
     #[arg(long)]
     pub shards: Option<ShardIndex>,
-    /// Rounds of the same steps, of each of which the shortest time counts: what else the machine does then shows less
+    /// How many rounds of the same steps to run; other work on the machine matters less, as each step's shortest time
+    /// counts
     #[arg(long, default_value_t = 3)]
     pub rounds: usize,
 }

@@ -84,12 +84,12 @@ pub enum Said {
     /// A message about a room or the lobby, by its number in [`Tales`].
     Tale(u32),
     /// A message of a durable match to a player, by the match's number.
-    Match(u32, GameWord),
+    Match(u32, MatchWord),
 }
 
 /// A message of a durable match to a player.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GameWord {
+pub enum MatchWord {
     /// The state after a tick.
     State { tick: u32, digest: u32 },
     /// The player was taken out of the match.
@@ -97,20 +97,20 @@ pub enum GameWord {
 }
 
 #[derive(Debug)]
-struct GameFrame(u32, GameWord);
+struct MatchFrame(u32, MatchWord);
 
-impl Payload for GameFrame {
+impl Payload for MatchFrame {
     fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
         out.extend([encoding as u8, b'g', 0, 0]);
         out.extend(self.0.to_le_bytes());
-        if let GameWord::State { tick, digest } = self.1 {
+        if let MatchWord::State { tick, digest } = self.1 {
             out.extend([tick, digest].into_iter().flat_map(u32::to_le_bytes));
         }
     }
 }
 
 /// Number of a durable match, which is part of its id.
-pub fn game_of(id: Uuid) -> u32 {
+pub fn match_number_of(id: Uuid) -> u32 {
     // The lower half of the id's upper half.
     (id.as_u128() >> 64) as u32
 }
@@ -221,11 +221,11 @@ impl Encode for Encoder {
     fn match_data(&self, stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
         let numbers: Vec<u32> = data.data.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let [tick, digest] = numbers.try_into().unwrap_or_default();
-        Arc::new(GameFrame(game_of(stream.subject), GameWord::State { tick, digest }))
+        Arc::new(MatchFrame(match_number_of(stream.subject), MatchWord::State { tick, digest }))
     }
 
     fn match_left(&self, stream: &StreamKey, _: Presence) -> SharedPayload {
-        Arc::new(GameFrame(game_of(stream.subject), GameWord::Left))
+        Arc::new(MatchFrame(match_number_of(stream.subject), MatchWord::Left))
     }
 
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
@@ -288,7 +288,7 @@ pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
         b'g' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
             let state = <[u32; 2]>::try_from(numbers).ok();
-            Said::Match(number, state.map_or(GameWord::Left, |[tick, digest]| GameWord::State { tick, digest }))
+            Said::Match(number, state.map_or(MatchWord::Left, |[tick, digest]| MatchWord::State { tick, digest }))
         }
         b'y' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();

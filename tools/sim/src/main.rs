@@ -27,16 +27,16 @@ struct Arguments {
     /// The first of them
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// So many more that nobody has run before, from the time of day
+    /// How many more seeds to run that nobody has run before, numbered by the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
-    /// Only with so many shards; otherwise a seed decides
+    /// The number of shards; otherwise each seed decides
     #[arg(long)]
     shards: Option<ShardIndex>,
     /// Replay this seed and print all that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
-    /// Replay what remains of it when acts without which it fails too are left out
+    /// Replay it without the acts that its failure does not need
     #[arg(long, requires = "seed")]
     short: bool,
     #[command(subcommand)]
@@ -49,7 +49,7 @@ enum Command {
     Crowd(Crowd),
     /// Links between nodes over a bad bus
     Links(Seeds),
-    /// Who belongs to a cluster and owns what, while everything around fails
+    /// Membership of a cluster and ownership in it, while everything around fails
     Nodes(Seeds),
     /// The live plane on nodes that die and join
     Takeover(Seeds),
@@ -58,16 +58,16 @@ enum Command {
 /// Seeds of a simulation to run.
 #[derive(Args)]
 struct Seeds {
-    /// How many
+    /// How many seeds to run
     #[arg(long, default_value_t = 1_000)]
     seeds: u64,
     /// The first of them
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// So many more that nobody has run before, from the time of day
+    /// How many more seeds to run that nobody has run before, numbered by the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
-    /// Replay this one and print all that happens
+    /// Replay this seed and print all that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
 }

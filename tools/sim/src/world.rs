@@ -27,9 +27,9 @@ use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Scenario, Who};
 use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
-use parties::{PartyAnswer, PartyAsked, PartyTie};
-use rooms::{RoomAsked, RoomWorld};
-use tickets::{FollowUp, Ticket, TicketAsked};
+use parties::{OpenPartyRequest, PartyAnswer, PartyTie};
+use rooms::{OpenRoomRequest, RoomWorld};
+use tickets::{FollowUp, OpenTicketRequest, Ticket};
 
 /// A session and its socket.
 struct Client {
@@ -60,15 +60,15 @@ struct Push {
 
 /// A request that waits for its answer, with the state in which it was made.
 #[derive(Clone, Debug)]
-enum Asked {
+enum OpenRequest {
     Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
     Listen { who: Who, stream: StreamId, epoch: u32 },
     List { stream: StreamId, with_hidden: bool, limit: usize },
     Count,
     Matches,
-    Party(PartyAsked),
-    Ticket(TicketAsked),
-    Room(Box<RoomAsked>),
+    Party(OpenPartyRequest),
+    Ticket(OpenTicketRequest),
+    Room(Box<OpenRoomRequest>),
 }
 
 /// Answers to the last requests of each kind, for the checks at rest.
@@ -105,7 +105,7 @@ pub struct World {
     party_changes: BTreeMap<StreamId, u32>,
     rooms: RoomWorld,
     closing: Vec<Who>,
-    asked: BTreeMap<(ShardIndex, u64), Asked>,
+    asked: BTreeMap<(ShardIndex, u64), OpenRequest>,
     answers: Answers,
     appearances: Vec<Appearance>,
     periods: u64,
@@ -139,7 +139,7 @@ impl From<LaneKind> for Lane {
 
 /// One thing that may happen next.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum NextEvent {
     Deliver(ShardIndex, ShardIndex),
     Slice(ShardIndex),
     Close(Who),
@@ -312,44 +312,44 @@ impl World {
 
     /// Lets one of the possible things happen. Returns false if there is none.
     fn happen(&mut self) -> Checked<bool> {
-        let mut next: Vec<Next> = Vec::new();
+        let mut next: Vec<NextEvent> = Vec::new();
         for (&(from, to), queue) in &self.queues {
             if !queue.is_empty() && !self.is_paused(to) && !self.faults.withholds(from, to) {
-                next.push(Next::Deliver(from, to));
+                next.push(NextEvent::Deliver(from, to));
             }
         }
         let shards = 0..self.scenario.shards;
         let busy = shards.filter(|shard| self.planes[usize::from(*shard)].is_busy() && !self.is_paused(*shard));
-        next.extend(busy.map(Next::Slice));
-        next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        next.extend(busy.map(NextEvent::Slice));
+        next.extend(self.closing.iter().map(|who| NextEvent::Close(*who)));
         let is_awake = |who: Who| !self.is_paused(self.clients[&who].at.place.shard());
         let entering = self.rooms.entering.iter().enumerate().filter(|(_, entering)| is_awake(entering.who));
-        next.extend(entering.map(|(place, _)| Next::Enter(place)));
+        next.extend(entering.map(|(place, _)| NextEvent::Enter(place)));
         let follow_ups = self.follow_ups.iter().enumerate().filter(|(_, next)| is_awake(self.who_follows(next)));
-        next.extend(follow_ups.map(|(place, _)| Next::FollowUp(place)));
+        next.extend(follow_ups.map(|(place, _)| NextEvent::FollowUp(place)));
         if next.is_empty() {
             return Ok(false);
         }
         match next[self.rng.usize(0..next.len())] {
-            Next::Deliver(from, to) => {
+            NextEvent::Deliver(from, to) => {
                 let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front);
                 if let Some(message) = message {
                     self.trace.step(|| format!("  {to} takes {}", name(&message)), &[u64::from(to)]);
                     self.step(to, |plane, now, out| plane.receive(now, from.into(), message, out))?;
                 }
             }
-            Next::Slice(shard) => {
+            NextEvent::Slice(shard) => {
                 self.step(shard, |plane, _, out| plane.run_slice(out))?;
             }
-            Next::Close(who) => {
+            NextEvent::Close(who) => {
                 self.closing.retain(|other| *other != who);
                 self.close(who)?;
             }
-            Next::Enter(place) => {
+            NextEvent::Enter(place) => {
                 let entering = self.rooms.entering.swap_remove(place);
                 self.enter(entering)?;
             }
-            Next::FollowUp(place) => {
+            NextEvent::FollowUp(place) => {
                 let next = self.follow_ups.swap_remove(place);
                 if self.clients[&self.who_follows(&next)].is_open {
                     self.follow_up(next)?;

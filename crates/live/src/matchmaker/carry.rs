@@ -114,7 +114,7 @@ impl<M: Clone> Matchmaker<M> {
 
 impl<M: Clone> Ticket<M> {
     fn carried(&self, now: Millis, is_searching: bool) -> CarriedTicket<M> {
-        let given = self.widening.as_deref().map_or(&self.query, |(given, _)| given);
+        let given = self.widening.as_deref().map_or(&self.query, |plan| &plan.original);
         let ticket = NewTicket {
             id: self.id.clone(),
             owner: self.owner.clone(),
@@ -125,7 +125,7 @@ impl<M: Clone> Ticket<M> {
             query: given.source().to_owned(),
             string_properties: self.string_properties.clone(),
             numeric_properties: self.numeric_properties.clone(),
-            widening: self.widening.as_deref().map_or_else(Vec::new, |(_, widening)| widening.clone()),
+            widening: self.widening.as_deref().map_or_else(Vec::new, |plan| plan.fields.clone()),
             created_at: self.created_at,
         };
         CarriedTicket {

@@ -76,7 +76,7 @@ impl Default for MatchmakerConfig {
     }
 }
 
-/// The pool of tickets. `M` is what the caller keeps of a member, for example its presence.
+/// The pool of tickets. `M` is the data that the caller keeps of a member, for example its presence.
 ///
 /// Slots of tickets are given out in ascending order and never twice, so the order of slots is the order of waiting.
 pub struct Matchmaker<M> {

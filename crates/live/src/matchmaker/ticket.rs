@@ -45,15 +45,15 @@ pub enum MemberKey {
 pub struct Member<M> {
     /// The member's identity.
     pub key: MemberKey,
-    /// What the caller keeps of the member.
+    /// Data that the caller keeps of the member.
     pub presence: M,
 }
 
 /// How far a ticket's demand on a number relaxes while the ticket waits.
 ///
-/// In its second pass, ranges over `field` in the ticket's query are `step` wider on either side, in its third pass
-/// twice that, and so on up to `limit`. Terms with `-` never relax. The ticket searches until its limit is reached.
-/// Demands of others on this ticket do not relax.
+/// In the ticket's second pass, ranges over `field` in the ticket's query are `step` wider on either side, in its third
+/// pass twice that, and so on up to `limit`. Terms with `-` never relax. The ticket searches until its limit is
+/// reached. Demands of others on this ticket do not relax.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Widening {
     /// The field, for example `properties.rank`.
@@ -124,14 +124,23 @@ pub struct Ticket<M> {
     pub(super) demands: Document,
     /// Document and query translated into numbers, while the ticket waits.
     pub(super) profile: Profile,
-    /// The original query, and how it widens.
-    pub(super) widening: Option<Box<(Query, Vec<Widening>)>>,
+    /// Set if the query widens.
+    pub(super) widening: Option<Box<WideningPlan>>,
     /// Number of steps by which the query was widened.
     pub(super) widened: u32,
     /// Whether the last search met a limit, so that another one may find more.
     pub(super) was_cut: bool,
     /// Identities of all members, in ascending order.
     keys: Box<[MemberKey]>,
+}
+
+/// A query that widens.
+#[derive(Debug)]
+pub(super) struct WideningPlan {
+    /// The query as it was requested.
+    pub(super) original: Query,
+    /// The fields that widen, and by how much.
+    pub(super) fields: Vec<Widening>,
 }
 
 impl<M> Ticket<M> {
@@ -144,7 +153,8 @@ impl<M> Ticket<M> {
             return Err(Error::invalid("A member stands twice on the ticket: name everybody once."));
         }
         let document = document(&new);
-        let widening = (!new.widening.is_empty()).then(|| Box::new((query.clone(), new.widening)));
+        let widening = (!new.widening.is_empty())
+            .then(|| Box::new(WideningPlan { original: query.clone(), fields: new.widening }));
         Ok(Self {
             document,
             demands: Document::new(),
@@ -226,15 +236,15 @@ impl<M> Ticket<M> {
 
     /// Whether the query may still widen.
     pub(super) fn may_widen(&self) -> bool {
-        let Some((_, widening)) = self.widening.as_deref() else { return false };
-        widening.iter().any(|widening| widening.step * f64::from(self.widened) < widening.limit)
+        let Some(plan) = self.widening.as_deref() else { return false };
+        plan.fields.iter().any(|widening| widening.step * f64::from(self.widened) < widening.limit)
     }
 
     /// Widens the original query by this many steps.
     pub(super) fn widen(&mut self, steps: u32) {
-        let Some((given, widening)) = self.widening.as_deref() else { return };
+        let Some(plan) = self.widening.as_deref() else { return };
         self.widened = steps;
-        self.query = widening.iter().fold(given.clone(), |query, widening| {
+        self.query = plan.fields.iter().fold(plan.original.clone(), |query, widening| {
             query.widened(&widening.field, (widening.step * f64::from(steps)).min(widening.limit))
         });
     }

@@ -55,7 +55,7 @@ impl Place {
 /// A party as a listing shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Its place in the listing.
+    /// The party's place in the listing.
     pub place: Place,
     /// Whether anybody may join without being let in.
     pub open: bool,

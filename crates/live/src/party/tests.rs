@@ -247,7 +247,7 @@ fn who_asked_and_went_does_not_wait() {
     ask(&mut parties, Request::Join(member('b')));
     assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "NotRequested");
-    // Its place among the requests is free again.
+    // The place among the requests is free again.
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "asked: a < b asks");
 }
 

@@ -17,6 +17,7 @@ use super::orders::ForAll;
 use super::output::Output;
 use super::roster::Rosters;
 use super::tickets::Held;
+use crate::encode::Encode;
 use crate::matches::LeaveReason;
 use crate::matchmaker;
 use crate::outbox::Delivery;

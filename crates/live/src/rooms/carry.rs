@@ -143,9 +143,9 @@ pub struct CarriedValues {
 /// One property or variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedValue {
-    /// Its name.
+    /// The value's name.
     pub name: Arc<str>,
-    /// Its value.
+    /// The value itself.
     pub value: Value,
     /// The user who set the value.
     pub author: UserId,

@@ -180,7 +180,7 @@ pub struct Place {
 pub struct Seat {
     /// The room's id.
     pub room: RoomId,
-    /// Where the request came from, which decides what follows a refusal.
+    /// The origin of the request, which decides what follows a refusal.
     pub origin: Origin,
 }
 

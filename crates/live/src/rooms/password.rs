@@ -50,11 +50,19 @@ impl PasswordDigest {
     }
 }
 
+/// Wrong passwords of one user.
+#[derive(Clone, Copy, Debug, Default)]
+struct WrongPasswords {
+    count: u32,
+    /// The time from which they no longer count.
+    until: Millis,
+}
+
 /// Wrong passwords that users gave for one room.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    /// By user, the number of wrong passwords and the time from which they no longer count.
-    wrong: IndexMap<Subject, (u32, Millis)>,
+    /// Entries by user, the least recent first.
+    wrong: IndexMap<Subject, WrongPasswords>,
 }
 
 impl Attempts {
@@ -73,7 +81,7 @@ impl Attempts {
             return Err(Error::new(ErrorKind::PermissionDenied, "The room is locked: give its password."));
         };
         let subject = Subject::from(user);
-        let (count, until) = self.wrong.get(&subject).copied().unwrap_or_default();
+        let WrongPasswords { count, until } = self.wrong.get(&subject).copied().unwrap_or_default();
         let count = if now >= until { 0 } else { count };
         if count >= PASSWORD_ATTEMPTS_MAX {
             let seconds = PASSWORD_PAUSE_MS / 1_000;
@@ -88,21 +96,23 @@ impl Attempts {
         if self.wrong.len() >= PASSWORD_USERS_MAX {
             self.wrong.shift_remove_index(0);
         }
-        self.wrong.insert(subject, (count + 1, now + PASSWORD_PAUSE_MS));
+        self.wrong.insert(subject, WrongPasswords { count: count + 1, until: now + PASSWORD_PAUSE_MS });
         Err(Error::new(ErrorKind::PermissionDenied, "That is not the room's password."))
     }
 
     /// Entries that still count, the least recent first.
     pub(super) fn carried(&self, now: Millis) -> Vec<CarriedAttempts> {
-        let attempts = |(subject, (count, until)): (&Subject, &(u32, Millis))| {
-            let left_ms = until.saturating_sub(now);
-            (left_ms > 0).then_some(CarriedAttempts { subject: *subject, count: *count, left_ms })
+        let attempts = |(subject, wrong): (&Subject, &WrongPasswords)| {
+            let left_ms = wrong.until.saturating_sub(now);
+            (left_ms > 0).then_some(CarriedAttempts { subject: *subject, count: wrong.count, left_ms })
         };
         self.wrong.iter().filter_map(attempts).collect()
     }
 
     pub(super) fn of_carried(now: Millis, attempts: Vec<CarriedAttempts>) -> Self {
-        let entry = |CarriedAttempts { subject, count, left_ms }| (subject, (count, now.saturating_add(left_ms)));
+        let entry = |CarriedAttempts { subject, count, left_ms }| {
+            (subject, WrongPasswords { count, until: now.saturating_add(left_ms) })
+        };
         Self { wrong: attempts.into_iter().map(entry).collect() }
     }
 }

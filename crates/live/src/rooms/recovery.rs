@@ -34,7 +34,7 @@ impl Rooms {
 
     /// Reconciles a recovered room with `inside`, the presences that shards report on its stream. Members who are not
     /// among them have left. The room's desk and the directory are told of the room. Returns the sessions that are on
-    /// the stream but unknown to the room, who must be taken off it.
+    /// the stream but unknown to the room, which must be taken off it.
     pub fn meet(
         &mut self,
         now: Millis,

@@ -27,7 +27,7 @@ pub enum Fault {
     LoseForever,
     /// A node's timers stop.
     StopTime,
-    /// Nobody is told once that a link became congested or free again.
+    /// One notice that a link became congested, or free again, is lost.
     MuteCongestion,
     /// A link at rest sends something.
     Babble,

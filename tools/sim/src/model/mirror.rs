@@ -14,7 +14,7 @@ pub type Values = BTreeMap<Arc<str>, Value>;
 
 /// A member as another one sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenMember {
     /// The member's user.
     pub user: UserId,
     /// The seat; `None` for spectators.
@@ -45,7 +45,7 @@ pub struct Mirror {
     /// Version of the variables.
     pub version: u64,
     /// The members by their session.
-    pub members: BTreeMap<SessionId, Seen>,
+    pub members: BTreeMap<SessionId, SeenMember>,
 }
 
 fn values(named: &[Named]) -> Values {
@@ -67,7 +67,7 @@ impl Mirror {
     pub fn new(state: &RoomState) -> Self {
         let members = state.members.iter().map(|member| {
             let (seat, variables) = (member.seat, values(&member.variables));
-            (member.who.session_id, Seen { user: member.who.user_id, seat, variables })
+            (member.who.session_id, SeenMember { user: member.who.user_id, seat, variables })
         });
         let Summary { name, capacity, spectators_max, locked, open, owner, properties, variables, .. } = &state.summary;
         Self {
@@ -118,7 +118,7 @@ impl Mirror {
             self.members.remove(&presence.session_id);
         }
         for presence in joins {
-            let new = || Seen { user: presence.user_id, seat: seat_of(presence), variables: Values::new() };
+            let new = || SeenMember { user: presence.user_id, seat: seat_of(presence), variables: Values::new() };
             // A member's own join may come before the answer to it, and a member of the first answer may be told again.
             self.members.entry(presence.session_id).or_insert_with(new);
         }

@@ -12,7 +12,7 @@ mod watching;
 pub use filling::{Filling, PartFilled};
 pub use ledger::Ledger;
 pub use messages::{Audience, Messages, Receiver};
-pub use mirror::{Mirror, Seen, Values, seat_of};
+pub use mirror::{Mirror, SeenMember, Values, seat_of};
 pub use order::{Order, Place};
 pub use tie::{Op, Period, State, Tie};
 pub use watching::Watching;

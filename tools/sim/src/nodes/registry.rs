@@ -20,7 +20,7 @@ pub struct Write {
     pub time_to_live_ms: Option<Millis>,
 }
 
-struct Kept {
+struct StoredValue {
     value: Bytes,
     revision: Revision,
     ends_at: Option<Millis>,
@@ -30,7 +30,7 @@ struct Kept {
 #[derive(Default)]
 pub struct Registry {
     last: u64,
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, StoredValue>,
 }
 
 impl Registry {
@@ -47,7 +47,7 @@ impl Registry {
             return (Ok(revision), Some(Event::Removed { key, revision }));
         };
         let ends_at = write.time_to_live_ms.map(|ms| now + ms);
-        self.kept.insert(key.clone(), Kept { value: value.clone(), revision, ends_at });
+        self.kept.insert(key.clone(), StoredValue { value: value.clone(), revision, ends_at });
         (Ok(revision), Some(Event::Set(Entry { key, value, revision })))
     }
 
@@ -58,7 +58,7 @@ impl Registry {
 
     /// Removes the next value that has ended.
     pub fn expire(&mut self, now: Millis) -> Option<Event> {
-        let has_ended = |kept: &Kept| kept.ends_at.is_some_and(|ends_at| ends_at <= now);
+        let has_ended = |kept: &StoredValue| kept.ends_at.is_some_and(|ends_at| ends_at <= now);
         let key = self.kept.iter().find(|(_, kept)| has_ended(kept))?.0.clone();
         self.kept.remove(&key);
         self.last += 1;
@@ -67,7 +67,7 @@ impl Registry {
 
     /// All values, as a watch gets them first.
     pub fn state(&self) -> Event {
-        let entry = |(key, kept): (&String, &Kept)| Entry {
+        let entry = |(key, kept): (&String, &StoredValue)| Entry {
             key: key.clone(),
             value: kept.value.clone(),
             revision: kept.revision,

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use muster_live::{Encoding, ShardIndex, StreamKey};
 
-use super::rooms::{self, RoomAct, Then};
+use super::rooms::{self, RoomAct, SeatPlan};
 use super::{Act, Action, PARTIES_FROM, PartyAct, SESSIONS_MAX, To, When, Who, pick};
 use crate::frames::StreamId;
 
@@ -76,7 +76,7 @@ impl<'a> Actor<'a> {
             let may_follow = self.has_rooms && matches!(action, Action::Room { .. });
             self.add(&mut acts, action);
             if may_follow && self.rng.u8(0..14) == 0 {
-                self.herd(&mut acts);
+                self.rush(&mut acts);
             }
         }
         acts
@@ -89,13 +89,13 @@ impl<'a> Actor<'a> {
     }
 
     /// Lets many players ask for a seat at once, with nothing in between. Some of them may close before they have it.
-    fn herd(&mut self, acts: &mut Vec<Act>) {
+    fn rush(&mut self, acts: &mut Vec<Act>) {
         let (template, deaths) = (pick(self.rng, &[0, 1, 1, 3]), pick(self.rng, &[0, 0, 3]));
         self.add(acts, Action::Rest);
         for _ in 0..self.rng.usize(2..=6).min(self.sessions_max.saturating_sub(self.opened)) {
             let open = self.open();
             self.add(acts, open);
-            let then = if self.chance(deaths) { Then::Die } else { Then::Join };
+            let then = if self.chance(deaths) { SeatPlan::Die } else { SeatPlan::Join };
             let (who, act) = (self.opened - 1, RoomAct::Place(template, then));
             self.add(acts, Action::Room { who, act });
         }

@@ -11,7 +11,7 @@ use super::pick;
 
 /// The use that a player makes of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum SeatPlan {
     /// The player joins as soon as the reservation is known.
     Join,
     /// The player waits, and perhaps joins later.
@@ -24,11 +24,11 @@ pub enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoomAct {
     /// Make a room, freely or from a template.
-    Create(Then),
+    Create(SeatPlan),
     /// Ask for a seat in any room of a template.
-    Place(usize, Then),
+    Place(usize, SeatPlan),
     /// Ask for a seat in any room that fits a filter.
-    QuickJoin(Then),
+    QuickJoin(SeatPlan),
     /// Join a room by its id, as a player or spectator.
     Join,
     /// Leave a room, sometimes over HTTP.
@@ -104,7 +104,8 @@ pub const VIEWS: usize = 6;
 
 /// A random action on rooms.
 pub fn act(rng: &mut Rng) -> RoomAct {
-    let then = pick(rng, &[Then::Join, Then::Join, Then::Join, Then::Join, Then::Wait, Then::Die]);
+    let then =
+        pick(rng, &[SeatPlan::Join, SeatPlan::Join, SeatPlan::Join, SeatPlan::Join, SeatPlan::Wait, SeatPlan::Die]);
     match rng.u8(0..40) {
         0..=3 => RoomAct::Create(then),
         4..=8 => RoomAct::Place(pick(rng, &[0, 0, 1, 1, 2, 3, 4]), then),

@@ -9,7 +9,7 @@ use muster_live::plane::{self, JoinOptions, Publish, RequestRef};
 use muster_live::registry::SessionInfo;
 use muster_live::{Delivery, Encoding, Place, SessionRef, StreamKey};
 
-use super::world::{Asked, Client, PASS_INTERVAL_MS, World};
+use super::world::{Client, OpenRequest, PASS_INTERVAL_MS, World};
 use crate::frames::{StreamId, Version};
 use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{When, Who, pick};
@@ -167,7 +167,7 @@ impl World {
         self.step(at.place, |plane, now, out| plane.close(now, at.key, out))
     }
 
-    pub(super) fn ask(&mut self, place: Place, asked: Asked) -> Option<RequestRef> {
+    pub(super) fn ask(&mut self, place: Place, asked: OpenRequest) -> Option<RequestRef> {
         let request = self.cluster.planes.get_mut(&place)?.request();
         self.asked.insert((place, request.id), asked);
         Some(request)
@@ -195,14 +195,14 @@ impl World {
         let status = Some(Arc::from(version.to_string()));
         let options = JoinOptions { status, listens, condition, ..JoinOptions::default() };
         let (at, key) = self.place_of(who, stream);
-        let request = self.ask(at.place, Asked::Join { who, stream, version, epoch, listens });
+        let request = self.ask(at.place, OpenRequest::Join { who, stream, version, epoch, listens });
         self.step(at.place, |plane, now, out| plane.join(now, at.key, key, options, request, out))
     }
 
     fn listen(&mut self, who: Who, stream: StreamId) -> Checked {
         let (at, key) = self.place_of(who, stream);
         let epoch = self.clients[&who].ties.get(&stream).map(|tie| tie.epoch).unwrap_or_default();
-        let Some(request) = self.ask(at.place, Asked::Listen { who, stream, epoch }) else { return Ok(()) };
+        let Some(request) = self.ask(at.place, OpenRequest::Listen { who, stream, epoch }) else { return Ok(()) };
         self.note(who, stream, Op::Listen { request: request.id, answer: None });
         self.step(at.place, |plane, now, out| plane.listen(now, at.key, key, Some(request), out))
     }

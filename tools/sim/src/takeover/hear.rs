@@ -7,7 +7,7 @@ use muster_live::plane::{JoinRefusal, Reply};
 use muster_live::{Place, Presence, SessionRef};
 
 use super::act::session_id;
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::{Said, StreamId, Version, decode, version_of};
 use crate::model::{Period, Tie};
 use crate::scenario::{PARTIES_FROM, Who};
@@ -26,7 +26,7 @@ impl World {
             format!("nobody died, and yet {asked:?} is not answered")
         })?;
         match (asked, reply) {
-            (Asked::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
+            (OpenRequest::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
                 let tie = self.tie(who, stream)?;
                 tie.join_answered(version, outcome.is_ok());
                 let is_current = tie.epoch == epoch;
@@ -40,34 +40,34 @@ impl World {
                     _ => Ok(()),
                 }
             }
-            (Asked::Listen { who, stream, epoch }, Reply::Presences(presences, _)) => {
+            (OpenRequest::Listen { who, stream, epoch }, Reply::Presences(presences, _)) => {
                 let tie = self.tie(who, stream)?;
                 tie.listen_answered(request, true);
                 if tie.epoch == epoch { self.shown(who, stream, &presences, true) } else { Ok(()) }
             }
-            (Asked::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
+            (OpenRequest::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
                 let tie = self.tie(who, stream)?;
                 tie.listen_answered(request, false);
                 // The session left and goes on hearing the stream.
                 let still_hears = tie.epoch == epoch && tie.answered().hears && tie.period.is_none();
                 if still_hears { self.shown(who, stream, &[], false) } else { Ok(()) }
             }
-            (Asked::Claim { who, to }, reply) => {
+            (OpenRequest::Claim { who, to }, reply) => {
                 self.claim_answers.push((who, to, reply));
                 Ok(())
             }
-            (Asked::Rebind { who, stream }, reply) => {
+            (OpenRequest::Rebind { who, stream }, reply) => {
                 self.rebind_answered(who, stream, &reply);
                 Ok(())
             }
-            (Asked::RebindTickets { who }, reply) => {
+            (OpenRequest::RebindTickets { who }, reply) => {
                 self.tickets_rebound(who, &reply);
                 Ok(())
             }
-            (Asked::Ticket(asked), reply) => self.ticket_answered(asked, reply),
-            (Asked::Party(asked), reply) => self.party_answered(asked, &reply),
-            (Asked::Rooms(asked), reply) => self.rooms_answered(asked, reply),
-            (Asked::Match(asked), reply) => self.match_answered(asked, &reply),
+            (OpenRequest::Ticket(asked), reply) => self.ticket_answered(asked, reply),
+            (OpenRequest::Party(asked), reply) => self.party_answered(asked, &reply),
+            (OpenRequest::Rooms(asked), reply) => self.rooms_answered(asked, reply),
+            (OpenRequest::Match(asked), reply) => self.match_answered(asked, &reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }

@@ -17,8 +17,8 @@ use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
 use muster_live::{Place, StreamKey};
 
-use super::world::{Asked, World};
-use crate::frames::{GameWord, game_of, who as who_is};
+use super::world::{OpenRequest, World};
+use crate::frames::{MatchWord, match_number_of, who as who_is};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
@@ -27,17 +27,17 @@ const MATCHES_MAX: usize = 3;
 
 /// A request to a match that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum MatchAsked {
+pub(super) enum OpenMatchRequest {
     /// To make the match.
     Make(Who),
-    /// To join the match with this number, in this generation of the tie.
-    Come(Who, u32, u32),
+    /// To join a match; `generation` is that of the tie.
+    Join { who: Who, match_number: u32, generation: u32 },
 }
 
-impl MatchAsked {
+impl OpenMatchRequest {
     pub(super) fn who(self) -> Who {
         match self {
-            Self::Make(who) | Self::Come(who, ..) => who,
+            Self::Make(who) | Self::Join { who, .. } => who,
         }
     }
 }
@@ -67,7 +67,7 @@ impl MatchTie {
 
 /// The state of a match's handler, which follows from its calls alone.
 #[derive(Clone, Debug)]
-struct Model {
+struct HandlerModel {
     outline: Outline,
     digest: u32,
     here: BTreeSet<SessionId>,
@@ -86,12 +86,12 @@ struct Log {
 #[derive(Debug)]
 struct Engine {
     epoch: Epoch,
-    models: BTreeMap<MatchId, Model>,
+    models: BTreeMap<MatchId, HandlerModel>,
 }
 
 /// A step that an engine is about to take.
 #[derive(Debug)]
-enum Task {
+enum EngineTask {
     /// Write a call to the log and run it.
     Keep(Place, Box<Call>),
     Return(Place, CallRef, Return),
@@ -99,7 +99,7 @@ enum Task {
     Release(Place, Partition),
 }
 
-impl Task {
+impl EngineTask {
     fn of(&self) -> (Place, Partition) {
         match self {
             Self::Keep(place, call) => (*place, call.id.partition()),
@@ -116,7 +116,7 @@ pub(super) struct Matches {
     streams: Vec<StreamKey>,
     logs: BTreeMap<Partition, Log>,
     engines: BTreeMap<(Place, Partition), Engine>,
-    tasks: Vec<Task>,
+    tasks: Vec<EngineTask>,
     ties: BTreeMap<(u32, Who), MatchTie>,
     /// The digest of each tick of each match.
     ticks: BTreeMap<(u32, u32), u32>,
@@ -128,19 +128,19 @@ pub(super) struct Matches {
 impl Matches {
     /// Positions of the tasks that may be done now.
     pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
-        let is_ready = |task: &Task| match task {
-            Task::Keep(_, call) => {
+        let is_ready = |task: &EngineTask| match task {
+            EngineTask::Keep(_, call) => {
                 let waits = self.holds_loops && matches!(call.callback, Callback::Loop(_));
                 !waits && self.engines.contains_key(&task.of())
             }
-            Task::Return(..) | Task::TakeOver(..) | Task::Release(..) => true,
+            EngineTask::Return(..) | EngineTask::TakeOver(..) | EngineTask::Release(..) => true,
         };
         self.tasks.iter().enumerate().filter(move |(_, task)| is_ready(task)).map(|(number, _)| number)
     }
 
     /// Whether a place waits for a log.
     pub(super) fn is_taking_over(&self) -> bool {
-        self.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)))
+        self.tasks.iter().any(|task| matches!(task, EngineTask::TakeOver(..)))
     }
 
     pub(super) fn hold_loops(&mut self, holds: bool) {
@@ -156,7 +156,7 @@ impl Matches {
     }
 }
 
-impl Model {
+impl HandlerModel {
     fn of_first(call: &Call) -> Checked<Self> {
         let outline = Outline::of_first(call).ok_or_else(|| wrong(format!("the first of all is {call:?}")))?;
         Ok(Self { outline, digest: 1, here: BTreeSet::new(), heard: BTreeMap::new() })
@@ -244,7 +244,9 @@ impl World {
             let stream = id.stream(self.cluster.planes[&at.place].node());
             self.trace.line(|| format!("session {who} has match {made} made, of {:?}", id.partition()));
             self.matches.streams.push(stream.clone());
-            let Some(request) = self.ask(at.place, Asked::Match(MatchAsked::Make(who))) else { return Ok(()) };
+            let Some(request) = self.ask(at.place, OpenRequest::Match(OpenMatchRequest::Make(who))) else {
+                return Ok(());
+            };
             let (params, chain) = (Bytes::new(), Chain::default());
             let creation =
                 Creation { handler: "game".into(), params, created_at: Timestamp(1), chain, is_durable: true };
@@ -252,13 +254,16 @@ impl World {
             return self.step(at.place, |plane, now, out| plane.ask_match(now, stream, ask, Some(request), out));
         }
         let number = self.rng.usize(0..made);
-        let (game, stream) = (number as u32, self.matches.streams[number].clone());
+        let (match_number, stream) = (number as u32, self.matches.streams[number].clone());
         let act = self.rng.u8(0..10);
-        self.trace.line(|| format!("session {who}, match {game}: {act}"));
-        let tie = self.matches.ties.entry((game, who)).or_default();
-        let comes = |asked: &Asked| matches!(asked, Asked::Match(MatchAsked::Come(other, ..)) if *other == who);
+        self.trace.line(|| format!("session {who}, match {match_number}: {act}"));
+        let tie = self.matches.ties.entry((match_number, who)).or_default();
+        let joins = |asked: &OpenRequest| match asked {
+            OpenRequest::Match(OpenMatchRequest::Join { who: other, .. }) => *other == who,
+            _ => false,
+        };
         // Does nothing while the client waits for the answer to a join.
-        if self.asked.values().any(comes) {
+        if self.asked.values().any(joins) {
             return Ok(());
         }
         if act == 0 {
@@ -267,8 +272,8 @@ impl World {
         }
         if !tie.may_hear || act == 1 {
             tie.may_hear = true;
-            let asked = MatchAsked::Come(who, game, tie.generation);
-            let Some(request) = self.ask(at.place, Asked::Match(asked)) else { return Ok(()) };
+            let asked = OpenMatchRequest::Join { who, match_number, generation: tie.generation };
+            let Some(request) = self.ask(at.place, OpenRequest::Match(asked)) else { return Ok(()) };
             return self.step(at.place, |plane, now, out| {
                 plane.come_to_match(now, at.key, stream, [].into(), request, out);
             });
@@ -280,14 +285,14 @@ impl World {
     }
 
     /// Whether the asker of a request has closed, so that nobody waits for the answer.
-    pub(super) fn is_given_up(&self, asked: &Asked) -> bool {
-        matches!(asked, Asked::Match(MatchAsked::Come(who, ..)) if !self.clients[who].is_open)
+    pub(super) fn is_given_up(&self, asked: &OpenRequest) -> bool {
+        matches!(asked, OpenRequest::Match(OpenMatchRequest::Join { who, .. }) if !self.clients[who].is_open)
     }
 
-    pub(super) fn match_answered(&mut self, asked: MatchAsked, reply: &Reply) -> Checked {
+    pub(super) fn match_answered(&mut self, asked: OpenMatchRequest, reply: &Reply) -> Checked {
         match (asked, reply) {
-            (MatchAsked::Come(who, game, generation), Reply::Match(Ok(Answer::Entered(_)))) => {
-                let tie = self.matches.ties.entry((game, who)).or_default();
+            (OpenMatchRequest::Join { who, match_number, generation }, Reply::Match(Ok(Answer::Entered(_)))) => {
+                let tie = self.matches.ties.entry((match_number, who)).or_default();
                 if tie.generation == generation && !tie.is_in {
                     (tie.is_in, tie.from) = (true, tie.sent + 1);
                 }
@@ -299,30 +304,32 @@ impl World {
         }
     }
 
-    pub(super) fn hear_of_match(&mut self, who: Who, game: u32, word: &GameWord) -> Checked {
-        let known = self.matches.ties.entry((game, who)).or_default();
+    pub(super) fn hear_of_match(&mut self, who: Who, match_number: u32, word: &MatchWord) -> Checked {
+        let known = self.matches.ties.entry((match_number, who)).or_default();
         match word {
-            GameWord::Left => {
-                let may_go = self.matches.kicked.contains(&(game, who));
-                ensure(Check::Matches, may_go, || format!("session {who} is put out of match {game} for nothing"))?;
+            MatchWord::Left => {
+                let may_go = self.matches.kicked.contains(&(match_number, who));
+                ensure(Check::Matches, may_go, || {
+                    format!("session {who} is put out of match {match_number} for nothing")
+                })?;
                 known.go();
             }
-            GameWord::State { tick, digest } => {
+            MatchWord::State { tick, digest } => {
                 let (tick, digest) = (*tick, *digest);
-                ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {game}"))?;
+                ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {match_number}"))?;
                 ensure(Check::Matches, known.last_tick < tick + 1, || {
-                    format!("session {who} hears tick {tick} of match {game} behind {}", known.last_tick)
+                    format!("session {who} hears tick {tick} of match {match_number} behind {}", known.last_tick)
                 })?;
                 ensure(Check::Matches, !known.hears_all || tick == known.last_tick, || {
                     format!(
-                        "session {who} hears tick {tick} of match {game}, and {} was the one before",
+                        "session {who} hears tick {tick} of match {match_number}, and {} was the one before",
                         known.last_tick
                     )
                 })?;
                 (known.last_tick, known.hears_all) = (tick + 1, true);
-                let kept = self.matches.ticks.get(&(game, tick)).copied();
+                let kept = self.matches.ticks.get(&(match_number, tick)).copied();
                 ensure(Check::Matches, kept == Some(digest), || {
-                    format!("session {who} sees tick {tick} of match {game} as {digest}, and it was {kept:?}")
+                    format!("session {who} sees tick {tick} of match {match_number} as {digest}, and it was {kept:?}")
                 })?;
             }
         }
@@ -336,16 +343,21 @@ impl World {
             HandlerOrder::Call(call) => {
                 let of = (place, call.id.partition());
                 let has_log = self.matches.engines.contains_key(&of)
-                    || self.matches.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)) && task.of() == of);
+                    || self
+                        .matches
+                        .tasks
+                        .iter()
+                        .any(|task| matches!(task, EngineTask::TakeOver(..)) && task.of() == of);
                 ensure(Check::Matches, has_log, || format!("{place:?} calls {call:?}, and has no log for that"))?;
-                self.matches.tasks.push(Task::Keep(place, call));
+                self.matches.tasks.push(EngineTask::Keep(place, call));
             }
             HandlerOrder::Drop(id) => return Err(wrong(format!("{place:?} ends match {id}"))),
             HandlerOrder::TakeOver(partitions) => {
-                let tasks = partitions.into_iter().map(|(partition, epoch)| Task::TakeOver(place, partition, epoch));
+                let tasks =
+                    partitions.into_iter().map(|(partition, epoch)| EngineTask::TakeOver(place, partition, epoch));
                 self.matches.tasks.extend(tasks);
             }
-            HandlerOrder::Release(partition) => self.matches.tasks.push(Task::Release(place, partition)),
+            HandlerOrder::Release(partition) => self.matches.tasks.push(EngineTask::Release(place, partition)),
             HandlerOrder::Forget(partition) => {
                 self.matches.tasks.retain(|task| task.of() != (place, partition));
                 self.matches.engines.remove(&(place, partition));
@@ -361,13 +373,13 @@ impl World {
         self.trace.step(|| format!("  engine: {task:?}"), &[number as u64]);
         match task {
             // A stalled process that is taken for dead still writes.
-            Task::Keep(place, call) => self.keep_call(place, &call),
+            EngineTask::Keep(place, call) => self.keep_call(place, &call),
             _ if !lives => Ok(()),
-            Task::Return(place, call, returned) => {
+            EngineTask::Return(place, call, returned) => {
                 self.step(place, |plane, now, out| plane.match_returned(now, call, returned, out))
             }
-            Task::TakeOver(place, partition, epoch) => self.take_log_over(place, partition, epoch),
-            Task::Release(place, partition) => {
+            EngineTask::TakeOver(place, partition, epoch) => self.take_log_over(place, partition, epoch),
+            EngineTask::Release(place, partition) => {
                 self.matches.engines.remove(&(place, partition));
                 self.step(place, |plane, now, out| plane.matches_released(now, partition, out))
             }
@@ -383,14 +395,14 @@ impl World {
             return Ok(());
         }
         if matches!(call.callback, Callback::Init { .. }) {
-            engine.models.insert(call.id, Model::of_first(call)?);
+            engine.models.insert(call.id, HandlerModel::of_first(call)?);
         }
         let Some(model) = engine.models.get_mut(&call.id) else {
             return Err(wrong(format!("{place:?} calls a match that it has not: {call:?}")));
         };
         let returned = model.run(call)?;
         if let Callback::Loop(inputs) = &call.callback {
-            let key = (game_of(call.id.0), call.tick as u32);
+            let key = (match_number_of(call.id.0), call.tick as u32);
             let before = self.matches.ticks.insert(key, model.digest);
             ensure(Check::Matches, before.is_none(), || format!("tick {} of match {} comes again", key.1, key.0))?;
             for input in inputs.iter().filter(|_| returned.acts.len() > 1) {
@@ -403,7 +415,7 @@ impl World {
         if !self.cluster.faults.forgets(call) {
             log.entries.push((call.clone(), returned.clone()));
         }
-        self.matches.tasks.push(Task::Return(place, call.reference(), returned));
+        self.matches.tasks.push(EngineTask::Return(place, call.reference(), returned));
         Ok(())
     }
 
@@ -414,11 +426,11 @@ impl World {
             return Ok(());
         }
         log.epoch = epoch;
-        let mut models: BTreeMap<MatchId, Model> = BTreeMap::new();
+        let mut models: BTreeMap<MatchId, HandlerModel> = BTreeMap::new();
         let mut said: BTreeMap<MatchId, Said> = BTreeMap::new();
         for (call, returned) in &log.entries {
             if matches!(call.callback, Callback::Init { .. }) {
-                models.insert(call.id, Model::of_first(call)?);
+                models.insert(call.id, HandlerModel::of_first(call)?);
             }
             let Some(model) = models.get_mut(&call.id) else {
                 return Err(wrong(format!("the log begins with {call:?}")));
@@ -436,10 +448,11 @@ impl World {
 
     /// Runs the ticks that were held back, once.
     pub(super) fn flush_loops(&mut self) -> Checked {
-        let is_loop = |task: &Task| matches!(task, Task::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
-        let held: Vec<Task> = self.matches.tasks.extract_if(.., |task| is_loop(task)).collect();
+        let is_loop =
+            |task: &EngineTask| matches!(task, EngineTask::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
+        let held: Vec<EngineTask> = self.matches.tasks.extract_if(.., |task| is_loop(task)).collect();
         for task in held {
-            if let Task::Keep(place, call) = task {
+            if let EngineTask::Keep(place, call) = task {
                 self.keep_call(place, &call)?;
             }
         }
@@ -452,35 +465,40 @@ impl World {
         let live = self.matches.live();
         let durable: usize = self.cluster.planes.values().map(|plane| plane.stats().matches.durable).sum();
         ensure(Check::Matches, durable == live.len(), || format!("{durable} matches, and {} in logs", live.len()))?;
-        for (game, stream) in (0..).zip(&self.matches.streams) {
+        for (match_number, stream) in (0..).zip(&self.matches.streams) {
             let (owner, id) = (self.cluster.owner(stream), MatchId(stream.subject));
             let engine = self.matches.engines.get(&(owner, id.partition()));
             let model = engine.and_then(|engine| engine.models.get(&id));
-            ensure(Check::Matches, model.is_some() == live.contains(&id), || format!("{owner:?} has no match {game}"))?;
+            ensure(Check::Matches, model.is_some() == live.contains(&id), || {
+                format!("{owner:?} has no match {match_number}")
+            })?;
             let presences = self.cluster.planes[&owner].owned_presences(stream);
             let members: BTreeMap<Who, SessionId> = presences.map(|it| (who_is(it), it.session_id)).collect();
             let here = model.map(|model| model.here.clone()).unwrap_or_default();
             ensure(Check::Presences, members.values().copied().collect::<BTreeSet<_>>() == here, || {
-                format!("in match {game} are {members:?}, and for its handler {here:?}")
+                format!("in match {match_number} are {members:?}, and for its handler {here:?}")
             })?;
             let open = self.clients.iter().filter(|(_, client)| client.is_open);
             let hears = open.filter(|(_, client)| self.cluster.planes[&client.at.place].hears(client.at.key, stream));
             let hearing: BTreeSet<Who> = hears.map(|(who, _)| *who).collect();
             ensure(Check::Presences, hearing == members.keys().copied().collect(), || {
-                format!("in match {game} are {members:?}, and by their places {hearing:?}")
+                format!("in match {match_number} are {members:?}, and by their places {hearing:?}")
             })?;
-            for ((_, who), tie) in self.matches.ties.range((game, 0)..=(game, Who::MAX)) {
+            for ((_, who), tie) in self.matches.ties.range((match_number, 0)..=(match_number, Who::MAX)) {
                 ensure(Check::Matches, !tie.is_in || members.contains_key(who), || {
-                    format!("session {who} was in match {game}, and has seen nothing of its going")
+                    format!("session {who} was in match {match_number}, and has seen nothing of its going")
                 })?;
                 let tick = model.map(|model| model.outline.tick).unwrap_or_default();
                 ensure(Check::Matches, !tie.hears_all || u64::from(tie.last_tick) == tick, || {
-                    format!("session {who} has heard {} ticks of match {game}, which is at {tick}", tie.last_tick)
+                    format!(
+                        "session {who} has heard {} ticks of match {match_number}, which is at {tick}",
+                        tie.last_tick
+                    )
                 })?;
                 let heard = model.and_then(|model| model.heard.get(who)).copied().unwrap_or_default();
                 let is_certain = tie.is_in && self.cluster.crashes == 0;
                 ensure(Check::Matches, !is_certain || tie.sent < tie.from || heard == tie.sent, || {
-                    format!("session {who} sent {} to match {game}, which heard {heard}", tie.sent)
+                    format!("session {who} sent {} to match {match_number}, which heard {heard}", tie.sent)
                 })?;
             }
         }

@@ -10,7 +10,7 @@ use muster_live::plane::{Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef
 use muster_live::{Place, SessionRef, StreamKey};
 
 use super::act::{info, session_id, user_id};
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation};
 
@@ -23,14 +23,14 @@ pub(super) struct Move {
     pub to: SessionRef,
     /// Frames that came for the session at its new place.
     kept: Vec<Bytes>,
-    home: Home,
+    home: HomeState,
     /// Whether the session must close once the move is over.
     is_ending: bool,
 }
 
 /// The state of the move at the session's former place.
 #[derive(Debug)]
-enum Home {
+enum HomeState {
     /// The former place has not heard of the move.
     Unasked,
     /// The session asks owners to bind it to its new place: `open` requests have no answer, and `again` lists streams
@@ -61,9 +61,9 @@ impl World {
         let to = SessionRef { place, key };
         self.trace.step(|| format!("session {who} is to move from {at:?} to {to:?}"), &[who as u64]);
         self.by_ref.insert(to, who);
-        self.moves.insert(who, Move { to, kept: Vec::new(), home: Home::Unasked, is_ending: false });
+        self.moves.insert(who, Move { to, kept: Vec::new(), home: HomeState::Unasked, is_ending: false });
         let claim = Claim { session_id: session_id(who), user_id: user_id(who), encoding, received: 0, to };
-        let Some(request) = self.ask(place, Asked::Claim { who, to }) else { return Ok(()) };
+        let Some(request) = self.ask(place, OpenRequest::Claim { who, to }) else { return Ok(()) };
         self.step(place, |plane, now, out| plane.ask_place(now, at.place, Up::Claim { request, claim }, out))
     }
 
@@ -81,11 +81,11 @@ impl World {
     /// Handles the claim of another place to a session of this one.
     pub(super) fn claimed(&mut self, place: Place, request: RequestRef, claim: Claim) -> Checked {
         let found = self.moves.iter_mut().find(|(_, moving)| moving.to == claim.to);
-        let Some((who, Move { home: home @ Home::Unasked, .. })) = found else {
+        let Some((who, Move { home: home @ HomeState::Unasked, .. })) = found else {
             return self.refuse_claim(place, request);
         };
         let (who, key) = (*who, self.clients[who].at.key);
-        *home = Home::Binding { request, open: 0, again: Vec::new(), attempts: 0, has_pool: false };
+        *home = HomeState::Binding { request, open: 0, again: Vec::new(), attempts: 0, has_pool: false };
         let streams = self.step(place, |plane, _, _| plane.depart(key, claim.to))?;
         self.bind(who, streams)
     }
@@ -97,11 +97,11 @@ impl World {
 
     fn bind(&mut self, who: Who, streams: Vec<StreamKey>) -> Checked {
         let home = self.clients[&who].at;
-        if let Some(Move { home: Home::Binding { open, .. }, .. }) = self.moves.get_mut(&who) {
+        if let Some(Move { home: HomeState::Binding { open, .. }, .. }) = self.moves.get_mut(&who) {
             *open += streams.len();
         }
         for stream in streams {
-            let asked = Asked::Rebind { who, stream: stream.clone() };
+            let asked = OpenRequest::Rebind { who, stream: stream.clone() };
             let Some(request) = self.ask(home.place, asked) else { continue };
             self.step(home.place, |plane, now, out| plane.rebind(now, home.key, &stream, request, out))?;
         }
@@ -110,7 +110,7 @@ impl World {
 
     /// Notes that an owner has answered, or will not.
     pub(super) fn rebind_answered(&mut self, who: Who, stream: StreamKey, reply: &Reply) {
-        if let Some(Move { home: Home::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
+        if let Some(Move { home: HomeState::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
             again.extend((*reply != Reply::Rebound).then_some(stream));
         }
@@ -118,7 +118,7 @@ impl World {
 
     /// Notes that the matchmaker has answered, or will not.
     pub(super) fn tickets_rebound(&mut self, who: Who, reply: &Reply) {
-        if let Some(Move { home: Home::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
+        if let Some(Move { home: HomeState::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
             *has_pool = matches!(reply, Reply::Pool(Ok(_)));
         }
@@ -126,7 +126,7 @@ impl World {
 
     /// Moving sessions whose owners have all answered.
     pub(super) fn bound(&self) -> impl Iterator<Item = Who> {
-        let is_bound = |moving: &Move| matches!(moving.home, Home::Binding { open: 0, .. });
+        let is_bound = |moving: &Move| matches!(moving.home, HomeState::Binding { open: 0, .. });
         self.moves.iter().filter(move |(_, moving)| is_bound(moving)).map(|(who, _)| *who)
     }
 
@@ -134,7 +134,7 @@ impl World {
     pub(super) fn leave_home(&mut self, who: Who) -> Checked {
         let home = self.clients[&who].at;
         let Some(moving) = self.moves.get_mut(&who) else { return Ok(()) };
-        let Home::Binding { request, open, again, attempts, has_pool } = &mut moving.home else { return Ok(()) };
+        let HomeState::Binding { request, open, again, attempts, has_pool } = &mut moving.home else { return Ok(()) };
         *attempts += 1;
         let (to, request, is_ending, again) = (moving.to, *request, moving.is_ending, std::mem::take(again));
         if !again.is_empty() && *attempts < ATTEMPTS_MAX {
@@ -143,7 +143,7 @@ impl World {
         let may_have_tickets = self.cluster.planes[&home.place].may_have_tickets(home.key);
         if may_have_tickets && !*has_pool && *attempts < ATTEMPTS_MAX {
             *open += 1;
-            let Some(request) = self.ask(home.place, Asked::RebindTickets { who }) else { return Ok(()) };
+            let Some(request) = self.ask(home.place, OpenRequest::RebindTickets { who }) else { return Ok(()) };
             return self.step(home.place, |plane, now, out| plane.rebind_tickets(now, home.key, request, out));
         }
         let is_ending = is_ending || may_have_tickets && !*has_pool;
@@ -162,7 +162,7 @@ impl World {
             self.over(who, false);
             return Ok(());
         }
-        moving_home(self, who, Home::Left);
+        moving_home(self, who, HomeState::Left);
         if let Some(client) = self.clients.get_mut(&who) {
             client.at = to;
         }
@@ -175,7 +175,7 @@ impl World {
     fn over(&mut self, who: Who, is_expected: bool) {
         self.forget(who);
         match is_expected {
-            true => moving_home(self, who, Home::Over),
+            true => moving_home(self, who, HomeState::Over),
             false => drop(self.moves.remove(&who)),
         }
     }
@@ -220,21 +220,21 @@ impl World {
             let is_expected = moving.to.place.node() != node;
             let has_home = self.clients[&who].at.place.node() != node;
             match moving.home {
-                Home::Unasked if !is_expected && has_home => {
+                HomeState::Unasked if !is_expected && has_home => {
                     self.closing.extend(moving.is_ending.then_some(who));
                     self.moves.remove(&who);
                 }
                 // The former place goes on and notices at the end that the new one is gone.
-                Home::Binding { .. } if has_home => {}
+                HomeState::Binding { .. } if has_home => {}
                 _ if !is_expected => drop(self.moves.remove(&who)),
-                Home::Unasked | Home::Binding { .. } => moving_home(self, who, Home::Over),
-                Home::Left | Home::Over => {}
+                HomeState::Unasked | HomeState::Binding { .. } => moving_home(self, who, HomeState::Over),
+                HomeState::Left | HomeState::Over => {}
             }
         }
     }
 }
 
-fn moving_home(world: &mut World, who: Who, home: Home) {
+fn moving_home(world: &mut World, who: Who, home: HomeState) {
     if let Some(moving) = world.moves.get_mut(&who) {
         moving.home = home;
     }

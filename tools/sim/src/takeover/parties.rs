@@ -6,14 +6,14 @@ use muster_domain::Timestamp;
 use muster_live::party::{self, Label, Request, Settings};
 use muster_live::plane::{JoinRefusal, Reply};
 
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 /// A request about a party that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PartyAsked {
+pub(super) struct OpenPartyRequest {
     pub who: Who,
     party: StreamId,
     makes: bool,
@@ -62,8 +62,8 @@ impl World {
             return self.step(at.place, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop);
         }
         tie.may_hear = true;
-        let asked = PartyAsked { who, party, makes: act < 6, generation: tie.generation };
-        let Some(request) = self.ask(at.place, Asked::Party(asked)) else { return Ok(()) };
+        let asked = OpenPartyRequest { who, party, makes: act < 6, generation: tie.generation };
+        let Some(request) = self.ask(at.place, OpenRequest::Party(asked)) else { return Ok(()) };
         let settings = Settings { open: true, hidden: false, label: Label::default() };
         self.step(at.place, |plane, now, out| {
             let ask = |member| match asked.makes {
@@ -74,8 +74,8 @@ impl World {
         })
     }
 
-    pub(super) fn party_answered(&mut self, asked: PartyAsked, reply: &Reply) -> Checked {
-        let PartyAsked { who, party, makes, generation } = asked;
+    pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: &Reply) -> Checked {
+        let OpenPartyRequest { who, party, makes, generation } = asked;
         match reply {
             Reply::Party(Ok(party::Reply::Done)) if makes => {
                 let tie = self.party_ties.entry((party, who)).or_default();

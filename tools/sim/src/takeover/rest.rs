@@ -13,7 +13,7 @@ use crate::scenario::Who;
 use crate::violation::{Check, Checked, ensure};
 
 /// The sessions on a stream, with their appearances.
-type There = BTreeMap<Who, Version>;
+type PresentSessions = BTreeMap<Who, Version>;
 
 impl World {
     pub(super) fn rest(&mut self) -> Checked {
@@ -75,9 +75,9 @@ impl World {
     }
 
     /// Compares sessions with their places. Returns the sessions that are on the stream.
-    fn check_ties(&mut self, stream: StreamId) -> Checked<There> {
+    fn check_ties(&mut self, stream: StreamId) -> Checked<PresentSessions> {
         let key = &self.streams[usize::from(stream)];
-        let mut there = There::new();
+        let mut there = PresentSessions::new();
         for (who, client) in &mut self.clients {
             let Some(tie) = client.ties.get_mut(&stream) else { continue };
             let state = tie.rest();
@@ -100,7 +100,7 @@ impl World {
         Ok(there)
     }
 
-    fn check_owner(&self, stream: StreamId, there: &There) -> Checked {
+    fn check_owner(&self, stream: StreamId, there: &PresentSessions) -> Checked {
         let key = &self.streams[usize::from(stream)];
         let owner = self.cluster.owner(key);
         for (place, plane) in &self.cluster.planes {
@@ -109,7 +109,7 @@ impl World {
                 format!("{place:?} is no owner of stream {stream}")
             })?;
             let who = |session| self.by_ref.get(session).copied().unwrap_or(Who::MAX);
-            let found: There = listed.iter().map(|found| (who(&found.session), version_of(found))).collect();
+            let found: PresentSessions = listed.iter().map(|found| (who(&found.session), version_of(found))).collect();
             let is_right = *place != owner || found == *there && found.len() == listed.len();
             ensure(Check::Presences, is_right, || {
                 format!("on stream {stream} are (session: appearance) {found:?}, and should be {there:?}")
@@ -120,7 +120,7 @@ impl World {
     }
 
     /// Checks that every session's view of the stream is right.
-    fn check_conclusions(&self, stream: StreamId, there: &There) -> Checked {
+    fn check_conclusions(&self, stream: StreamId, there: &PresentSessions) -> Checked {
         for (who, client) in self.clients.iter().filter(|(_, client)| client.is_open) {
             let Some(period) = client.ties.get(&stream).and_then(|tie| tie.period.as_ref()) else { continue };
             let is_right = if period.is_cut {

@@ -13,7 +13,7 @@ use muster_live::rooms::{
 use muster_live::{SessionRef, StreamKey};
 
 use super::act::{session_id, user_id};
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::tales::Tale;
 use crate::model::{Mirror, Watching, seat_of};
 use crate::scenario::Who;
@@ -24,7 +24,7 @@ const TEMPLATE: &str = "table";
 
 /// A request about rooms that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum RoomAsked {
+pub(super) enum OpenRoomRequest {
     /// To hold a seat. A probe's answer is compared with the free rooms.
     Hold { who: Who, is_probe: bool },
     /// To join a room.
@@ -39,7 +39,7 @@ pub(super) enum RoomAsked {
     Set,
 }
 
-impl RoomAsked {
+impl OpenRoomRequest {
     pub(super) fn who(&self) -> Option<Who> {
         match self {
             Self::Hold { who, .. } | Self::Enter { who, .. } | Self::Hear { who } | Self::Watch { who, .. } => {
@@ -120,7 +120,7 @@ impl World {
                 let room = self.fresh_room();
                 let recover = self.rng.bool();
                 let what = RoomAction::Create(Box::new(Creation { recover, ..Creation::plain(4) }));
-                let asked = RoomAsked::Hold { who, is_probe: false };
+                let asked = OpenRoomRequest::Hold { who, is_probe: false };
                 self.ask_rooms(at, who, asked, |caller, reply_to| {
                     ToOwner::Room(room, Request { caller, reply_to, what })
                 })
@@ -142,7 +142,7 @@ impl World {
                 let value = muster_live::rooms::Value::new(&self.rooms.fresh.to_string());
                 let set = value.into_iter().map(|value| (Arc::from("score"), value)).collect();
                 let what = RoomAction::SetVariables(Change { set, ..Change::default() });
-                self.ask_rooms(at, who, RoomAsked::Set, |caller, reply_to| {
+                self.ask_rooms(at, who, OpenRoomRequest::Set, |caller, reply_to| {
                     ToOwner::Room(room, Request { caller, reply_to, what })
                 })
             }
@@ -175,7 +175,7 @@ impl World {
         let (fresh, random) = (self.fresh_room(), self.rng.u32(..));
         self.rooms.tables.insert(fresh);
         let what = Placing { template: Arc::from(TEMPLATE), size: None, fresh, random, tried: Vec::new() };
-        let asked = RoomAsked::Hold { who, is_probe };
+        let asked = OpenRoomRequest::Hold { who, is_probe };
         let at = self.clients[&who].at;
         self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
     }
@@ -184,12 +184,12 @@ impl World {
         &mut self,
         at: SessionRef,
         who: Who,
-        asked: RoomAsked,
+        asked: OpenRoomRequest,
         to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
     ) -> Checked {
         let session = Some((at, session_id(who)));
         let caller = Caller { user_id: user_id(who), username: who.to_string().into(), session };
-        let request = self.ask(at.place, Asked::Rooms(asked));
+        let request = self.ask(at.place, OpenRequest::Rooms(asked));
         self.step(at.place, |plane, now, out| plane.ask_rooms(now, to(caller, request), out))
     }
 
@@ -200,8 +200,8 @@ impl World {
         }
         let tie = self.rooms.ties.entry((room, who)).or_default();
         tie.may_hear = true;
-        let asked = RoomAsked::Enter { who, room, generation: tie.generation };
-        let Some(request) = self.ask(at.place, Asked::Rooms(asked)) else { return Ok(()) };
+        let asked = OpenRoomRequest::Enter { who, room, generation: tie.generation };
+        let Some(request) = self.ask(at.place, OpenRequest::Rooms(asked)) else { return Ok(()) };
         self.step(at.place, |plane, now, out| {
             plane.come_to_room(now, at.key, room, Entry::default(), request, out);
         })
@@ -213,16 +213,18 @@ impl World {
         *period += 1;
         *watching = Watching::default();
         let period = *period;
-        let Some(request) = self.ask(at.place, Asked::Rooms(RoomAsked::Hear { who })) else { return Ok(()) };
+        let Some(request) = self.ask(at.place, OpenRequest::Rooms(OpenRoomRequest::Hear { who })) else {
+            return Ok(());
+        };
         self.step(at.place, |plane, now, out| plane.listen(now, at.key, view().stream(), Some(request), out))?;
         let what = DirectoryAction::Subscribe(view());
-        let asked = RoomAsked::Watch { who, period };
+        let asked = OpenRoomRequest::Watch { who, period };
         self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
     }
 
-    pub(super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
+    pub(super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
         let answer = match (asked, reply) {
-            (RoomAsked::Hear { .. }, Reply::Presences(..)) => return Ok(()),
+            (OpenRoomRequest::Hear { .. }, Reply::Presences(..)) => return Ok(()),
             (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => return Ok(()),
             (_, Reply::Rooms(Ok(answer))) => answer,
             (_, Reply::Rooms(Err(_))) => return Ok(()),
@@ -231,27 +233,29 @@ impl World {
             }
         };
         match (asked, answer) {
-            (RoomAsked::Hold { is_probe: true, .. }, Answer::Reserved(held)) => self.rooms.placed = Some(held.room.id),
-            (RoomAsked::Hold { who, .. }, Answer::Reserved(held)) => {
+            (OpenRoomRequest::Hold { is_probe: true, .. }, Answer::Reserved(held)) => {
+                self.rooms.placed = Some(held.room.id)
+            }
+            (OpenRoomRequest::Hold { who, .. }, Answer::Reserved(held)) => {
                 if self.clients[&who].is_open {
                     self.rooms.entering.push((who, held.room.id));
                 }
             }
-            (RoomAsked::Enter { who, room, generation }, Answer::Joined(joined)) => {
+            (OpenRoomRequest::Enter { who, room, generation }, Answer::Joined(joined)) => {
                 let tie = self.rooms.ties.entry((room, who)).or_default();
                 if tie.generation == generation {
                     tie.mirror = Some(Mirror::new(&joined.state));
                 }
             }
-            (RoomAsked::Watch { who, period }, Answer::Page(page)) => {
+            (OpenRoomRequest::Watch { who, period }, Answer::Page(page)) => {
                 if let Some((current, watching)) = self.rooms.watches.get_mut(&who)
                     && *current == period
                 {
                     watching.answered(&page)?;
                 }
             }
-            (RoomAsked::Set, _) => {}
-            (RoomAsked::Find, Answer::Page(page)) => self.rooms.page = Some(page),
+            (OpenRoomRequest::Set, _) => {}
+            (OpenRoomRequest::Find, Answer::Page(page)) => self.rooms.page = Some(page),
             (asked, answer) => {
                 return Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") });
             }
@@ -306,7 +310,7 @@ impl World {
         };
         let at = self.clients[&who].at;
         let what = DirectoryAction::Find(Find::default());
-        self.ask_rooms(at, who, RoomAsked::Find, |caller, reply_to| {
+        self.ask_rooms(at, who, OpenRoomRequest::Find, |caller, reply_to| {
             ToOwner::Directory(Request { caller, reply_to, what })
         })?;
         self.settle()?;

@@ -13,14 +13,14 @@ use muster_live::plane::{EndedTicket, Matched, PoolAsk, Reply};
 use muster_live::{Place, PlaneConfig, Presence, SessionRef};
 
 use super::act::session_id;
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::{Say, StreamId, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who, pick};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 /// A request about a ticket that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) enum TicketAsked {
+pub(super) enum OpenTicketRequest {
     /// To list the members of a party for a ticket.
     Gather {
         who: Who,
@@ -36,7 +36,7 @@ pub(super) enum TicketAsked {
 
 /// The party that owns a ticket.
 #[derive(Clone, Debug)]
-struct OfParty {
+struct PartyTicket {
     party: StreamId,
     membership: u64,
     /// The party's count of changes when its leader asked for the ticket.
@@ -49,7 +49,7 @@ struct OfParty {
 struct Ticket {
     who: Who,
     members: BTreeSet<Who>,
-    of_party: Option<OfParty>,
+    of_party: Option<PartyTicket>,
     /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_removed: bool,
@@ -63,7 +63,7 @@ struct Ticket {
 
 /// A message to a player that tickets ended.
 #[derive(Debug)]
-struct Word {
+struct TicketNews {
     ticket: usize,
     is_match: bool,
     /// All tickets that it ends.
@@ -72,16 +72,16 @@ struct Word {
 
 /// The rim's next step for a party's ticket, taken if its session is still open.
 #[derive(Debug)]
-pub(super) enum Step {
-    Add { who: Who, of: OfPartyTicket },
+pub(super) enum TicketStep {
+    Add { who: Who, party: GatheredParty },
     Issue(usize),
     Withdraw(usize),
 }
 
 /// The members of a party for a ticket.
 #[derive(Debug)]
-pub(super) struct OfPartyTicket {
-    of: Vec<party::Member>,
+pub(super) struct GatheredParty {
+    members: Vec<party::Member>,
     party: StreamId,
     membership: u64,
     changes: u32,
@@ -91,18 +91,18 @@ pub(super) struct OfPartyTicket {
 #[derive(Default)]
 pub(super) struct Tickets {
     all: Vec<Ticket>,
-    words: Vec<Word>,
-    pub steps: Vec<Step>,
+    words: Vec<TicketNews>,
+    pub steps: Vec<TicketStep>,
     /// Per party, the number of events so far that may have changed its members.
     changes: BTreeMap<StreamId, u32>,
 }
 
 impl Tickets {
     /// The session that takes a step.
-    fn who_steps(&self, step: &Step) -> Who {
+    fn who_steps(&self, step: &TicketStep) -> Who {
         match step {
-            Step::Add { who, .. } => *who,
-            Step::Issue(number) | Step::Withdraw(number) => self.all[*number].who,
+            TicketStep::Add { who, .. } => *who,
+            TicketStep::Issue(number) | TicketStep::Withdraw(number) => self.all[*number].who,
         }
     }
 
@@ -115,13 +115,13 @@ impl Tickets {
         parties.for_each(|party| *self.changes.entry(party).or_default() += 1);
     }
 
-    pub(super) fn asker(&self, asked: &TicketAsked) -> Who {
+    pub(super) fn asker(&self, asked: &OpenTicketRequest) -> Who {
         match asked {
-            TicketAsked::Gather { who, .. } => *who,
-            TicketAsked::Add(number)
-            | TicketAsked::Issue(number)
-            | TicketAsked::Remove(number)
-            | TicketAsked::Withdraw(number) => self.all[*number].who,
+            OpenTicketRequest::Gather { who, .. } => *who,
+            OpenTicketRequest::Add(number)
+            | OpenTicketRequest::Issue(number)
+            | OpenTicketRequest::Remove(number)
+            | OpenTicketRequest::Withdraw(number) => self.all[*number].who,
         }
     }
 }
@@ -149,14 +149,14 @@ impl World {
                 let own =
                     |ticket: &Ticket| ticket.who == who && ticket.of_party.is_none() && ticket.is_taken == Some(true);
                 let Some(number) = self.tickets.all.iter().rposition(own) else { return Ok(()) };
-                self.remove_ticket(number, TicketAsked::Remove(number))
+                self.remove_ticket(number, OpenTicketRequest::Remove(number))
             }
             _ => {
                 let number = self.rng.usize(0..self.parties.len());
                 let (party, stream) = (PARTIES_FROM + number as StreamId, self.parties[number].clone());
                 let changes = self.tickets.changes.get(&party).copied().unwrap_or_default();
                 self.trace.line(|| format!("session {who} gathers party {party} for a ticket"));
-                let asked = Asked::Ticket(TicketAsked::Gather { who, party, changes });
+                let asked = OpenRequest::Ticket(OpenTicketRequest::Gather { who, party, changes });
                 let request = self.ask(at.place, asked);
                 self.step(at.place, |plane, now, out| {
                     plane.ask_party(now, stream, party::Request::Matchmake(at), request, out);
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    fn add_ticket(&mut self, who: Who, of_party: Option<OfParty>, members: Vec<Member<Presence>>) -> Checked {
+    fn add_ticket(&mut self, who: Who, of_party: Option<PartyTicket>, members: Vec<Member<Presence>>) -> Checked {
         let number = self.tickets.all.len();
         let players = members.len() as u32 + pick(&mut self.rng, &[1, 1, 2]);
         let ticket = Ticket {
@@ -193,7 +193,7 @@ impl World {
             widening: Vec::new(),
             created_at: Timestamp::from_seconds(1),
         };
-        self.ask_pool(TicketAsked::Add(number), PoolAsk::Add(Box::new(ticket)))
+        self.ask_pool(OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
     fn owner_of(&self, number: usize) -> Owner {
@@ -207,15 +207,15 @@ impl World {
         }
     }
 
-    fn remove_ticket(&mut self, number: usize, asked: TicketAsked) -> Checked {
+    fn remove_ticket(&mut self, number: usize, asked: OpenTicketRequest) -> Checked {
         self.trace.line(|| format!("ticket {number} is taken back"));
         let ask = PoolAsk::Remove(ticket_id(number), self.owner_of(number));
         self.ask_pool(asked, ask)
     }
 
-    fn ask_pool(&mut self, asked: TicketAsked, ask: PoolAsk) -> Checked {
+    fn ask_pool(&mut self, asked: OpenTicketRequest, ask: PoolAsk) -> Checked {
         let at = self.clients[&self.tickets.asker(&asked)].at;
-        let request = self.ask(at.place, Asked::Ticket(asked));
+        let request = self.ask(at.place, OpenRequest::Ticket(asked));
         self.step(at.place, |plane, now, out| plane.ask_pool(now, ask, request, out))
     }
 
@@ -227,24 +227,24 @@ impl World {
             return Ok(());
         }
         match step {
-            Step::Add { who, of: OfPartyTicket { of, party, membership, changes } } => {
-                let of_party = OfParty { party, membership, changes, is_issued: None };
-                let members = of.into_iter().map(|each| member(each.presence)).collect();
+            TicketStep::Add { who, party: GatheredParty { members, party, membership, changes } } => {
+                let of_party = PartyTicket { party, membership, changes, is_issued: None };
+                let members = members.into_iter().map(|each| member(each.presence)).collect();
                 self.add_ticket(who, Some(of_party), members)
             }
-            Step::Issue(number) => {
+            TicketStep::Issue(number) => {
                 let Some(of) = self.tickets.all[number].of_party.clone() else { return Ok(()) };
                 let (at, stream) = (self.clients[&who].at, self.parties[usize::from(of.party - PARTIES_FROM)].clone());
                 let issued =
                     party::Request::TicketIssued { by: at, ticket: ticket_id(number).0, membership: of.membership };
-                let request = self.ask(at.place, Asked::Ticket(TicketAsked::Issue(number)));
+                let request = self.ask(at.place, OpenRequest::Ticket(OpenTicketRequest::Issue(number)));
                 self.step(at.place, |plane, now, out| plane.ask_party(now, stream, issued, request, out))
             }
-            Step::Withdraw(number) => self.remove_ticket(number, TicketAsked::Withdraw(number)),
+            TicketStep::Withdraw(number) => self.remove_ticket(number, OpenTicketRequest::Withdraw(number)),
         }
     }
 
-    pub(super) fn ticket_answered(&mut self, asked: TicketAsked, reply: Reply) -> Checked {
+    pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: Reply) -> Checked {
         let is_unavailable = |reply: &Reply| match reply {
             Reply::Pool(Err(error)) => error.kind == ErrorKind::Unavailable,
             Reply::Joined(Err(_)) => true,
@@ -255,35 +255,35 @@ impl World {
         })?;
         match (asked, reply) {
             (
-                TicketAsked::Gather { who, party, changes },
+                OpenTicketRequest::Gather { who, party, changes },
                 Reply::Party(Ok(party::Reply::Matchmaking { members, membership })),
             ) => {
-                let of = OfPartyTicket { of: members, party, membership, changes };
-                self.tickets.steps.push(Step::Add { who, of });
+                let party = GatheredParty { members, party, membership, changes };
+                self.tickets.steps.push(TicketStep::Add { who, party });
             }
-            (TicketAsked::Add(number), reply) => {
+            (OpenTicketRequest::Add(number), reply) => {
                 let ticket = &mut self.tickets.all[number];
                 ticket.is_taken = Some(matches!(reply, Reply::Pool(Ok(_))));
                 if ticket.is_taken == Some(true) && ticket.of_party.is_some() {
-                    self.tickets.steps.push(Step::Issue(number));
+                    self.tickets.steps.push(TicketStep::Issue(number));
                 }
             }
-            (TicketAsked::Issue(number), reply) => {
+            (OpenTicketRequest::Issue(number), reply) => {
                 let is_issued = matches!(reply, Reply::Party(Ok(_)));
                 if let Some(of) = &mut self.tickets.all[number].of_party {
                     of.is_issued = Some(is_issued);
                 }
                 if !is_issued {
-                    self.tickets.steps.push(Step::Withdraw(number));
+                    self.tickets.steps.push(TicketStep::Withdraw(number));
                 }
             }
-            (TicketAsked::Remove(number), Reply::Pool(reply)) => {
+            (OpenTicketRequest::Remove(number), Reply::Pool(reply)) => {
                 let ticket = &mut self.tickets.all[number];
                 ticket.is_removed |= reply.is_ok();
                 ticket.may_be_removed |= reply.is_err();
             }
-            (TicketAsked::Withdraw(number), reply) if is_unavailable(&reply) => {
-                self.tickets.steps.push(Step::Withdraw(number));
+            (OpenTicketRequest::Withdraw(number), reply) if is_unavailable(&reply) => {
+                self.tickets.steps.push(TicketStep::Withdraw(number));
             }
             _ => {}
         }
@@ -300,7 +300,7 @@ impl World {
             ensure(Check::Tickets, known, || format!("{members:?} are matched by ticket {number}"))?;
             for member in &ticket.members {
                 let ended = found.ended_for(&member.key);
-                let word = Word { ticket: number, is_match: true, ended: ended.iter().map(numbered).collect() };
+                let word = TicketNews { ticket: number, is_match: true, ended: ended.iter().map(numbered).collect() };
                 self.tell_of_ticket(place, member.presence.session, word, ended)?;
             }
         }
@@ -316,18 +316,18 @@ impl World {
     /// Tells a player that a ticket is lost, as the rim of the pool's owner does.
     pub(super) fn tell_lost(&mut self, place: Place, (session, ticket): EndedTicket) -> Checked {
         let number = ticket.0.parse().unwrap_or(usize::MAX);
-        let word = Word { ticket: number, is_match: false, ended: vec![number] };
+        let word = TicketNews { ticket: number, is_match: false, ended: vec![number] };
         self.tell_of_ticket(place, session, word, vec![ticket])
     }
 
-    fn tell_of_ticket(&mut self, place: Place, session: SessionRef, word: Word, ended: Vec<TicketId>) -> Checked {
+    fn tell_of_ticket(&mut self, place: Place, session: SessionRef, word: TicketNews, ended: Vec<TicketId>) -> Checked {
         let payload = Arc::new(Say::push(self.tickets.words.len() as u32));
         self.tickets.words.push(word);
         self.step(place, |plane, _, out| plane.push_of_tickets(session, payload, ended, out))
     }
 
     pub(super) fn hear_of_ticket(&mut self, who: Who, word: u32) -> Checked {
-        let Some(Word { ticket: number, is_match, ended }) = self.tickets.words.get(word as usize) else {
+        let Some(TicketNews { ticket: number, is_match, ended }) = self.tickets.words.get(word as usize) else {
             return Err(Violation { check: Check::Stray, detail: format!("session {who} hears word {word}") });
         };
         let (number, is_match, ended) = (*number, *is_match, ended.clone());
@@ -396,7 +396,7 @@ impl World {
         }
     }
 
-    fn is_unchanged(&self, of: &OfParty) -> bool {
+    fn is_unchanged(&self, of: &PartyTicket) -> bool {
         self.tickets.changes.get(&of.party).copied().unwrap_or_default() == of.changes
     }
 

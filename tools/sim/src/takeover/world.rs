@@ -17,12 +17,12 @@ use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, Strea
 use super::act::SESSIONS_MAX;
 use super::cluster::Cluster;
 use super::faults::{Fault, Faults};
-use super::matches::{MatchAsked, Matches};
+use super::matches::{Matches, OpenMatchRequest};
 use super::moves::Move;
-use super::parties::{PartyAsked, PartyTie};
+use super::parties::{OpenPartyRequest, PartyTie};
 use super::recovery::Recovery;
-use super::rooms::{RoomAsked, Rooms, template};
-use super::tickets::{TicketAsked, Tickets};
+use super::rooms::{OpenRoomRequest, Rooms, template};
+use super::tickets::{OpenTicketRequest, Tickets};
 use crate::frames::{Encoder, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Who, pick};
@@ -46,19 +46,19 @@ pub(super) struct Client {
 
 /// A request that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) enum Asked {
+pub(super) enum OpenRequest {
     Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
     Listen { who: Who, stream: StreamId, epoch: u32 },
-    Party(PartyAsked),
-    Rooms(RoomAsked),
-    Ticket(TicketAsked),
-    Match(MatchAsked),
+    Party(OpenPartyRequest),
+    Rooms(OpenRoomRequest),
+    Ticket(OpenTicketRequest),
+    Match(OpenMatchRequest),
     Claim { who: Who, to: SessionRef },
     Rebind { who: Who, stream: StreamKey },
     RebindTickets { who: Who },
 }
 
-impl Asked {
+impl OpenRequest {
     /// The session that waits for the answer before it does anything else.
     pub(super) fn who(&self, tickets: &Tickets) -> Option<Who> {
         match self {
@@ -74,7 +74,7 @@ impl Asked {
 
 /// One thing that may happen next.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum NextEvent {
     Deliver(Place, Place),
     Tell(Place),
     Slice(Place),
@@ -103,7 +103,7 @@ pub(super) struct World {
     pub clients: BTreeMap<Who, Client>,
     pub by_ref: BTreeMap<SessionRef, Who>,
     /// Requests without an answer.
-    pub asked: BTreeMap<(Place, u64), Asked>,
+    pub asked: BTreeMap<(Place, u64), OpenRequest>,
     /// The session and stream of each appearance.
     pub appearances: Vec<(Who, StreamId)>,
     pub periods: u64,
@@ -268,45 +268,46 @@ impl World {
 
     /// Lets one of the possible things happen. Returns false if there is none.
     pub(super) fn happen(&mut self) -> Checked<bool> {
-        let mut next: Vec<Next> = self.cluster.deliverable().map(|(from, to)| Next::Deliver(from, to)).collect();
-        next.extend(self.cluster.behind().map(Next::Tell));
+        let mut next: Vec<NextEvent> =
+            self.cluster.deliverable().map(|(from, to)| NextEvent::Deliver(from, to)).collect();
+        next.extend(self.cluster.behind().map(NextEvent::Tell));
         let busy = self.cluster.planes.iter().filter(|(_, plane)| plane.is_busy());
-        next.extend(busy.map(|(place, _)| Next::Slice(*place)));
-        next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        next.extend(busy.map(|(place, _)| NextEvent::Slice(*place)));
+        next.extend(self.closing.iter().map(|who| NextEvent::Close(*who)));
         let entering = self.rooms.entering.iter().enumerate();
         next.extend(
-            entering.filter(|(_, (who, _))| !self.moves.contains_key(who)).map(|(number, _)| Next::Enter(number)),
+            entering.filter(|(_, (who, _))| !self.moves.contains_key(who)).map(|(number, _)| NextEvent::Enter(number)),
         );
-        next.extend(self.bound().map(Next::LeaveHome));
-        next.extend((0..self.tickets.steps.len()).map(Next::Ticket));
-        next.extend((0..self.claim_answers.len()).map(Next::Settle));
-        next.extend((0..self.recovery.asked.len()).map(Next::Recover));
-        next.extend(self.matches.ready().map(Next::Engine));
+        next.extend(self.bound().map(NextEvent::LeaveHome));
+        next.extend((0..self.tickets.steps.len()).map(NextEvent::Ticket));
+        next.extend((0..self.claim_answers.len()).map(NextEvent::Settle));
+        next.extend((0..self.recovery.asked.len()).map(NextEvent::Recover));
+        next.extend(self.matches.ready().map(NextEvent::Engine));
         if next.is_empty() {
             return Ok(false);
         }
         match next[self.rng.usize(0..next.len())] {
-            Next::Deliver(from, to) => self.arrive(from, to)?,
-            Next::Tell(place) => self.tell(place)?,
-            Next::Slice(place) => {
+            NextEvent::Deliver(from, to) => self.arrive(from, to)?,
+            NextEvent::Tell(place) => self.tell(place)?,
+            NextEvent::Slice(place) => {
                 self.step(place, |plane, _, out| plane.run_slice(out))?;
             }
-            Next::Close(who) => {
+            NextEvent::Close(who) => {
                 self.closing.retain(|other| *other != who);
                 self.close(who)?;
             }
-            Next::Enter(number) => {
+            NextEvent::Enter(number) => {
                 let (who, room) = self.rooms.entering.swap_remove(number);
                 self.enter(who, room)?;
             }
-            Next::LeaveHome(who) => self.leave_home(who)?,
-            Next::Ticket(number) => self.step_with_ticket(number)?,
-            Next::Settle(number) => {
+            NextEvent::LeaveHome(who) => self.leave_home(who)?,
+            NextEvent::Ticket(number) => self.step_with_ticket(number)?,
+            NextEvent::Settle(number) => {
                 let (who, to, reply) = self.claim_answers.remove(number);
                 self.claim_answered(who, to, reply)?;
             }
-            Next::Recover(number) => self.recover(number)?,
-            Next::Engine(number) => self.go_on_in_engine(number)?,
+            NextEvent::Recover(number) => self.recover(number)?,
+            NextEvent::Engine(number) => self.go_on_in_engine(number)?,
         }
         Ok(true)
     }

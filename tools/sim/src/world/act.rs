@@ -9,7 +9,7 @@ use muster_live::plane::{self, JoinOptions, Publish, RequestRef, Up};
 use muster_live::registry::SessionInfo;
 use muster_live::{Delivery, Encoding, ShardIndex, StreamKey};
 
-use super::{Appearance, Asked, Client, Push, World};
+use super::{Appearance, Client, OpenRequest, Push, World};
 use crate::frames::{Say, StreamId, Version};
 use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{Action, To, When, Who};
@@ -47,7 +47,7 @@ impl World {
             Action::Rest => self.rest()?,
             Action::Push { shard, who } => self.push(shard, who)?,
             Action::List { shard, stream, with_hidden, skip, limit } if !self.is_paused(shard) => {
-                self.list(shard, stream, with_hidden, (skip, limit))?;
+                self.list(shard, stream, with_hidden, skip, limit)?;
             }
             Action::Count { shard } if !self.is_paused(shard) => self.count(shard)?,
             Action::List { .. } | Action::Count { .. } => {}
@@ -177,7 +177,7 @@ impl World {
         tie.map(crate::model::Tie::hoped).unwrap_or_default()
     }
 
-    pub(super) fn ask(&mut self, shard: ShardIndex, asked: Asked) -> RequestRef {
+    pub(super) fn ask(&mut self, shard: ShardIndex, asked: OpenRequest) -> RequestRef {
         self.control += 1;
         let request = self.planes[usize::from(shard)].request();
         self.asked.insert((shard, request.id), asked);
@@ -206,7 +206,7 @@ impl World {
         let options = JoinOptions { hidden, persistence, status, listens, condition };
         let (key, shard, name) = self.place(who, stream);
         let epoch = self.clients[&who].ties[&stream].epoch;
-        let request = self.ask(shard, Asked::Join { who, stream, version, epoch, listens });
+        let request = self.ask(shard, OpenRequest::Join { who, stream, version, epoch, listens });
         self.step(shard, |plane, now, out| plane.join(now, key, name, options, Some(request), out))?;
         self.check_full(who, is_full, request)
     }
@@ -223,7 +223,7 @@ impl World {
         let request = self.planes[usize::from(shard)].request();
         self.note(who, stream, Op::Listen { request: request.id, answer: None });
         let epoch = self.clients[&who].ties[&stream].epoch;
-        self.asked.insert((shard, request.id), Asked::Listen { who, stream, epoch });
+        self.asked.insert((shard, request.id), OpenRequest::Listen { who, stream, epoch });
         self.step(shard, |plane, now, out| plane.listen(now, key, name, Some(request), out))?;
         self.check_full(who, is_full, request)
     }
@@ -301,9 +301,10 @@ impl World {
         shard: ShardIndex,
         stream: StreamId,
         with_hidden: bool,
-        (skip, limit): (usize, usize),
+        skip: usize,
+        limit: usize,
     ) -> Checked {
-        let request = self.ask(shard, Asked::List { stream, with_hidden, limit });
+        let request = self.ask(shard, OpenRequest::List { stream, with_hidden, limit });
         let key = self.scenario.streams[usize::from(stream)].clone();
         let up = Up::List { request, stream: key.clone(), with_hidden, skip, limit };
         self.step(shard, |plane, now, out| plane.ask(now, &key, up, out))
@@ -312,11 +313,11 @@ impl World {
     pub(super) fn count(&mut self, shard: ShardIndex) -> Checked {
         for owner in 0..self.scenario.shards {
             let streams = self.owned_by(owner).map(|(_, key)| key.clone()).collect();
-            let request = self.ask(shard, Asked::Count);
+            let request = self.ask(shard, OpenRequest::Count);
             self.step(shard, |plane, now, out| {
                 plane.ask_place(now, owner.into(), Up::Count { request, streams }, out)
             })?;
-            let request = self.ask(shard, Asked::Matches);
+            let request = self.ask(shard, OpenRequest::Matches);
             let matches = Up::Matches { request, limit: usize::MAX, sizes: (0, usize::MAX) };
             self.step(shard, |plane, now, out| plane.ask_place(now, owner.into(), matches, out))?;
         }

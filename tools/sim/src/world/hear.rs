@@ -8,7 +8,7 @@ use muster_live::stream::mode;
 use muster_live::{CloseReason, Delivery, Presence, SessionRef, ShardIndex};
 
 use super::act::session_id;
-use super::{Asked, World};
+use super::{OpenRequest, World};
 use crate::faults::Fault;
 use crate::frames::{Said, StreamId, Version, decode, version_of};
 use crate::model::{Period, Tie};
@@ -24,7 +24,7 @@ impl World {
             return Err(Violation { check: Check::Answers, detail });
         };
         match (asked, reply) {
-            (Asked::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
+            (OpenRequest::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
                 self.check_refusal(who, stream, &outcome)?;
                 let tie = self.tie(who, stream);
                 tie.join_answered(version, outcome.is_ok());
@@ -38,7 +38,7 @@ impl World {
                     Err(_) => Ok(()),
                 }
             }
-            (Asked::Listen { who, stream, epoch }, Reply::Presences(presences, total)) => {
+            (OpenRequest::Listen { who, stream, epoch }, Reply::Presences(presences, total)) => {
                 let tie = self.tie(who, stream);
                 tie.listen_answered(request, true);
                 let is_current = tie.epoch == epoch;
@@ -48,19 +48,19 @@ impl World {
                 }
                 Ok(())
             }
-            (Asked::Listen { who, stream, .. }, Reply::Joined(Err(refusal))) => {
+            (OpenRequest::Listen { who, stream, .. }, Reply::Joined(Err(refusal))) => {
                 self.check_refusal(who, stream, &Err(refusal))?;
                 self.tie(who, stream).listen_answered(request, false);
                 Ok(())
             }
-            (Asked::List { stream, with_hidden, limit }, Reply::Presences(presences, total)) => {
+            (OpenRequest::List { stream, with_hidden, limit }, Reply::Presences(presences, total)) => {
                 self.listed(stream, with_hidden, limit, &presences, total)
             }
-            (Asked::Count, Reply::Counts(counts)) => {
+            (OpenRequest::Count, Reply::Counts(counts)) => {
                 self.answers.counts.push((shard, counts));
                 Ok(())
             }
-            (Asked::Matches, Reply::Matches(matches)) => {
+            (OpenRequest::Matches, Reply::Matches(matches)) => {
                 let streams = &self.scenario.streams;
                 let numbered = matches.iter().filter_map(|(key, size)| {
                     Some((streams.iter().position(|stream| stream == key)? as StreamId, *size))
@@ -68,9 +68,9 @@ impl World {
                 self.answers.matches.extend(numbered);
                 Ok(())
             }
-            (Asked::Ticket(asked), reply) => self.ticket_answered(asked, &reply),
-            (Asked::Party(asked), reply) => self.party_answered(asked, reply),
-            (Asked::Room(asked), reply) => self.rooms_answered(*asked, reply),
+            (OpenRequest::Ticket(asked), reply) => self.ticket_answered(asked, &reply),
+            (OpenRequest::Party(asked), reply) => self.party_answered(asked, reply),
+            (OpenRequest::Room(asked), reply) => self.rooms_answered(*asked, reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }

@@ -11,7 +11,7 @@ use muster_live::plane::{JoinRefusal, Reply};
 
 use super::act::session_id;
 use super::tickets::FollowUp;
-use super::{Asked, World};
+use super::{OpenRequest, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
 use crate::model::{Audience, Receiver};
 use crate::scenario::{PARTIES_FROM, PartyAct, Who};
@@ -22,7 +22,7 @@ pub(super) type PartyAnswer = Result<party::Reply, Refusal>;
 
 /// A request about a party that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum PartyAsked {
+pub(super) enum OpenPartyRequest {
     /// To make the party, or to join it.
     Come { who: Who, party: StreamId, makes: bool, generation: u64 },
     /// To send data.
@@ -102,7 +102,7 @@ impl World {
             PartyAct::Promote(whom) => Request::Promote { by, target: person(whom) },
             PartyAct::Close => Request::Close(by),
         };
-        self.ask_party(by.place.shard(), party, PartyAsked::Other, request)
+        self.ask_party(by.place.shard(), party, OpenPartyRequest::Other, request)
     }
 
     /// Lets every member ask for a ticket, since only the party knows who leads.
@@ -111,14 +111,20 @@ impl World {
         let ties = self.party_ties.range((party, 0)..=(party, Who::MAX));
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.view.is_some()).map(|((_, who), _)| *who).collect();
         for who in members.into_iter().filter(|who| self.may_act(*who)).collect::<Vec<_>>() {
-            let (by, asked) = (self.clients[&who].at, PartyAsked::Matchmake { who, party, players, changes });
+            let (by, asked) = (self.clients[&who].at, OpenPartyRequest::Matchmake { who, party, players, changes });
             self.ask_party(by.place.shard(), party, asked, Request::Matchmake(by))?;
         }
         Ok(())
     }
 
-    pub(super) fn ask_party(&mut self, shard: ShardIndex, party: StreamId, asked: PartyAsked, ask: Request) -> Checked {
-        let (stream, request) = (self.party_key(party), self.ask(shard, Asked::Party(asked)));
+    pub(super) fn ask_party(
+        &mut self,
+        shard: ShardIndex,
+        party: StreamId,
+        asked: OpenPartyRequest,
+        ask: Request,
+    ) -> Checked {
+        let (stream, request) = (self.party_key(party), self.ask(shard, OpenRequest::Party(asked)));
         self.step(shard, |plane, now, out| plane.ask_party(now, stream, ask, Some(request), out))
     }
 
@@ -131,9 +137,9 @@ impl World {
     ) -> Checked {
         let tie = self.party_ties.entry((party, who)).or_default();
         tie.may_hear = true;
-        let asked = PartyAsked::Come { who, party, makes, generation: tie.generation };
+        let asked = OpenPartyRequest::Come { who, party, makes, generation: tie.generation };
         let (at, stream) = (self.clients[&who].at, self.party_key(party));
-        let request = self.ask(at.place.shard(), Asked::Party(asked));
+        let request = self.ask(at.place.shard(), OpenRequest::Party(asked));
         self.step(at.place.shard(), |plane, now, out| plane.come_to_party(now, at.key, stream, ask, request, out))
     }
 
@@ -150,7 +156,12 @@ impl World {
         self.messages.add(party, Audience::AllBut(who), due);
         let by = self.clients[&who].at;
         let data = Bytes::copy_from_slice(&id.to_le_bytes());
-        self.ask_party(by.place.shard(), party, PartyAsked::Say { id }, Request::SendData { by, op_code: 1, data })
+        self.ask_party(
+            by.place.shard(),
+            party,
+            OpenPartyRequest::Say { id },
+            Request::SendData { by, op_code: 1, data },
+        )
     }
 
     /// Notes that the members of a party may change.
@@ -173,7 +184,7 @@ impl World {
         }
     }
 
-    pub(super) fn party_answered(&mut self, asked: PartyAsked, reply: Reply) -> Checked {
+    pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: Reply) -> Checked {
         let reply = match reply {
             Reply::Party(reply) => reply,
             // The session closed meanwhile.
@@ -183,7 +194,7 @@ impl World {
             }
         };
         match asked {
-            PartyAsked::Come { who, party, makes, generation } => {
+            OpenPartyRequest::Come { who, party, makes, generation } => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation && reply == Ok(party::Reply::Done) {
                     if makes {
@@ -193,12 +204,12 @@ impl World {
                 }
                 Ok(())
             }
-            PartyAsked::Say { id } if reply.is_err() => self.messages.retract(id),
-            PartyAsked::Leading { who } => {
+            OpenPartyRequest::Say { id } if reply.is_err() => self.messages.retract(id),
+            OpenPartyRequest::Leading { who } => {
                 self.answers.parties.push((who, reply));
                 Ok(())
             }
-            PartyAsked::Matchmake { who, party, players, changes } => {
+            OpenPartyRequest::Matchmake { who, party, players, changes } => {
                 if let Ok(party::Reply::Matchmaking { members, membership }) = reply
                     && self.clients[&who].is_open
                 {
@@ -207,11 +218,11 @@ impl World {
                 }
                 Ok(())
             }
-            PartyAsked::Issue { number } => {
+            OpenPartyRequest::Issue { number } => {
                 self.issued(number, reply.is_ok());
                 Ok(())
             }
-            PartyAsked::Say { .. } | PartyAsked::Other => Ok(()),
+            OpenPartyRequest::Say { .. } | OpenPartyRequest::Other => Ok(()),
         }
     }
 
@@ -301,8 +312,13 @@ impl World {
         self.answers.parties.clear();
         for who in members {
             let by = self.clients[who].at;
-            self.ask_party(by.place.shard(), party, PartyAsked::Leading { who: *who }, Request::Matchmake(by))?;
-            self.ask_party(by.place.shard(), party, PartyAsked::Leading { who: *who }, Request::ListRequests(by))?;
+            self.ask_party(by.place.shard(), party, OpenPartyRequest::Leading { who: *who }, Request::Matchmake(by))?;
+            self.ask_party(
+                by.place.shard(),
+                party,
+                OpenPartyRequest::Leading { who: *who },
+                Request::ListRequests(by),
+            )?;
         }
         self.settle()?;
         let answers = std::mem::take(&mut self.answers.parties);
@@ -316,7 +332,7 @@ impl World {
                     (shown.iter().map(|member| who_is(&member.presence)).collect(), members)
                 }
                 party::Reply::Requests(shown) => (shown.iter().map(who_is).collect(), waiting),
-                party::Reply::Done | party::Reply::Asked => continue,
+                party::Reply::Done | party::Reply::OpenRequest => continue,
             };
             ensure(Check::Presences, shown == *should, || {
                 format!("party {party} has {answer:?}, and should have {should:?}")

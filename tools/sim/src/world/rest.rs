@@ -170,7 +170,7 @@ impl World {
             self.answers.listed.clear();
             let page = self.rng.usize(1..=8).min(self.scenario.config.snapshot_max);
             for skip in (0..=expected.len()).step_by(page) {
-                self.list(shard, stream, with_hidden, (skip, page))?;
+                self.list(shard, stream, with_hidden, skip, page)?;
                 self.settle()?;
             }
             let listed: BTreeSet<Version> = self.answers.listed.iter().copied().collect();

@@ -15,11 +15,11 @@ use muster_live::plane::RequestRef;
 use muster_live::rooms::{self, Caller, Change, Request, RoomAction, RoomId, ToOwner};
 
 use super::act::{session_id, user_id};
-use super::{Asked, World};
+use super::{OpenRequest, World};
 use crate::frames::StreamId;
 use crate::model::{Filling, Ledger, Mirror, Order, Place, Receiver, Watching};
 use crate::scenario::Who;
-use crate::scenario::rooms::Then;
+use crate::scenario::rooms::SeatPlan;
 use crate::violation::Checked;
 
 /// Serial number of a room that somebody wanted to make.
@@ -36,7 +36,7 @@ pub(super) type RoomAnswer = muster_domain::Result<rooms::Answer>;
 
 /// A room that somebody wanted to make, or may be placed in.
 #[derive(Debug)]
-struct Known {
+struct RoomModel {
     id: RoomId,
     /// Number of the template whose desk fills the room.
     desk: Option<usize>,
@@ -65,7 +65,7 @@ struct Known {
 
 /// A seat that was promised to a user.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldSeat {
     seat: u32,
     /// The time until which the seat is certainly held; counted from the request, so the room holds it a little longer.
     until: Millis,
@@ -82,7 +82,7 @@ struct RoomTie {
     generation: u64,
     /// The room as the session sees it; `None` while it is not in the room.
     mirror: Option<Mirror>,
-    held: Option<Held>,
+    held: Option<HeldSeat>,
     place: Place,
 }
 
@@ -99,14 +99,14 @@ pub(super) struct Entering {
     pub(super) who: Who,
     room: RoomNo,
     entry: rooms::Entry,
-    held: Option<Held>,
+    held: Option<HeldSeat>,
 }
 
 /// A request to an owner of rooms that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) enum RoomAsked {
+pub(super) enum OpenRoomRequest {
     /// To hold a seat.
-    Hold { who: Who, then: Then, at: Millis, fresh: Option<RoomNo>, departures: u32 },
+    Hold { who: Who, then: SeatPlan, at: Millis, fresh: Option<RoomNo>, departures: u32 },
     /// To join a room, or only to look at it when `comes` is false.
     Enter { entering: Entering, generation: u64, comes: bool, barred_until: Millis },
     /// To send a message.
@@ -134,7 +134,7 @@ struct Watch {
 /// Everything that a world knows of rooms.
 #[derive(Default)]
 pub(super) struct RoomWorld {
-    known: Vec<Known>,
+    known: Vec<RoomModel>,
     numbers: BTreeMap<RoomId, RoomNo>,
     ties: BTreeMap<(RoomNo, Who), RoomTie>,
     pub(super) entering: Vec<Entering>,
@@ -166,7 +166,7 @@ impl RoomWorld {
         tie.is_some_and(|tie| tie.mirror.is_some() && tie.generation == due.period)
     }
 
-    fn add(&mut self, known: Known) -> RoomNo {
+    fn add(&mut self, known: RoomModel) -> RoomNo {
         let number = self.known.len();
         self.numbers.insert(known.id, number);
         self.known.push(known);
@@ -200,7 +200,7 @@ impl World {
     fn ask_rooms(
         &mut self,
         who: Who,
-        asked: RoomAsked,
+        asked: OpenRoomRequest,
         to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
     ) -> Checked {
         let (caller, shard) = (self.caller(who), self.clients[&who].at.place.shard());
@@ -210,13 +210,13 @@ impl World {
         self.step(shard, |plane, now, out| plane.ask_rooms(now, ask, out))
     }
 
-    fn ask_of_rooms(&mut self, shard: muster_live::ShardIndex, asked: RoomAsked) -> RequestRef {
+    fn ask_of_rooms(&mut self, shard: muster_live::ShardIndex, asked: OpenRoomRequest) -> RequestRef {
         self.control += CONTROL;
-        self.ask(shard, Asked::Room(Box::new(asked)))
+        self.ask(shard, OpenRequest::Room(Box::new(asked)))
     }
 
     /// Sends a request to the owner of a room.
-    fn ask_room(&mut self, who: Who, room: RoomNo, asked: RoomAsked, what: RoomAction) -> Checked {
+    fn ask_room(&mut self, who: Who, room: RoomNo, asked: OpenRoomRequest, what: RoomAction) -> Checked {
         let id = self.rooms.known[room].id;
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what }))
     }

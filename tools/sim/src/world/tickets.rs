@@ -9,15 +9,15 @@ use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, Reply};
 
 use super::act::session_id;
-use super::parties::PartyAsked;
-use super::{Asked, World};
+use super::parties::OpenPartyRequest;
+use super::{OpenRequest, World};
 use crate::frames::{StreamId, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 /// A request about a ticket that waits for its answer, by the ticket's number.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum TicketAsked {
+pub(super) enum OpenTicketRequest {
     Add(usize),
     Remove(usize),
     /// To explain the ticket, which shows whether it waits.
@@ -26,7 +26,7 @@ pub(super) enum TicketAsked {
 
 /// The party that owns a ticket.
 #[derive(Clone, Debug)]
-struct OfParty {
+struct PartyTicket {
     party: StreamId,
     membership: u64,
     /// The party's count of changes when its leader asked for the ticket.
@@ -41,7 +41,7 @@ pub(super) struct Ticket {
     /// The session that asked for the ticket.
     who: Who,
     members: BTreeSet<Who>,
-    of_party: Option<OfParty>,
+    of_party: Option<PartyTicket>,
     /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_matched: bool,
@@ -70,14 +70,21 @@ impl World {
     fn add(
         &mut self,
         who: Who,
-        of_party: Option<OfParty>,
+        of_party: Option<PartyTicket>,
         players: u32,
         members: Vec<Member<muster_live::Presence>>,
     ) -> Checked {
         let number = self.tickets.len();
         let numbers = members.iter().map(|member| who_is(&member.presence)).collect();
-        let (is_taken, is_matched, may_be_gone, is_removed) = (None, false, false, false);
-        self.tickets.push(Ticket { who, members: numbers, of_party, is_taken, is_matched, may_be_gone, is_removed });
+        self.tickets.push(Ticket {
+            who,
+            members: numbers,
+            of_party,
+            is_taken: None,
+            is_matched: false,
+            may_be_gone: false,
+            is_removed: false,
+        });
         let ticket = NewTicket {
             id: ticket_id(number),
             owner: self.owner(number),
@@ -91,7 +98,7 @@ impl World {
             widening: Vec::new(),
             created_at: Timestamp::from_seconds(1),
         };
-        self.ask_pool(who, TicketAsked::Add(number), PoolAsk::Add(Box::new(ticket)))
+        self.ask_pool(who, OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
     fn owner(&self, number: usize) -> Owner {
@@ -113,12 +120,12 @@ impl World {
 
     fn withdraw(&mut self, number: usize) -> Checked {
         let (who, ask) = (self.tickets[number].who, PoolAsk::Remove(ticket_id(number), self.owner(number)));
-        self.ask_pool(who, TicketAsked::Remove(number), ask)
+        self.ask_pool(who, OpenTicketRequest::Remove(number), ask)
     }
 
-    fn ask_pool(&mut self, who: Who, asked: TicketAsked, ask: PoolAsk) -> Checked {
+    fn ask_pool(&mut self, who: Who, asked: OpenTicketRequest, ask: PoolAsk) -> Checked {
         let shard = self.clients[&who].at.place.shard();
-        let request = self.ask(shard, Asked::Ticket(asked));
+        let request = self.ask(shard, OpenRequest::Ticket(asked));
         self.step(shard, |plane, now, out| plane.ask_pool(now, ask, Some(request), out))
     }
 
@@ -133,7 +140,7 @@ impl World {
     pub(super) fn follow_up(&mut self, next: FollowUp) -> Checked {
         match next {
             FollowUp::Add { who, party, players, changes, members, membership } => {
-                let of = OfParty { party, membership, changes, is_issued: None };
+                let of = PartyTicket { party, membership, changes, is_issued: None };
                 let member = |member: party::Member| Member {
                     key: MemberKey::Session(member.presence.session_id),
                     presence: member.presence,
@@ -145,7 +152,7 @@ impl World {
                 let (by, party) = (self.clients[who].at, of.party);
                 let request =
                     party::Request::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
-                self.ask_party(by.place.shard(), party, PartyAsked::Issue { number }, request)
+                self.ask_party(by.place.shard(), party, OpenPartyRequest::Issue { number }, request)
             }
             FollowUp::Withdraw(number) => self.withdraw(number),
         }
@@ -161,20 +168,20 @@ impl World {
         }
     }
 
-    pub(super) fn ticket_answered(&mut self, asked: TicketAsked, reply: &Reply) -> Checked {
+    pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: &Reply) -> Checked {
         let Reply::Pool(reply) = reply else {
             return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
         };
         match asked {
-            TicketAsked::Add(number) => {
+            OpenTicketRequest::Add(number) => {
                 let ticket = &mut self.tickets[number];
                 ticket.is_taken = Some(reply.is_ok());
                 if reply.is_ok() && ticket.of_party.is_some() && self.clients[&ticket.who].is_open {
                     self.follow_ups.push(FollowUp::Issue(number));
                 }
             }
-            TicketAsked::Remove(number) => self.tickets[number].is_removed |= reply.is_ok(),
-            TicketAsked::Explain(number) => {
+            OpenTicketRequest::Remove(number) => self.tickets[number].is_removed |= reply.is_ok(),
+            OpenTicketRequest::Explain(number) => {
                 self.answers.waiting.extend(reply.is_ok().then_some(number));
             }
         }
@@ -221,7 +228,7 @@ impl World {
         for number in 0..self.tickets.len() {
             if self.tickets[number].is_taken == Some(true) {
                 let ask = PoolAsk::Explain(ticket_id(number), None);
-                self.ask_pool(self.tickets[number].who, TicketAsked::Explain(number), ask)?;
+                self.ask_pool(self.tickets[number].who, OpenTicketRequest::Explain(number), ask)?;
             }
         }
         while self.happen()? {}

@@ -56,8 +56,8 @@ fn is_sound(group: &[&Asked]) -> bool {
     })
 }
 
-/// Whether a ticket may form the group as its searcher: the group has the ticket's `max_count`, or fewer players and the
-/// ticket is due. No ticket that is still patient may have a greater `max_count`.
+/// Whether a ticket may form the group as its searcher: the group has the ticket's `max_count`, or has fewer players
+/// and the ticket is due. No ticket that is still patient may have a greater `max_count`.
 fn is_allowed(group: &[&Asked], pass: u64, max_intervals: u32, is_due: impl Fn(&Asked) -> bool) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().any(|searcher| {

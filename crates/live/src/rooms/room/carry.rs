@@ -48,7 +48,8 @@ impl Room {
     pub(in super::super) fn carried_members(&self) -> impl Iterator<Item = CarriedMembers> {
         (0..self.members.len()).step_by(PIECE_MEMBERS_MAX).map(|from| {
             let members = self.members.iter().skip(from).take(PIECE_MEMBERS_MAX);
-            CarriedMembers { room: self.id, members: members.map(carried_member).collect() }
+            let members = members.map(|(user_id, member)| carried_member(*user_id, member));
+            CarriedMembers { room: self.id, members: members.collect() }
         })
     }
 
@@ -111,9 +112,9 @@ impl Room {
     }
 }
 
-fn carried_member((user, member): (&UserId, &Member)) -> CarriedMember {
+fn carried_member(user_id: UserId, member: &Member) -> CarriedMember {
     CarriedMember {
-        user_id: *user,
+        user_id,
         username: member.username.clone(),
         session_id: member.session_id,
         listener: member.listener,

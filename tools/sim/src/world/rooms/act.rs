@@ -12,10 +12,10 @@ use muster_live::rooms::{
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{Entering, Known, ROOMS_FROM, RoomAsked, RoomNo};
+use super::{Entering, OpenRoomRequest, ROOMS_FROM, RoomModel, RoomNo};
 use crate::frames::StreamId;
 use crate::model::{Audience, Ledger, Order, Receiver};
-use crate::scenario::rooms::{FILTERS, PATHS, RoomAct, TEMPLATES, TEMPLATES_COUNT, Then, VIEWS, template};
+use crate::scenario::rooms::{FILTERS, PATHS, RoomAct, SeatPlan, TEMPLATES, TEMPLATES_COUNT, VIEWS, template};
 use crate::scenario::{Who, pick};
 use crate::violation::Checked;
 
@@ -35,7 +35,7 @@ impl World {
                 let ask = |caller, reply_to| {
                     ToOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
                 };
-                self.ask_rooms(who, RoomAsked::Other, ask)
+                self.ask_rooms(who, OpenRoomRequest::Other, ask)
             }
             act => {
                 let is_in_one = self.rooms.ties.iter().any(|((_, other), tie)| *other == who && tie.may_hear);
@@ -51,7 +51,7 @@ impl World {
         match act {
             RoomAct::Join => self.join_room(who, room),
             RoomAct::Leave => self.leave_room(who, room),
-            RoomAct::Look => self.ask_room(who, room, RoomAsked::Other, RoomAction::Look),
+            RoomAct::Look => self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::Look),
             RoomAct::Say => self.say_in_room(who, room, None),
             RoomAct::Whisper => {
                 let whom = (0..self.rng.usize(1..=2)).filter_map(|_| self.some_member(room, who)).collect();
@@ -63,7 +63,7 @@ impl World {
             RoomAct::Spectate => {
                 self.rooms.filling.disturb();
                 let spectate = self.rng.bool();
-                self.ask_room(who, room, RoomAsked::Other, RoomAction::Spectate(spectate))
+                self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::Spectate(spectate))
             }
             RoomAct::Update => self.update_room(who, room),
             _ => Ok(()),
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    fn create_room(&mut self, who: Who, then: Then) -> Checked {
+    fn create_room(&mut self, who: Who, then: SeatPlan) -> Checked {
         let id = self.room_id_for(who);
         let capacity = pick(&mut self.rng, &[1, 2, 3, 4, 12, 12]);
         let base =
@@ -146,36 +146,36 @@ impl World {
             variables: first.clone(),
             ..base
         };
-        let room = self.rooms.add(Known {
+        let room = self.rooms.add(RoomModel {
             creator: Some(user_id(who)),
             hidden: creation.hidden,
             is_brief: creation.life_ms.is_some(),
             ledger: Ledger::new(first),
             is_locked,
-            ..known(id, creation.capacity)
+            ..room_model(id, creation.capacity)
         });
         let asked = self.hold(who, then, Some(room));
         self.ask_room(who, room, asked, RoomAction::Create(Box::new(creation)))
     }
 
-    fn hold(&mut self, who: Who, then: Then, fresh: Option<RoomNo>) -> RoomAsked {
-        if then != Then::Join {
+    fn hold(&mut self, who: Who, then: SeatPlan, fresh: Option<RoomNo>) -> OpenRoomRequest {
+        if then != SeatPlan::Join {
             self.rooms.filling.disturb();
         }
-        RoomAsked::Hold { who, then, at: self.now, fresh, departures: self.rooms.departures(who) }
+        OpenRoomRequest::Hold { who, then, at: self.now, fresh, departures: self.rooms.departures(who) }
     }
 
-    fn seek_place(&mut self, who: Who, number: usize, then: Then) -> Checked {
+    fn seek_place(&mut self, who: Who, number: usize, then: SeatPlan) -> Checked {
         let fresh = RoomId(Uuid::from_u128(self.rng.u128(..)));
         let (smallest, largest) = template(number).sizes;
         let size = (self.rng.u8(0..4) == 0).then(|| self.rng.u32(smallest..=largest + 1));
         let desk = Some(number).filter(|number| *number < TEMPLATES_COUNT);
         let made_of = template(number);
-        let room = self.rooms.add(Known {
+        let room = self.rooms.add(RoomModel {
             desk,
             hidden: made_of.hidden,
             is_brief: made_of.life_ms.is_some(),
-            ..known(fresh, size.unwrap_or(largest).min(largest))
+            ..room_model(fresh, size.unwrap_or(largest).min(largest))
         });
         self.rooms.filling.placed(user_id(who));
         let random = self.rng.u32(..);
@@ -184,7 +184,7 @@ impl World {
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
     }
 
-    fn quick_join(&mut self, who: Who, then: Then) -> Checked {
+    fn quick_join(&mut self, who: Who, then: SeatPlan) -> Checked {
         let find = self.some_find();
         let asked = self.hold(who, then, None);
         let what = DirectoryAction::QuickJoin(find);
@@ -211,7 +211,7 @@ impl World {
             tie.generation += 1;
             tie.may_hear = true;
         }
-        let asked = RoomAsked::Enter { entering, generation: tie.generation, comes, barred_until };
+        let asked = OpenRoomRequest::Enter { entering, generation: tie.generation, comes, barred_until };
         if !comes {
             return self.ask_room(who, room, asked, RoomAction::Look);
         }
@@ -227,7 +227,7 @@ impl World {
             // A request over HTTP leaves the room for whichever session of the user is in it.
             self.rooms.known[room].expulsions += 1;
             let (id, what) = (self.rooms.known[room].id, RoomAction::Leave);
-            return self.ask_rooms(who, RoomAsked::Other, |caller, reply_to| {
+            return self.ask_rooms(who, OpenRoomRequest::Other, |caller, reply_to| {
                 let caller = Caller { session: None, ..caller };
                 ToOwner::Room(id, Request { caller, reply_to, what })
             });
@@ -259,7 +259,7 @@ impl World {
             Some(whom) => RoomAction::Whisper(whom.into_iter().map(user_id).collect(), text),
             None => RoomAction::Say(text),
         };
-        self.ask_room(who, room, RoomAsked::Say { id }, what)
+        self.ask_room(who, room, OpenRoomRequest::Say { id }, what)
     }
 
     pub(super) fn is_in(&self, who: Who, room: RoomNo) -> bool {
@@ -268,8 +268,8 @@ impl World {
 }
 
 /// The model of a room of which only the size is known.
-pub(super) fn known(id: RoomId, capacity_max: u32) -> Known {
-    Known {
+pub(super) fn room_model(id: RoomId, capacity_max: u32) -> RoomModel {
+    RoomModel {
         id,
         desk: None,
         creator: None,

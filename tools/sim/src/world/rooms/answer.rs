@@ -8,14 +8,14 @@ use muster_live::rooms::{Answer, Joined, Reserved, RoomState, Summary};
 use super::super::World;
 use super::super::act::{session_id, user_id};
 use super::change::SECRET;
-use super::{Entering, Held, RoomAnswer, RoomAsked, RoomNo};
+use super::{Entering, HeldSeat, OpenRoomRequest, RoomAnswer, RoomNo};
 use crate::model::Mirror;
 use crate::scenario::Who;
-use crate::scenario::rooms::Then;
+use crate::scenario::rooms::SeatPlan;
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    pub(in super::super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
+    pub(in super::super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
         let answer: RoomAnswer = match reply {
             Reply::Rooms(answer) => answer,
             // The session closed meanwhile, or is on too many streams.
@@ -26,32 +26,32 @@ impl World {
         };
         self.check_shown_in(&answer)?;
         match asked {
-            RoomAsked::Hold { who, fresh, .. } => match &answer {
+            OpenRoomRequest::Hold { who, fresh, .. } => match &answer {
                 Ok(Answer::Reserved(held)) => self.held(&asked, held),
                 Err(refusal) => self.check_limit_of_maker(who, fresh, refusal),
                 Ok(_) => wrong(&asked, &answer),
             },
-            RoomAsked::Enter { .. } => self.entered(&asked, answer),
-            RoomAsked::Say { id } if answer.is_err() => self.messages.retract(id),
-            RoomAsked::Set { room, change } => {
+            OpenRoomRequest::Enter { .. } => self.entered(&asked, answer),
+            OpenRoomRequest::Say { id } if answer.is_err() => self.messages.retract(id),
+            OpenRoomRequest::Set { room, change } => {
                 if let Ok(Answer::Version(version)) = answer {
                     self.rooms.known[room].ledger.add(version, change);
                 }
                 Ok(())
             }
-            RoomAsked::Kick { room, user, until, expulsions } => {
+            OpenRoomRequest::Kick { room, user, until, expulsions } => {
                 let known = &mut self.rooms.known[room];
                 if answer.is_ok() && known.expulsions == expulsions {
                     known.barred.insert(user, until);
                 }
                 Ok(())
             }
-            RoomAsked::Watch { who, view, period } => self.watch_answered(who, view, period, answer),
-            RoomAsked::Probe(number) => {
+            OpenRoomRequest::Watch { who, view, period } => self.watch_answered(who, view, period, answer),
+            OpenRoomRequest::Probe(number) => {
                 self.rooms.probes.insert(number, answer);
                 Ok(())
             }
-            RoomAsked::Say { .. } | RoomAsked::Other => Ok(()),
+            OpenRoomRequest::Say { .. } | OpenRoomRequest::Other => Ok(()),
         }
     }
 
@@ -69,8 +69,8 @@ impl World {
     }
 
     /// Notes a reservation and lets the session act on it.
-    fn held(&mut self, asked: &RoomAsked, reserved: &Reserved) -> Checked {
-        let RoomAsked::Hold { who, then, at, departures, .. } = *asked else { return Ok(()) };
+    fn held(&mut self, asked: &OpenRoomRequest, reserved: &Reserved) -> Checked {
+        let OpenRoomRequest::Hold { who, then, at, departures, .. } = *asked else { return Ok(()) };
         let longest = self.scenario.config.rooms.reservation_ms;
         ensure(Check::Seats, reserved.held_ms <= longest, || {
             format!("a seat is promised to session {who} for {} ms, and held for {longest}", reserved.held_ms)
@@ -78,27 +78,28 @@ impl World {
         let Some(room) = self.rooms.numbers.get(&reserved.room.id).copied() else { return Ok(()) };
         let known = &mut self.rooms.known[room];
         known.held.insert(user_id(who));
-        let held = Held { seat: reserved.seat, until: at + reserved.held_ms, expulsions: known.expulsions, departures };
+        let held =
+            HeldSeat { seat: reserved.seat, until: at + reserved.held_ms, expulsions: known.expulsions, departures };
         self.rooms.tie(room, who).held = Some(held);
         if !self.clients[&who].is_open {
             return Ok(());
         }
         match then {
-            Then::Join => {
+            SeatPlan::Join => {
                 self.rooms.tie(room, who).held = None;
                 let entering = Entering { who, room, entry: Default::default(), held: Some(held) };
                 self.rooms.entering.push(entering);
             }
-            Then::Wait => {}
-            Then::Die if self.closing.contains(&who) => {}
-            Then::Die => self.closing.push(who),
+            SeatPlan::Wait => {}
+            SeatPlan::Die if self.closing.contains(&who) => {}
+            SeatPlan::Die => self.closing.push(who),
         }
         Ok(())
     }
 
-    fn not_entered(&mut self, asked: &RoomAsked) -> Checked {
+    fn not_entered(&mut self, asked: &OpenRoomRequest) -> Checked {
         self.rooms.filling.disturb();
-        if let RoomAsked::Enter { entering: Entering { who, room, .. }, generation, .. } = *asked {
+        if let OpenRoomRequest::Enter { entering: Entering { who, room, .. }, generation, .. } = *asked {
             let tie = self.rooms.tie(room, who);
             if tie.generation == generation {
                 tie.go();
@@ -107,8 +108,8 @@ impl World {
         Ok(())
     }
 
-    fn entered(&mut self, asked: &RoomAsked, answer: RoomAnswer) -> Checked {
-        let RoomAsked::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
+    fn entered(&mut self, asked: &OpenRoomRequest, answer: RoomAnswer) -> Checked {
+        let OpenRoomRequest::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
         let Entering { who, room, held, .. } = entering;
         if comes {
             self.check_promise(&entering, generation, &answer)?;
@@ -249,6 +250,6 @@ impl World {
     }
 }
 
-fn wrong(asked: &RoomAsked, answer: &RoomAnswer) -> Checked {
+fn wrong(asked: &OpenRoomRequest, answer: &RoomAnswer) -> Checked {
     Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") })
 }

@@ -6,7 +6,7 @@ use muster_live::rooms::{Change, PasswordDigest, RoomAction, Update, Value};
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{RoomAsked, RoomNo};
+use super::{OpenRoomRequest, RoomNo};
 use crate::scenario::{Who, pick};
 use crate::violation::Checked;
 
@@ -35,7 +35,7 @@ impl World {
     pub(super) fn set_variables(&mut self, who: Who, room: RoomNo) -> Checked {
         let expected_version = self.expected_version(who, room);
         let change = Change { expected_version, ..self.some_change() };
-        let asked = RoomAsked::Set { room, change: change.clone() };
+        let asked = OpenRoomRequest::Set { room, change: change.clone() };
         self.ask_room(who, room, asked, RoomAction::SetVariables(change))
     }
 
@@ -47,7 +47,7 @@ impl World {
                 *value = secret.unwrap_or_else(|_| value.clone());
             }
         }
-        self.ask_room(who, room, RoomAsked::Other, RoomAction::SetOwn(change))
+        self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::SetOwn(change))
     }
 
     pub(super) fn kick(&mut self, who: Who, room: RoomNo) -> Checked {
@@ -60,7 +60,7 @@ impl World {
         known.expulsions += 1;
         // From now on the ban may end at another time.
         known.barred.remove(&user);
-        let asked = RoomAsked::Kick { room, user, until, expulsions: known.expulsions };
+        let asked = OpenRoomRequest::Kick { room, user, until, expulsions: known.expulsions };
         self.ask_room(who, room, asked, RoomAction::Kick(user, bar_ms))
     }
 
@@ -88,6 +88,6 @@ impl World {
         known.may_be_shut |= update.open == Some(false);
         known.is_locked &= update.password.is_none();
         known.capacity_max = known.capacity_max.max(update.capacity.unwrap_or_default());
-        self.ask_room(who, room, RoomAsked::Other, RoomAction::Update(Box::new(update)))
+        self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::Update(Box::new(update)))
     }
 }

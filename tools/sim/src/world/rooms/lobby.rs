@@ -4,7 +4,7 @@ use muster_live::StreamKey;
 use muster_live::rooms::{Answer, DirectoryAction, Request, ToOwner};
 
 use super::super::World;
-use super::{CONTROL, RoomAnswer, RoomAsked};
+use super::{CONTROL, OpenRoomRequest, RoomAnswer};
 use crate::frames::tales::Tale;
 use crate::model::Watching;
 use crate::scenario::Who;
@@ -22,7 +22,8 @@ impl World {
         let (period, at, stream) = (watch.period, self.clients[&who].at, view(number).stream());
         self.control += CONTROL;
         self.step(at.place.shard(), |plane, now, out| plane.listen(now, at.key, stream, None, out))?;
-        let (asked, what) = (RoomAsked::Watch { who, view: number, period }, DirectoryAction::Subscribe(view(number)));
+        let (asked, what) =
+            (OpenRoomRequest::Watch { who, view: number, period }, DirectoryAction::Subscribe(view(number)));
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
     }
 

@@ -13,7 +13,7 @@ use muster_live::rooms::{
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{RoomAnswer, RoomAsked, RoomNo};
+use super::{OpenRoomRequest, RoomAnswer, RoomNo};
 use crate::frames::who as who_is;
 use crate::model::{Mirror, PartFilled, Values, seat_of};
 use crate::scenario::rooms::{TEMPLATES, TEMPLATES_COUNT, VIEWS, template, view};
@@ -44,7 +44,7 @@ impl World {
         to: impl FnOnce(Caller, Option<muster_live::plane::RequestRef>) -> ToOwner,
     ) -> Checked {
         let shard = self.rng.u16(0..self.scenario.shards);
-        let request = self.ask_of_rooms(shard, RoomAsked::Probe(number));
+        let request = self.ask_of_rooms(shard, OpenRoomRequest::Probe(number));
         let ask = to(Caller { user_id: user, username: "".into(), session: None }, Some(request));
         self.step(shard, |plane, now, out| plane.ask_rooms(now, ask, out))
     }
@@ -122,7 +122,7 @@ impl World {
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let members: Vec<(RoomNo, Who)> = ties.map(|(tie, _)| *tie).collect();
         for (number, (room, who)) in members.iter().enumerate() {
-            self.ask_room(*who, *room, RoomAsked::Probe(number), RoomAction::Look)?;
+            self.ask_room(*who, *room, OpenRoomRequest::Probe(number), RoomAction::Look)?;
         }
         // When joins are told merged, members may have changed their variables before the others hear of them.
         let is_merged = self.scenario.config.merge_above < SESSIONS_MAX;
@@ -237,7 +237,7 @@ impl World {
         for (number, name) in TEMPLATES.iter().enumerate().take(TEMPLATES_COUNT) {
             let fresh = RoomId(Uuid::from_u128(self.rng.u128(..)));
             let desk = Some(number);
-            self.rooms.add(super::Known { desk, ..super::act::known(fresh, template(number).sizes.1) });
+            self.rooms.add(super::RoomModel { desk, ..super::act::room_model(fresh, template(number).sizes.1) });
             let what = Place { template: (*name).into(), size: None, fresh, random: 0, tried: Vec::new() };
             self.probe(number, user, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))?;
             let answer = self.probed()?.remove(&number);
@@ -250,7 +250,7 @@ impl World {
         for (number, user) in creators.into_iter().enumerate() {
             let who = self.clients.keys().copied().find(|who| user_id(*who) == user).unwrap_or_default();
             let id = self.room_id_for(who);
-            self.rooms.add(super::act::known(id, 1));
+            self.rooms.add(super::act::room_model(id, 1));
             let create = RoomAction::Create(Box::new(Creation::plain(1)));
             self.probe(number, user, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what: create }))?;
             let answer = self.probed()?.remove(&number);
