@@ -1,4 +1,5 @@
-//! The closed list of reasons why a socket closes. Close frame, log line and metric label all derive from it.
+//! The closed list of reasons why a socket closes. Close frame, log line and metric label all derive from it. Nothing
+//! here closes a socket.
 
 /// The reason for which a session's socket closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

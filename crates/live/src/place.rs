@@ -131,22 +131,22 @@ impl Partition {
 
     /// The partition of a thing that its name alone identifies: a template, a pool, a job.
     pub fn of_name(name: &str) -> Self {
-        let mut hash = Hash::default();
+        let mut hash = PartitionHasher::default();
         hash.write(name.as_bytes());
         hash.partition()
     }
 }
 
 /// FNV-1a: the same on every node and in every build.
-pub(crate) struct Hash(u64);
+pub(crate) struct PartitionHasher(u64);
 
-impl Default for Hash {
+impl Default for PartitionHasher {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Hash {
+impl PartitionHasher {
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

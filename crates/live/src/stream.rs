@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
-use crate::place::{Hash, Partition, Place};
+use crate::place::{Partition, PartitionHasher, Place};
 use crate::registry::SessionKey;
 
 /// The modes of streams that the protocol knows; game code and extensions use others.
@@ -81,7 +81,7 @@ impl StreamKey {
             // The last four bytes of the id.
             return Partition::of_id(self.subject.as_u128() as u32);
         }
-        let mut hash = Hash::default();
+        let mut hash = PartitionHasher::default();
         if self.mode != mode::LOBBY {
             hash.write(self.subject.as_bytes());
             hash.write(self.subcontext.as_bytes());

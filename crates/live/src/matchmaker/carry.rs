@@ -1,4 +1,4 @@
-//! The pool as plain data, for the shard that is to own it next.
+//! The pool as plain data, for the shard that is to own it next. Nothing here sends it.
 
 use super::Matchmaker;
 use super::ticket::{NewTicket, Ticket, TicketId};

@@ -1,6 +1,6 @@
 //! Queries and properties of tickets, translated into numbers. Field names and texts get numbers while a ticket uses
 //! them, so that checking a pair compares a few adjacent numbers. A query that cannot be translated (patterns, dates,
-//! terms without a field) is evaluated itself.
+//! terms without a field) is evaluated itself. Never decides differently from the query.
 
 use std::ops::Bound;
 use std::sync::Arc;

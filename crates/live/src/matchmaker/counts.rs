@@ -1,5 +1,5 @@
 //! Tickets grouped by the numbers of players that they bring and ask for. A search skips whole groups that no number of
-//! players would satisfy together with the searcher.
+//! players would satisfy together with the searcher. Never skips a ticket that could be matched.
 
 use muster_domain::query::{Bitmap, Candidates};
 

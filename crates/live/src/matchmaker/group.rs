@@ -1,6 +1,6 @@
 //! Assembly of a group in which every ticket accepts every other, from tickets that accept the searcher: the largest
 //! possible group, preferring tickets that come first in the pool. When counts demand it, the last ticket is left out
-//! first. An assembly can be interrupted after any pair that was checked.
+//! first. An assembly can be interrupted after any pair that was checked. Never changes the pool.
 
 use super::Matchmaker;
 use super::checks::is_mutual;

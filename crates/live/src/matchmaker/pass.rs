@@ -1,5 +1,5 @@
 //! A pass: every ticket that may have a group by now searches, the longest waiting first. It runs in slices; groups
-//! that a slice finds have left the pool when it returns.
+//! that a slice finds have left the pool when it returns. Reads no clock.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub struct Match<M> {
     pub tickets: Vec<Box<Ticket<M>>>,
     /// Other tickets of the same players and parties, which left the pool with them.
     pub dropped: Vec<Box<Ticket<M>>>,
-    /// Public id of the match that game code made for the players; without it they get a token for a relayed match.
+    /// Public id of the match that game code made for the players; `None` if they get a token for a relayed match.
     pub match_id: Option<Arc<str>>,
 }
 

@@ -1,6 +1,6 @@
 //! The search of one ticket: it gathers tickets that accept it and that it accepts, best first, until they make a
 //! group. A search can be interrupted after any pair that was checked. When it continues, it sees tickets that came or
-//! went meanwhile.
+//! went meanwhile. Never changes the pool.
 
 use std::ops::Bound;
 

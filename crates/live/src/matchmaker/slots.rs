@@ -1,5 +1,5 @@
 //! A map from slots to values. Slots are given out in ascending order, so tickets that came one after the other are
-//! stored side by side, and a pass, which goes in that order, finds the next one nearby.
+//! stored side by side, and a pass, which goes in that order, finds the next one nearby. Never gives out slots itself.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,4 +1,5 @@
-//! Tickets: players who come together, the properties that they offer, and the query that others must fit.
+//! Tickets: players who come together, the properties that they offer, and the query that others must fit. Nothing here
+//! searches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Parties as plain data, for the shard that is to own them next.
+//! Parties as plain data, for the shard that is to own them next. Nothing here sends them.
 
 use muster_domain::Timestamp;
 

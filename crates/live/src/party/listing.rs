@@ -1,4 +1,4 @@
-//! The listing of parties: which parties a query finds, and in which order.
+//! The listing of parties: which parties a query finds, and in which order. Never lists hidden parties.
 //!
 //! Parties are indexed in the order in which they were made, so the cost of a page depends on the page's length and not
 //! on the number of parties. Only a query whose terms weigh differently must look at more.

@@ -1,4 +1,4 @@
-//! Parties whose owner crashed, and the sessions that are still in them.
+//! Parties whose owner crashed, and the sessions that are still in them. Never reads or writes recovery data.
 
 use super::message::{Effect, Member, PartyId};
 use super::parties::Parties;

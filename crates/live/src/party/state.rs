@@ -1,4 +1,5 @@
-//! One party: its members, its leader, and the sessions that ask to be let in.
+//! One party: its members, its leader, and the sessions that ask to be let in. Never tells members anything itself:
+//! that is left to effects.
 
 use super::message::{Effect, Event, Member, Person, Refusal, Reply, Request, Settings, Snapshot};
 use crate::stream::{Presence, SessionRef};
@@ -114,8 +115,7 @@ impl Party {
         self.members.iter().chain(&self.requests).map(Member::session)
     }
 
-    /// Notes the listener of the latest request: a session is taken off the stream again as the listener that it asked
-    /// as last.
+    /// Keeps the listener of a session's latest request, because the session is taken off the stream by that listener.
     fn renew(&mut self, member: &Member) {
         let known = self.members.iter_mut().chain(&mut self.requests);
         known.filter(|known| known.session() == member.session()).for_each(|known| known.listener = member.listener);

@@ -1,5 +1,5 @@
 //! The state of an owner of rooms as plain data, in pieces of bounded size, for the next owner. Times are given as
-//! milliseconds that remain, since every node has a clock of its own.
+//! milliseconds that remain, since every node has a clock of its own. Nothing here decides who the next owner is.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub enum Carried {
 }
 
 impl Carried {
-    /// The owned thing that this is a piece of.
+    /// The owner whose state this is a piece of.
     pub fn owner(&self) -> Owner {
         match self {
             Self::Room(room) => Owner::Room(room.id),
@@ -68,7 +68,7 @@ pub struct CarriedRoom {
     pub hidden: bool,
     /// Whether recovery data are kept of the room.
     pub recover: bool,
-    /// Whether one of the players owns the room at any time.
+    /// Whether one of the room's players is always its owner.
     pub owned: bool,
     /// Whether players without a reservation may come.
     pub open: bool,
@@ -80,21 +80,21 @@ pub struct CarriedRoom {
     pub spectators_max: u32,
     /// Held seats, in the order of their deadlines.
     pub held: Vec<CarriedSeat>,
-    /// Number of members that came so far.
+    /// Number of arrivals so far, which is the next member's serial number.
     pub entries: u64,
     /// The player who owns the room.
     pub owner: Option<UserId>,
     /// The user who made the room; `None` if a desk did.
     pub creator: Option<UserId>,
-    /// Values that only the owner changes.
+    /// Properties: values that only the room's owner changes.
     pub properties: CarriedValues,
-    /// Values that members change.
+    /// Variables: values that members change.
     pub variables: CarriedValues,
     /// Users who gave wrong passwords, the least recent first.
     pub attempts: Vec<CarriedAttempts>,
     /// Users who are kept out and for how long, in the order in which that ends.
     pub barred: Vec<(UserId, Millis)>,
-    /// How long the room is kept while it is empty.
+    /// How long the room stays open while it is empty.
     pub empty_ms: Millis,
     /// Time until the room closes because it is empty.
     pub closes_ms: Option<Millis>,
@@ -249,8 +249,8 @@ impl Rooms {
     pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(&Owner) -> bool) -> Vec<Carried> {
         let mut parts = Vec::new();
         let mut rooms: Vec<RoomId> = self.rooms.keys().copied().filter(|room| is_one(&Owner::Room(*room))).collect();
-        // Rooms that the directory must hear of come first, in that order; the others follow by id, so that every run
-        // is the same.
+        // Rooms that the directory must hear of come first, in that order; the others follow by id, so that the order
+        // is the same in every run.
         rooms.sort_by_cached_key(|room| (self.changed.get_index_of(room).unwrap_or(usize::MAX), *room));
         for id in &rooms {
             parts.extend(self.carried_room(now, *id));

@@ -114,7 +114,7 @@ pub enum Event {
     Variables(Actor, Delta),
     /// A member's own variables changed; private ones are in the event for that member alone.
     PlayerVariables(Actor, Delta),
-    /// The owner changed settings of the room; this is how it is now.
+    /// The owner changed settings of the room; the summary holds the new ones.
     Updated(Arc<Summary>),
     /// A member has another seat, or none.
     Seat(Actor, Option<u32>),
@@ -139,7 +139,7 @@ pub struct LobbyDelta {
     pub gone: Vec<RoomId>,
 }
 
-/// One thing that an owner of rooms wants done outside.
+/// One thing that an owner of rooms asks the plane to do.
 #[derive(Debug)]
 pub enum Effect {
     /// Answer a request.

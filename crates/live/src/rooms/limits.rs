@@ -1,5 +1,5 @@
 //! The limits of rooms, each with its name. Limits that depend on a server's size are in [`super::RoomsConfig`]
-//! instead.
+//! instead. Nothing here enforces them.
 
 use crate::session::Millis;
 
@@ -45,10 +45,10 @@ pub const VARIABLE_NAME_BYTES_MAX: usize = 64;
 /// Most bytes of the JSON of one property or variable.
 pub const VALUE_BYTES_MAX: usize = 2_048;
 
-/// Most bytes, names and values, of a room's properties, and of its variables.
+/// Most bytes of names and values in a room's properties, and as many in its variables.
 pub const ROOM_VALUES_BYTES_MAX: usize = 16_384;
 
-/// Most bytes, names and values, of one player's variables.
+/// Most bytes of names and values in one player's variables.
 pub const PLAYER_VALUES_BYTES_MAX: usize = 4_096;
 
 /// Most bytes of a message.

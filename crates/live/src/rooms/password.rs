@@ -1,4 +1,5 @@
-//! Passwords of rooms. They are kept as digests only, can be guessed only slowly, and end with their room.
+//! Passwords of rooms. They are kept as digests only, can be guessed only slowly, and end with their room. Never keeps
+//! the text of a password.
 
 use indexmap::IndexMap;
 use muster_domain::ids::{Subject, UserId, Uuid};

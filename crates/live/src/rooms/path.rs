@@ -1,4 +1,5 @@
-//! Paths of rooms, such as `cards/poker/high`. A search within `cards` finds that room as well.
+//! Paths of rooms, such as `cards/poker/high`. A search within `cards` finds that room as well. Never says whether a
+//! room exists.
 
 use std::sync::Arc;
 

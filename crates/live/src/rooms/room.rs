@@ -1,4 +1,5 @@
-//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it.
+//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it. Never
+//! delivers anything: that is left to effects.
 
 mod carry;
 mod entry;
@@ -55,7 +56,7 @@ struct DeskLink {
 /// How soon the directory must hear of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ListingUrgency {
-    /// The directory knows everything.
+    /// Not at all: the directory knows the present state.
     None,
     /// Within [`super::limits::LISTING_INTERVAL_MS`]: counts and variables changed.
     Soon,
@@ -73,7 +74,7 @@ pub(super) struct Room {
     pub hidden: bool,
     /// Whether recovery data are kept of the room.
     pub recover: bool,
-    /// Whether one of the players owns the room at any time.
+    /// Whether one of the room's players is always its owner.
     owned: bool,
     open: bool,
     password: Option<PasswordDigest>,

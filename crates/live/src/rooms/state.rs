@@ -1,4 +1,5 @@
-//! Descriptions of a room: its public summary, and the state that members get.
+//! Descriptions of a room: its public summary, and the state that members get. Never holds a password or private values
+//! of others.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! Templates: settings for rooms of one kind. They come from the configuration; the template `default` always exists.
+//! Templates never change while the server runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

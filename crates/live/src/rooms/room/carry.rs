@@ -1,4 +1,4 @@
-//! The state of a room as plain data, and back.
+//! The state of a room as plain data, and back. Never tells members anything.
 
 use std::sync::Arc;
 

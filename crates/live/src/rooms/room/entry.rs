@@ -1,4 +1,5 @@
-//! Joining and leaving: how seats are held, taken and given back, and who is kept out.
+//! Joining and leaving: how seats are held, taken and given back, and who is kept out. Never touches a socket or
+//! stream: effects say who is put on the stream and who is taken off.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A recovered room and the sessions that are still on its stream.
+//! A recovered room and the sessions that are still on its stream. Never reads or writes recovery data.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Settings of a room: what its owner may change, and which values are allowed.
+//! Settings of a room: what its owner may change, and which values are allowed. Never changes who is in the room.
 
 use std::sync::Arc;
 

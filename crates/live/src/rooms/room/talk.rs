@@ -1,4 +1,4 @@
-//! Messages of members, and changes of variables.
+//! Messages of members, and changes of variables. Never keeps messages.
 
 use std::sync::Arc;
 
