@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::live::Live;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_live::matches::{Callback, Outline};
 use muster_live::plane::HandlerOrder;
@@ -33,8 +34,7 @@ pub struct Languages {
     go: GoFunctions,
     lua: LuaFunctions,
     javascript: JsFunctions,
-    /// Kept for the plane, which must not keep what keeps it.
-    _matches: Rc<LanguageMatches>,
+    matches: Rc<LanguageMatches>,
 }
 
 /// The code of all languages, as it was loaded at one time.
@@ -56,7 +56,7 @@ impl<M: Machine> Language for Functions<M> {}
 impl Languages {
     /// Of a shard whose matches are these.
     pub fn new(go: GoFunctions, lua: LuaFunctions, javascript: JsFunctions, matches: Rc<LanguageMatches>) -> Self {
-        Self { go, lua, javascript, _matches: matches }
+        Self { go, lua, javascript, matches }
     }
 
     /// From now on calls are of these programs, the so manieth that the process has had. Those under way end as they began.
@@ -104,6 +104,10 @@ impl Languages {
 }
 
 impl GameFunctions for Languages {
+    fn run_handler(&self, _live: &Live, order: HandlerOrder) {
+        self.matches.order(order);
+    }
+
     fn has(&self, id: &str) -> bool {
         self.find(|names| names.functions.contains(id)).is_some()
     }

@@ -209,12 +209,6 @@ impl Game {
         }
         let matches = Rc::new(matches);
         host.handlers.set(&matches);
-        let runner = Rc::downgrade(&matches);
-        live.on_handler(move |order| {
-            if let Some(matches) = runner.upgrade() {
-                matches.order(order);
-            }
-        });
         let is_own = |partition: &Partition| live.look(|plane| plane.is_owner(*partition));
         let to_go_on = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own);
         matches.take_over(to_go_on.map(|partition| (partition, Epoch::default())).collect()).await;
