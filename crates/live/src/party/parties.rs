@@ -107,7 +107,7 @@ impl Parties {
         self.parties.get_mut(&id).is_some_and(|party| party.rebind(from, to))
     }
 
-    /// Ends the parties that have another owner now. Members are told nothing.
+    /// Drops the parties whose owner has changed, perhaps to this shard. Members are told nothing.
     pub fn forget(&mut self, is_lost: impl Fn(PartyId) -> bool) {
         let lost: Vec<PartyId> = self.parties.keys().copied().filter(|id| is_lost(*id)).collect();
         lost.into_iter().for_each(|id| self.end(id));

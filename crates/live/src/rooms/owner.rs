@@ -209,8 +209,8 @@ impl Rooms {
         rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
     }
 
-    /// Drops what now belongs to other owners, and stops sending players to rooms that are gone. `directory` is the
-    /// epoch of the directory's present owner.
+    /// Drops everything whose owner has changed, perhaps to this shard, and stops sending players to rooms that are
+    /// gone. `directory` is the epoch of the directory's present owner.
     pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {
         let is_gone = |room: &RoomId| is_lost(&Owner::Room(*room));
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();

@@ -332,7 +332,7 @@ impl World {
                     (shown.iter().map(|member| who_is(&member.presence)).collect(), members)
                 }
                 party::Reply::Requests(shown) => (shown.iter().map(who_is).collect(), waiting),
-                party::Reply::Done | party::Reply::OpenRequest => continue,
+                party::Reply::Done | party::Reply::Asked => continue,
             };
             ensure(Check::Presences, shown == *should, || {
                 format!("party {party} has {answer:?}, and should have {should:?}")
