@@ -1,7 +1,7 @@
 //! Planted bugs, so that tests can show that checkers find them.
 //!
-//! They are planted between planes, in the messages that planes send and the frames that they deliver. The planes
-//! themselves are those of the server.
+//! The bugs are planted between planes, in the messages that planes send and the frames that planes deliver. The planes
+//! are those of the server, unchanged.
 
 mod rooms;
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-/// See the module.
+/// The hash of a run, and whether its lines are printed.
 pub struct Trace {
     hash: u64,
     prints: bool,

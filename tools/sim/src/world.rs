@@ -83,7 +83,7 @@ struct Answers {
     parties: Vec<(Who, PartyAnswer)>,
 }
 
-/// See the module.
+/// The planes of several shards with their sessions, queues and clock.
 pub struct World {
     scenario: Rc<Scenario>,
     now: Millis,
@@ -143,9 +143,9 @@ enum NextEvent {
     Deliver(ShardIndex, ShardIndex),
     Slice(ShardIndex),
     Close(Who),
-    /// The session at this position of the list of entering ones enters its room.
+    /// The session at this position of `rooms.entering` joins its room.
     Enter(usize),
-    /// The step at this position of the list of follow-ups is taken.
+    /// The step at this position of `follow_ups` is taken.
     FollowUp(usize),
 }
 

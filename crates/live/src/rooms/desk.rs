@@ -38,7 +38,7 @@ impl DeskRoom {
     }
 }
 
-/// See the module.
+/// The placement of players in the rooms of one template.
 #[derive(Debug)]
 pub(super) struct Desk {
     template: Arc<Template>,

@@ -40,7 +40,7 @@ struct ListedRoom {
     promised: u32,
 }
 
-/// See the module.
+/// The listed rooms, and the lobby that shows them.
 #[derive(Default)]
 pub(super) struct Directory {
     index: Index,

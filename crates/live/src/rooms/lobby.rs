@@ -47,7 +47,7 @@ pub(super) struct DuePush {
     pub changed: Vec<RoomId>,
 }
 
-/// See the module.
+/// The views of the lobby that somebody watches.
 #[derive(Debug, Default)]
 pub(super) struct Lobby {
     views: IndexMap<Arc<ViewKey>, View, Hasher>,

@@ -60,7 +60,7 @@ pub struct RoomStats {
     pub views: usize,
 }
 
-/// See the module.
+/// The rooms, desks and directory that one shard owns.
 pub struct Rooms {
     config: Arc<RoomsConfig>,
     pub(super) rooms: Map<RoomId, Room>,

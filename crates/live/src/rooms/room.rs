@@ -64,7 +64,7 @@ pub(super) enum ListingUrgency {
     Now,
 }
 
-/// See the module.
+/// The state of a room.
 #[derive(Debug)]
 pub(super) struct Room {
     pub id: RoomId,

@@ -31,7 +31,7 @@ pub struct Told {
     say: Arc<Say>,
 }
 
-/// See the module.
+/// All tales of a run, by number.
 #[derive(Default)]
 pub struct Tales {
     all: RefCell<Vec<Told>>,

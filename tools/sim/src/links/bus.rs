@@ -37,7 +37,7 @@ impl Manners {
     }
 }
 
-/// See the module.
+/// The frames on their way, and how the bus treats them.
 pub struct Bus {
     rng: Rng,
     /// The present behaviour.

@@ -9,7 +9,7 @@ use muster_wire::link::{FrameKind, Header};
 use super::{Check, Checked};
 use crate::violation::ensure;
 
-/// See the module.
+/// The batches and frames of one direction of a link.
 #[derive(Default)]
 pub struct Flow {
     /// Number of batches sent.

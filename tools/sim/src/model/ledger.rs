@@ -6,7 +6,7 @@ use muster_live::rooms::Change;
 
 use super::mirror::Values;
 
-/// See the module.
+/// The answered changes of a room's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Changes by the version that was answered. A change without effect has the version of an earlier one, and agrees

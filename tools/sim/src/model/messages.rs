@@ -41,7 +41,7 @@ struct Message {
     received: BTreeSet<Who>,
 }
 
-/// See the module.
+/// All messages of a run, with their receivers.
 #[derive(Debug, Default)]
 pub struct Messages {
     all: Vec<Message>,

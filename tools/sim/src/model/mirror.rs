@@ -23,7 +23,7 @@ pub struct SeenMember {
     pub variables: Values,
 }
 
-/// See the module.
+/// The state of a room as one member sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
     /// The name that players see.

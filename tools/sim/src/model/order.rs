@@ -19,7 +19,7 @@ pub struct Place {
     last_for_all: Option<Token>,
 }
 
-/// See the module.
+/// The messages and events that sessions heard on one stream, with what preceded each.
 #[derive(Debug, Default)]
 pub struct Order {
     tokens: BTreeMap<Vec<u8>, Token>,

@@ -63,7 +63,7 @@ pub struct Period {
     pub place: Place,
 }
 
-/// See the module.
+/// The actions of one session on one stream, and what it was told.
 #[derive(Clone, Debug, Default)]
 pub struct Tie {
     base: State,

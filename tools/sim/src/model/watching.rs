@@ -7,7 +7,7 @@ use muster_live::rooms::{LobbyDelta, Page, RoomId, Summary};
 
 use crate::violation::{Check, Checked, ensure};
 
-/// See the module.
+/// The rooms of a view as one watcher sees them.
 #[derive(Debug, Default)]
 pub struct Watching {
     /// The rooms; `None` before the first page.

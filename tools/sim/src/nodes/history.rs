@@ -9,7 +9,7 @@ use muster_live::place::{Epoch, Partition, Place};
 use super::{Check, Checked};
 use crate::violation::ensure;
 
-/// See the module.
+/// The last view, and the owners, numbers and runners of all epochs so far.
 #[derive(Default)]
 pub struct History {
     last: Option<View>,

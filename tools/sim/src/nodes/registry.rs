@@ -26,7 +26,7 @@ struct StoredValue {
     ends_at: Option<Millis>,
 }
 
-/// See the module.
+/// The values of the registry by key.
 #[derive(Default)]
 pub struct Registry {
     last: u64,

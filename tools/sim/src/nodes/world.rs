@@ -43,7 +43,7 @@ pub(super) enum Happening {
     Start,
 }
 
-/// See the module.
+/// The processes of a cluster with their registry, bus and clock.
 pub struct World {
     pub(super) rng: Rng,
     pub(super) now: Millis,

@@ -13,7 +13,7 @@ use super::faults::Faults;
 use crate::frames::Encoder;
 use crate::scenario::pick;
 
-/// See the module.
+/// The planes of all living nodes, with their queues and views.
 pub(super) struct Cluster {
     pub planes: BTreeMap<Place, Plane>,
     queues: BTreeMap<(Place, Place), VecDeque<Message>>,

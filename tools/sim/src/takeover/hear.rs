@@ -33,7 +33,7 @@ impl World {
                 let still_hears = is_current && tie.answered().hears && tie.period.is_none();
                 match outcome {
                     Ok(joined) if is_current && listens => self.shown(who, stream, &joined.presences, true),
-                    // A request to listen, made meanwhile, was granted.
+                    // A request to listen that the session made meanwhile was granted.
                     Err(refusal) if still_hears && refusal != JoinRefusal::Closed => {
                         self.shown(who, stream, &[], false)
                     }
@@ -48,7 +48,7 @@ impl World {
             (OpenRequest::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
                 let tie = self.tie(who, stream)?;
                 tie.listen_answered(request, false);
-                // The session left and goes on hearing the stream.
+                // The session left the stream and still hears it.
                 let still_hears = tie.epoch == epoch && tie.answered().hears && tie.period.is_none();
                 if still_hears { self.shown(who, stream, &[], false) } else { Ok(()) }
             }
@@ -153,9 +153,9 @@ impl World {
         ensure(Check::Stray, hears, || format!("session {who} does not hear stream {stream}, and receives {said:?}"))
     }
 
-    /// Checks that all sessions hear one order, for as long as the stream has one owner. When an owner dies, some
-    /// sessions may miss its last messages and get them from the next owner behind others. A roster's differences are
-    /// heard at one place only, so they have no part in the order.
+    /// Checks that all sessions hear the messages of a stream in one order, as long as the stream keeps its owner.
+    /// After the death of an owner, some sessions get its last messages later, from the next owner. Differences in a
+    /// roster are heard at one place only, so they are not part of the order.
     fn put_in_order(&mut self, who: Who, stream: StreamId, content: &[u8], mark: u32) -> Checked {
         let (view, is_difference) = (mark >> 1, mark & 1 == 1);
         let epoch = self.cluster.unbroken_since(view as usize, &self.streams[usize::from(stream)]);

@@ -109,7 +109,7 @@ impl EngineTask {
     }
 }
 
-/// See the module.
+/// The durable matches of a run, with their logs and engines.
 #[derive(Default)]
 pub(super) struct Matches {
     /// The streams of matches by number. Some matches may never have begun.

@@ -17,7 +17,7 @@ use super::world::World;
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, ensure};
 
-/// See the module.
+/// The recovery data of a cluster, and the places that wait for them.
 #[derive(Default)]
 pub(super) struct Recovery {
     /// The data of each thing, with the epoch of the latest owner that handed some out.

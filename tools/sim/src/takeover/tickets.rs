@@ -87,7 +87,7 @@ pub(super) struct GatheredParty {
     changes: u32,
 }
 
-/// See the module.
+/// The tickets of a run, and the steps that are left to do for them.
 #[derive(Default)]
 pub(super) struct Tickets {
     all: Vec<Ticket>,

@@ -79,20 +79,20 @@ enum NextEvent {
     Tell(Place),
     Slice(Place),
     Close(Who),
-    /// The session at this position of the list of entering ones enters its room.
+    /// The session at this position of `rooms.entering` joins its room.
     Enter(usize),
     LeaveHome(Who),
-    /// The step for a ticket at this position of its list is taken.
+    /// The step at this position of `tickets.steps` is taken.
     Ticket(usize),
-    /// The answer to a claim at this position of its list is handled.
+    /// The answer at this position of `claim_answers` is handled.
     Settle(usize),
-    /// The place at this position of the list of waiting ones gets recovery data.
+    /// The place at this position of `recovery.asked` gets recovery data.
     Recover(usize),
-    /// The task of an engine at this position of its list is done.
+    /// The task at this position of `matches.tasks` is done.
     Engine(usize),
 }
 
-/// See the module.
+/// A cluster with its sessions and clock, and the model of both.
 pub(super) struct World {
     pub cluster: Cluster,
     pub now: Millis,
@@ -108,9 +108,10 @@ pub(super) struct World {
     pub appearances: Vec<(Who, StreamId)>,
     pub periods: u64,
     pub messages: Messages,
-    /// Per stream and session, the epoch since which nothing was lost, at the last message that the session heard.
+    /// Per stream and session, the epoch since which no message of the stream was lost, as of the last message that the
+    /// session heard.
     pub heard_of: BTreeMap<(StreamId, Who), Option<Epoch>>,
-    /// Orders by stream and by the epoch since which nothing of it was lost.
+    /// Orders by stream and by the epoch since which no message of the stream was lost.
     pub orders: BTreeMap<(StreamId, Option<Epoch>), Order>,
     pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     pub rooms: Rooms,

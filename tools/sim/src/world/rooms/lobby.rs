@@ -1,4 +1,4 @@
-//! Watching the lobby.
+//! Sessions that watch views of the lobby, and the checks of the pages and changes that they get.
 
 use muster_live::StreamKey;
 use muster_live::rooms::{Answer, DirectoryAction, Request, ToOwner};
