@@ -223,7 +223,7 @@ pub enum Refusal {
     /// No seat is free.
     #[error("The party is full.")]
     Full,
-    /// As many requests wait as the party has seats.
+    /// The number of waiting requests has reached the number of seats.
     #[error("As many players wait to be let into the party as it has seats; try again later.")]
     RequestsFull,
     /// The user has asked already.
