@@ -46,12 +46,13 @@ use sessions::session::{Coming, Session};
 use sessions::{Forgotten, Sessions};
 
 use crate::close::CloseReason;
+use crate::encode::Encode;
 use crate::matches::LeaveReason;
 use crate::party::Member;
 use crate::place::{Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
 use crate::session::Millis;
-use crate::stream::{Encode, Encoding, Presence, SessionRef, SharedPayload, StreamKey};
+use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 use crate::wheel::Wheel;
 
 /// Maps whose order nothing depends on.

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::plane::{Carried, Effect, Effects, Message, PlaneConfig, PlaneStats, Up};
 use muster_live::rooms::{self, LobbyDelta, RoomsConfig, Templates};
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload};
-use muster_live::{Encoding, Epoch, Millis, Partition, Place, Plane, Presence, Routes, StreamKey};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload};
+use muster_live::{Encode, Encoding, Epoch, Millis, Partition, Place, Plane, Presence, Routes, StreamKey};
 use muster_live::{matches, party};
 
 use crate::random::Random;

@@ -23,12 +23,13 @@ use super::effect::{Effect, Effects};
 use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
 use super::options::PlaneConfig;
+use crate::encode::Encode;
 use crate::matches::LeaveReason;
 use crate::matchmaker;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
-use crate::stream::{Encode, Encoding, Presence, SessionRef, StreamKey, mode};
+use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
 
 /// See the module.
 pub struct Sessions {

@@ -1,5 +1,5 @@
-//! "Place me" under a herd: ten thousand at once on one, two and four shards, a fifth of them dying on the way, with
-//! messages arriving in an order that a seed decides.
+//! Ten thousand players who ask for any seat at once, on one, two and four shards. A fifth of them close their sockets
+//! on the way, and messages arrive in an order that a seed decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,36 +17,36 @@ fn config() -> RoomsConfig {
     RoomsConfig { templates: Templates::new(templates), ..RoomsConfig::default() }
 }
 
-/// How a player ends.
+/// How the visit of a player ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// Joins and stays.
+enum PlayerEnd {
+    /// The player joins and stays.
     Stays,
-    /// Its socket closes before it learns of its seat.
+    /// The socket closes before the player learns of its seat.
     DiesPlaced,
-    /// Its socket closes while it is joining.
+    /// The socket closes while the player joins.
     DiesJoining,
 }
 
-struct Herd {
+struct Crowd {
     world: World,
-    /// By the number of the request that a player waits for.
+    /// Players who wait for an answer, by the number of their request; with the room once they are joining one.
     waiting: BTreeMap<u64, (u32, Option<RoomId>)>,
-    fates: Vec<Fate>,
+    ends: Vec<PlayerEnd>,
     here: BTreeMap<u32, RoomId>,
     sent: BTreeMap<u32, RoomId>,
 }
 
-impl Herd {
+impl Crowd {
     fn new(shards: usize, seed: u64) -> Self {
         let mut world = World::new(shards, seed, config());
-        let fate = |n| match n {
-            0 => Fate::DiesPlaced,
-            1 => Fate::DiesJoining,
-            _ => Fate::Stays,
+        let end = |n| match n {
+            0 => PlayerEnd::DiesPlaced,
+            1 => PlayerEnd::DiesJoining,
+            _ => PlayerEnd::Stays,
         };
-        let fates = (0..PLAYERS).map(|_| fate(world.random.below(10))).collect();
-        Self { world, waiting: BTreeMap::new(), fates, here: BTreeMap::new(), sent: BTreeMap::new() }
+        let ends = (0..PLAYERS).map(|_| end(world.random.below(10))).collect();
+        Self { world, waiting: BTreeMap::new(), ends, here: BTreeMap::new(), sent: BTreeMap::new() }
     }
 
     fn place(&mut self, player: u32) {
@@ -57,17 +57,17 @@ impl Herd {
         self.waiting.insert(request, (player, None));
     }
 
-    /// What a player does at an answer.
+    /// Lets a player act on an answer.
     fn answered(&mut self, request: u64) {
         let Some((player, joining)) = self.waiting.remove(&request) else { return };
         let answer = self.world.replies.remove(&request).unwrap();
-        match (answer.unwrap(), self.fates[player as usize]) {
-            (Answer::Reserved(_), Fate::DiesPlaced) => {}
-            (Answer::Reserved(reserved), fate) => {
+        match (answer.unwrap(), self.ends[player as usize]) {
+            (Answer::Reserved(_), PlayerEnd::DiesPlaced) => {}
+            (Answer::Reserved(reserved), end) => {
                 let room = reserved.room.id;
                 let request = self.world.send_join(player, room, Entry::default());
                 self.sent.insert(player, room);
-                if fate == Fate::DiesJoining {
+                if end == PlayerEnd::DiesJoining {
                     self.world.send_gone(player, room);
                 } else {
                     self.waiting.insert(request, (player, Some(room)));
@@ -81,11 +81,11 @@ impl Herd {
         }
     }
 
-    /// Delivers everything; after each message, whatever must always hold holds.
+    /// Delivers all messages. While players only join, checks the desks after each message.
     fn run(&mut self, arriving: std::ops::Range<u32>, only_joins: bool) {
         let mut arriving = arriving.peekable();
         loop {
-            // They come in bursts of their own, so that answers mix with questions.
+            // Players arrive in bursts, so that answers and requests mix.
             while arriving.peek().is_some() && self.world.random.below(3) > 0 {
                 let player = arriving.next().unwrap();
                 self.place(player);
@@ -103,7 +103,7 @@ impl Herd {
         self.check_capacity();
     }
 
-    /// As the desks see it, at every moment: one part-filled room of a size.
+    /// At any moment a desk knows at most one part-filled room of each size.
     fn check_desks(&self) {
         for desk in self.world.shards.iter().flat_map(|rooms| rooms.desks()) {
             for (size, rooms) in desk.part_filled() {
@@ -118,12 +118,12 @@ impl Herd {
         }
     }
 
-    /// As the rooms themselves see it, once everything arrived.
+    /// Number of part-filled rooms as the rooms themselves count, after all messages arrived.
     fn part_filled(&self) -> usize {
         self.world.occupancies().values().filter(|(taken, capacity)| taken < capacity).count()
     }
 
-    /// Seats taken are players who are there, nobody else, and the desks know.
+    /// Checks that exactly the players in a room take its seats, and that desks count the same.
     fn check_no_phantoms(&self) {
         let mut players: BTreeMap<RoomId, u32> = BTreeMap::new();
         for room in self.here.values() {
@@ -144,75 +144,75 @@ impl Herd {
     }
 }
 
-fn herd(shards: usize, seed: u64) {
+fn crowd(shards: usize, seed: u64) {
     println!("shards {shards}, seed {seed}");
-    let mut herd = Herd::new(shards, seed);
-    // Those who die give their seats back one way or the other; until then there are only joins.
-    let dying_joining: Vec<_> = (0..PLAYERS).filter(|p| herd.fates[*p as usize] == Fate::DiesJoining).collect();
+    let mut crowd = Crowd::new(shards, seed);
+    // Players who leave give their seats back in two ways; until then players only join.
+    let dying_joining: Vec<_> = (0..PLAYERS).filter(|p| crowd.ends[*p as usize] == PlayerEnd::DiesJoining).collect();
     for player in &dying_joining {
-        herd.fates[*player as usize] = Fate::DiesPlaced;
+        crowd.ends[*player as usize] = PlayerEnd::DiesPlaced;
     }
-    herd.run(0..PLAYERS / 2, true);
-    // "duel" has one size and "bench" six.
-    assert!(herd.part_filled() <= 7, "{} part-filled rooms", herd.part_filled());
+    crowd.run(0..PLAYERS / 2, true);
+    // "duel" has one size and "bench" six, and one room of each size may be part-filled.
+    assert!(crowd.part_filled() <= 7, "{} part-filled rooms", crowd.part_filled());
     for player in dying_joining {
-        herd.fates[player as usize] = Fate::DiesJoining;
+        crowd.ends[player as usize] = PlayerEnd::DiesJoining;
     }
-    herd.run(PLAYERS / 2..PLAYERS, false);
+    crowd.run(PLAYERS / 2..PLAYERS, false);
 
-    herd.world.wait(9_999);
-    assert!(herd.world.occupancies().values().map(|(taken, _)| *taken).sum::<u32>() > herd.here.len() as u32);
-    herd.world.wait(10_000);
-    herd.check_no_phantoms();
-    let stayed = herd.fates.iter().filter(|fate| **fate == Fate::Stays).count();
-    assert_eq!(herd.here.len(), stayed);
+    crowd.world.wait(9_999);
+    assert!(crowd.world.occupancies().values().map(|(taken, _)| *taken).sum::<u32>() > crowd.here.len() as u32);
+    crowd.world.wait(10_000);
+    crowd.check_no_phantoms();
+    let stayed = crowd.ends.iter().filter(|end| **end == PlayerEnd::Stays).count();
+    assert_eq!(crowd.here.len(), stayed);
 
-    fill_the_gaps(&mut herd);
-    everybody_leaves(&mut herd);
+    fill_the_gaps(&mut crowd);
+    everybody_leaves(&mut crowd);
 }
 
-/// Seats that were given back are used again before any room is opened.
-fn fill_the_gaps(herd: &mut Herd) {
-    let before = herd.world.occupancies();
+/// Seats that were given back must be used again before any room is opened.
+fn fill_the_gaps(crowd: &mut Crowd) {
+    let before = crowd.world.occupancies();
     let bench = before.values().filter(|(_, capacity)| *capacity > 2);
     let gaps: u32 = bench.map(|(taken, capacity)| capacity - taken).sum();
     assert!(gaps > 100, "{gaps}");
     for player in PLAYERS..PLAYERS + gaps {
-        herd.fates.push(Fate::Stays);
-        let request = herd.world.send_place(player, "bench", None);
-        herd.waiting.insert(request, (player, None));
+        crowd.ends.push(PlayerEnd::Stays);
+        let request = crowd.world.send_place(player, "bench", None);
+        crowd.waiting.insert(request, (player, None));
     }
-    herd.run(0..0, false);
-    let after = herd.world.occupancies();
+    crowd.run(0..0, false);
+    let after = crowd.world.occupancies();
     assert!(before.keys().eq(after.keys()));
     assert!(after.values().all(|(taken, capacity)| *capacity == 2 || taken == capacity));
-    herd.check_no_phantoms();
+    crowd.check_no_phantoms();
 }
 
-/// And in the end nothing is left.
-fn everybody_leaves(herd: &mut Herd) {
-    for (player, room) in std::mem::take(&mut herd.here) {
-        herd.world.send_gone(player, room);
+/// At the end no room may be left.
+fn everybody_leaves(crowd: &mut Crowd) {
+    for (player, room) in std::mem::take(&mut crowd.here) {
+        crowd.world.send_gone(player, room);
     }
-    herd.run(0..0, false);
-    herd.world.wait(200_000);
-    assert!(herd.world.occupancies().is_empty());
-    for rooms in &herd.world.shards {
+    crowd.run(0..0, false);
+    crowd.world.wait(200_000);
+    assert!(crowd.world.occupancies().is_empty());
+    for rooms in &crowd.world.shards {
         assert_eq!((rooms.desks().count(), rooms.next_due(), rooms.stats().rooms), (0, None, 0));
     }
 }
 
 #[test]
-fn a_herd_on_one_shard() {
-    (0..2).for_each(|seed| herd(1, seed));
+fn a_crowd_on_one_shard() {
+    (0..2).for_each(|seed| crowd(1, seed));
 }
 
 #[test]
-fn a_herd_on_two_shards() {
-    (0..2).for_each(|seed| herd(2, seed));
+fn a_crowd_on_two_shards() {
+    (0..2).for_each(|seed| crowd(2, seed));
 }
 
 #[test]
-fn a_herd_on_four_shards() {
-    (0..2).for_each(|seed| herd(4, seed));
+fn a_crowd_on_four_shards() {
+    (0..2).for_each(|seed| crowd(4, seed));
 }
