@@ -134,9 +134,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             epoch: Epoch(held.epoch),
             told: Told::Tickets(list_from_wire(held.standings)?),
         },
-        What::Added(added) => {
-            Up::Added { request, stream: part(added.stream, "added.stream")?, ask: added.ask }
-        }
+        What::Added(added) => Up::Added { request, stream: part(added.stream, "added.stream")?, ask: added.ask },
         What::Carried(carried) => Up::Carried {
             partition: partition(carried.partition, "carried.partition")?,
             epoch: Epoch(carried.epoch),

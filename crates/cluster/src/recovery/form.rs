@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use muster_live::plane::{Carried, Message, Recoverable, Thing, Up};
+use muster_live::plane::{Carried, Message, Recoverable, RecoveryKey, Up};
 use muster_live::{Epoch, NodeNumber, Partition};
 
 use crate::codec::{Decoder, Encoder};
@@ -16,12 +16,13 @@ use crate::codec::{Decoder, Encoder};
 pub const WORD: &str = "p";
 
 /// The key of a thing.
-pub fn key(Recoverable { epoch, thing, .. }: &Recoverable) -> String {
-    let (words, Epoch(epoch)) = (words_of(thing.partition()), epoch);
-    match thing {
-        Thing::Party(party) => format!("{words}.{epoch}.party.{}", party.0),
-        Thing::Room(room) => format!("{words}.{epoch}.room.{}", room.0),
-        Thing::Ticket(ticket) => format!("{words}.{epoch}.ticket.{ticket}"),
+pub fn key(Recoverable { epoch, key, .. }: &Recoverable) -> String {
+    let (words, Epoch(epoch)) = (words_of(key.partition()), epoch);
+    match key {
+        RecoveryKey::Party(party) => format!("{words}.{epoch}.party.{}", party.0),
+        RecoveryKey::Room(room) => format!("{words}.{epoch}.room.{}", room.0),
+        RecoveryKey::Ticket(ticket) => format!("{words}.{epoch}.ticket.{ticket}"),
+        RecoveryKey::Added(mode, subject) => format!("{words}.{epoch}.added-{mode}.{subject}"),
     }
 }
 
@@ -39,12 +40,12 @@ pub fn owner_of(key: &str) -> Option<(Partition, Epoch)> {
 
 /// What is kept of a thing that has not ended.
 pub fn value(node: NodeNumber, recoverable: Recoverable) -> Option<Bytes> {
-    let Recoverable { epoch, thing, parts } = recoverable;
+    let Recoverable { epoch, key, parts } = recoverable;
     if parts.is_empty() {
         return None;
     }
     let mut encoder = Encoder::new(node);
-    let carried = Up::Carried { partition: thing.partition(), epoch, parts, ends: true };
+    let carried = Up::Carried { partition: key.partition(), epoch, parts, ends: true };
     encoder.push(0, 0, &Message::Up(carried));
     Some(Bytes::copy_from_slice(encoder.take().content()))
 }
@@ -112,7 +113,7 @@ mod tests {
 
     fn kept(epoch: u64, max_size: u16) -> (String, Bytes) {
         let parts = vec![Carried::Party(Box::new(party(max_size)))];
-        let recoverable = Recoverable { epoch: Epoch(epoch), thing: Thing::Party(party(0).party), parts };
+        let recoverable = Recoverable { epoch: Epoch(epoch), key: RecoveryKey::Party(party(0).party), parts };
         (key(&recoverable), value(2, recoverable).expect("a value"))
     }
 
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_has_no_value() {
-        let recoverable = Recoverable { epoch: Epoch(1), thing: Thing::Party(party(0).party), parts: Vec::new() };
+        let recoverable = Recoverable { epoch: Epoch(1), key: RecoveryKey::Party(party(0).party), parts: Vec::new() };
         assert_eq!(value(2, recoverable), None);
     }
 }

@@ -11,9 +11,9 @@ use muster_domain::sessions::Claims;
 use muster_live::close::CloseReason;
 use muster_live::place::PARTITIONS;
 use muster_live::plane::{
-    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, Down, Errand, Frames, Join, JoinRefusal, Joined,
-    LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply, RequestRef, Standing,
-    Up, Whom,
+    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, DepartedHoldings, Down, Errand, Frames, Join,
+    JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply,
+    RequestRef, Standing, Told, Up, Whom, pool_partition,
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
@@ -143,12 +143,17 @@ every!(Up, random,
     Up::Rebind { .. } => Up::Rebind { request: any(random), rebind: Box::new(any(random)) },
     Up::Order { .. } => Up::Order { request: any(random), order: Box::new(any(random)) },
     Up::All { .. } => Up::All { request: any(random), payload: any(random) },
-    Up::Rebuild { .. } => Up::Rebuild {
+    Up::Rebuild { told: Told::Streams(_), .. } => Up::Rebuild {
         partition: any(random),
         epoch: any(random),
-        standings: any(random),
+        told: Told::Streams(any(random)),
     },
-    Up::Tickets { .. } => Up::Tickets { epoch: any(random), standings: any(random) },
+    Up::Rebuild { told: Told::Tickets(_), .. } => Up::Rebuild {
+        partition: pool_partition(),
+        epoch: any(random),
+        told: Told::Tickets(any(random)),
+    },
+    Up::Added { .. } => Up::Added { request: any(random), stream: any(random), ask: any(random) },
     Up::Carried { .. } => Up::Carried {
         partition: any(random),
         epoch: any(random),
@@ -272,6 +277,7 @@ every!(Reply, random,
     Reply::Rooms(_) => Reply::Rooms(either(random)),
     Reply::Session(_) => Reply::Session(if any(random) { Ok(Box::new(any(random))) } else { Err(any(random)) }),
     Reply::Rebound => Reply::Rebound,
+    Reply::Added(_) => Reply::Added(any(random)),
 );
 every!(ClaimRefusal, random,
     ClaimRefusal::Gone => ClaimRefusal::Gone,
@@ -347,9 +353,7 @@ fields!(Moved, random => Moved {
     },
     departed: Departed {
         serial: any(random),
-        has_tickets: any(random),
-        tickets: any(random),
-        pool: any(random),
+        holdings: DepartedHoldings { may_have_tickets: any(random), tickets: any(random), pool: any(random) },
         standings: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
         arrivals: any(random),
         sole_since: any(random),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Carried, Down, Message, Up};
+use muster_live::plane::{Carried, Down, Message, Told, Up};
 use muster_live::rooms::{self, Across, ToOwner};
 
 /// A planted bug.
@@ -151,7 +151,7 @@ impl Faults {
     /// Puts a message into a queue, unless the fault changes or drops it.
     pub(super) fn put(&mut self, queue: &mut VecDeque<Message>, mut message: Message) {
         match &mut message {
-            Message::Up(Up::Rebuild { standings, .. }) => {
+            Message::Up(Up::Rebuild { told: Told::Streams(standings), .. }) => {
                 if standings.iter().any(|standing| standing.presence.is_some()) && self.strikes(Fault::LoseStanding) {
                     standings.retain(|standing| standing.presence.is_none());
                 }
@@ -160,7 +160,9 @@ impl Faults {
                     standings.extend(again);
                 }
             }
-            Message::Up(Up::Tickets { standings, .. }) if self.strikes(Fault::LoseTicket) => standings.truncate(0),
+            Message::Up(Up::Rebuild { told: Told::Tickets(standings), .. }) if self.strikes(Fault::LoseTicket) => {
+                standings.truncate(0);
+            }
             Message::Down(Down::Push { ended, .. }) if !ended.is_empty() && self.strikes(Fault::KeepTicket) => {
                 ended.clear()
             }

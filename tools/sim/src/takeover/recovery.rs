@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_live::party::{CarriedParty, PartyId};
 use muster_live::place::{Epoch, Partition};
-use muster_live::plane::{Carried, Recoverable, Thing};
+use muster_live::plane::{Carried, Recoverable, RecoveryKey};
 use muster_live::rooms::{self, CarriedMember, CarriedRoom, RoomId};
 use muster_live::stream::mode;
 use muster_live::{Place, StreamKey};
@@ -21,7 +21,7 @@ use crate::violation::{Check, Checked, ensure};
 #[derive(Default)]
 pub(super) struct Recovery {
     /// The data of each thing, with the epoch of the latest owner that handed some out.
-    kept: BTreeMap<Thing, (Epoch, Vec<Carried>)>,
+    kept: BTreeMap<RecoveryKey, (Epoch, Vec<Carried>)>,
     /// Places that wait for the data of a partition.
     pub asked: Vec<(Place, Partition, Epoch)>,
     /// Partitions whose data were once withheld from an owner.
@@ -34,8 +34,8 @@ fn party_of(parts: &[Carried]) -> Option<&CarriedParty> {
 
 impl World {
     pub(super) fn keep(&mut self, recoverable: Recoverable) -> Checked {
-        let Recoverable { epoch, thing, parts } = recoverable;
-        let before = self.recovery.kept.get(&thing);
+        let Recoverable { epoch, key, parts } = recoverable;
+        let before = self.recovery.kept.get(&key);
         if before.is_some_and(|(former, _)| *former > epoch) {
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl World {
         if let Some(room) = room_of(&parts) {
             check_room(before.and_then(|(_, before)| room_of(before)), room, members_of(&parts))?;
         }
-        self.recovery.kept.insert(thing, (epoch, parts));
+        self.recovery.kept.insert(key, (epoch, parts));
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl World {
             self.recovery.failed.insert(partition);
             return Ok(());
         }
-        let kept = self.recovery.kept.iter().filter(|(thing, _)| thing.partition() == partition);
+        let kept = self.recovery.kept.iter().filter(|(key, _)| key.partition() == partition);
         let mut parts: Vec<Carried> = kept.flat_map(|(_, (_, parts))| parts.clone()).collect();
         self.cluster.faults.spoil(&mut parts);
         self.trace.line(|| format!("  {place:?} recovers {} parts of {partition:?}", parts.len()));
@@ -70,8 +70,8 @@ impl World {
     pub(super) fn check_lost(&self, who: Who, stream: &StreamKey) -> Checked {
         let at = self.clients[&who].at;
         let thing = match stream.mode {
-            mode::PARTY => Thing::Party(PartyId(stream.subject)),
-            _ => Thing::Room(RoomId(stream.subject)),
+            mode::PARTY => RecoveryKey::Party(PartyId(stream.subject)),
+            _ => RecoveryKey::Room(RoomId(stream.subject)),
         };
         let is_kept = self.recovery.kept.get(&thing).is_some_and(|(epoch, parts)| {
             let is_in = |party: &CarriedParty| party.members.iter().any(|member| member.session() == at);

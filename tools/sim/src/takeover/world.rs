@@ -273,7 +273,7 @@ impl World {
             }
             Effect::Keep(things) => {
                 for recoverable in things {
-                    self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.thing));
+                    self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.key));
                     self.keep(recoverable)?;
                 }
             }
