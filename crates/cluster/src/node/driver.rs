@@ -1,4 +1,4 @@
-//! The task of a node: what happened goes to its membership and its links, and what they say is done.
+//! The task of a node: passes events to its membership and its links, and carries out their actions.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -24,7 +24,7 @@ use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
 use crate::membership::{Action, Event, Membership, RequestRef};
 use crate::registry::{Registry, RegistryError, Written};
 
-/// Frames, or batches, of one turn, before anything else gets its turn.
+/// Frames, or batches, that one turn of the loop takes in before anything else gets a turn.
 const TURN_MAX: usize = 64;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -36,7 +36,7 @@ const BUS_GONE: Over = Over("the bus is gone for good");
 const REGISTRY_GONE: Over = Over("the registry is gone for good");
 const UNREAD: Over = Over("nobody reads its events");
 
-/// See the module.
+/// The state of a node's task.
 pub(super) struct Driver<N: Bus + Registry> {
     outside: Arc<N>,
     clock: Clock,
@@ -44,22 +44,22 @@ pub(super) struct Driver<N: Bus + Registry> {
     link_config: LinkConfig,
     /// Writes and probes under way, each bounded in time.
     answers: FuturesUnordered<Boxed<Event>>,
-    /// Begins to listen, until it does.
+    /// The attempt to listen, until it succeeds.
     listening: Option<Boxed<N::Inbox>>,
     inbox: Option<N::Inbox>,
-    /// While this node is in the view.
+    /// The links to the other members, while this node is in the view.
     roads: Option<Roads>,
     events: mpsc::Sender<NodeEvent>,
-    /// What does not fit into `events`: what one turn brought. Nothing more is read meanwhile, and views that follow
-    /// each other are one.
+    /// Events that one turn brought and that do not fit into `events`. Nothing more is read while any are here, and
+    /// consecutive views are merged into one.
     pending: VecDeque<NodeEvent>,
     peers: Arc<Peers>,
     authority: Authority,
     metrics: Arc<NodeMetrics>,
-    /// It leaves then, or when all that was sent arrived.
+    /// When the node leaves at the latest; earlier if all sent batches have arrived.
     leaves_at: Option<Millis>,
     has_left: bool,
-    /// Why the registry refused a write; said once.
+    /// The reason for which the registry refused a write, kept so that it is logged once.
     refusal: Option<String>,
 }
 
@@ -94,7 +94,7 @@ impl<N: Bus + Registry> Driver<N> {
         }
     }
 
-    /// Runs the node. What decides over life and death comes before what is only much.
+    /// Runs the node. Events on which membership depends are handled before the bulk of frames and batches.
     pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut batches: mpsc::Receiver<Taken>) {
         let mut watch = self.outside.watch();
         let mut connection = self.outside.connection();
@@ -131,7 +131,7 @@ impl<N: Bus + Registry> Driver<N> {
         }
     }
 
-    /// Whether there is nothing more to do: it left, and said so.
+    /// Whether the node has left and said so.
     fn has_ended(&self) -> bool {
         self.has_left && self.pending.is_empty() && self.answers.is_empty()
     }
@@ -158,11 +158,11 @@ impl<N: Bus + Registry> Driver<N> {
         self.settle();
     }
 
-    /// The membership takes a step.
+    /// Passes an event to the membership and carries out its actions.
     fn step(&mut self, event: Event) {
         let mut actions = Vec::new();
         self.membership.handle(self.clock.now(), event, &mut actions);
-        // First, so that nobody hears of what is not so yet.
+        // The authority ends first, so that nobody acts on it while the actions are carried out.
         self.authority.set(self.membership.online_until());
         self.metrics.membership.send_replace(self.membership.stats());
         actions.into_iter().for_each(|action| self.carry_out(action));
@@ -227,7 +227,7 @@ impl<N: Bus + Registry> Driver<N> {
         self.tell(NodeEvent::Joined(me));
     }
 
-    /// This node is not in the view: it has no address and no links.
+    /// Ends the inbox and all links: this node is not in the view.
     fn close(&mut self) {
         (self.roads, self.listening, self.inbox) = (None, None, None);
         self.metrics.links.send_replace(LinksStats::default());
@@ -239,7 +239,7 @@ impl<N: Bus + Registry> Driver<N> {
         self.step(Event::Listening);
     }
 
-    /// Writes, and tells the membership what came of it. It does not wait for longer.
+    /// Makes a write to the registry and passes its result to the membership, after a bounded time at the latest.
     fn ask<F>(&mut self, request: RequestRef, write: impl FnOnce(Arc<N>) -> F)
     where
         F: Future<Output = Written> + Send + 'static,
@@ -285,14 +285,14 @@ impl<N: Bus + Registry> Driver<N> {
         if is_flushed || self.clock.now() >= at {
             self.leaves_at = None;
             self.step(Event::Leave);
-            // It was voted out before: there is nothing to leave.
+            // The node was voted out before, so there is nothing to leave.
             if self.membership.number().is_none() && !self.has_left {
                 self.left();
             }
         }
     }
 
-    /// Takes in frames, and then batches, which would never get their turn while frames keep coming.
+    /// Takes in some frames, and then batches: these would never get a turn while frames keep coming.
     fn receive(&mut self, first: &Bytes, batches: &mut mpsc::Receiver<Taken>) {
         let now = self.clock.now();
         let (Some(roads), Some(inbox)) = (&mut self.roads, &mut self.inbox) else { return };
@@ -333,7 +333,7 @@ impl<N: Bus + Registry> Driver<N> {
                 self.metrics.events_full.fetch_add(1, Ordering::Relaxed);
                 self.keep(event);
             }
-            // Whoever waits for room in them learns it, and the task ends.
+            // The reader is gone. The next wait for room in the channel notices it, and the task ends.
             Err(mpsc::error::TrySendError::Closed(event)) => self.keep(event),
         }
     }
@@ -351,12 +351,12 @@ impl<N: Bus + Registry> Driver<N> {
 
 impl<N: Bus + Registry> Drop for Driver<N> {
     fn drop(&mut self) {
-        // However it ends, nobody renews the lease any more.
+        // However the task ends, nobody renews the lease any more.
         self.authority.set(None);
     }
 }
 
-/// Listens as soon as that is possible.
+/// Listens, and tries again until it succeeds.
 async fn listen<N: Bus>(outside: Arc<N>, me: Address) -> N::Inbox {
     let mut told = BusError::Down;
     loop {
@@ -372,7 +372,7 @@ async fn listen<N: Bus>(outside: Arc<N>, me: Address) -> N::Inbox {
     }
 }
 
-/// Hands on the first event that waits, once there is room.
+/// Hands on the first waiting event once the channel has room.
 async fn hand_on(events: &mpsc::Sender<NodeEvent>, pending: &mut VecDeque<NodeEvent>) -> Result<(), Over> {
     let room = events.reserve().await.map_err(|_| UNREAD)?;
     if let Some(event) = pending.pop_front() {

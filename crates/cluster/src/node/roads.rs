@@ -1,4 +1,4 @@
-//! A member's links, and the nodes that they lead to: as the view says, no more and no fewer.
+//! The links of a member to the other nodes: one for each other node of the view, and no more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct Roads {
     peers: Arc<Peers>,
     metrics: Arc<NodeMetrics>,
     output: LinkOutput,
-    /// The bus takes only smaller frames than the links make; said once.
+    /// Whether the log has said that the bus takes only smaller frames than the links make.
     has_told_too_large: bool,
 }
 
@@ -42,7 +42,7 @@ impl Roads {
         self.me
     }
 
-    /// Ends links with whom the view does not have, and begins those with whom it has.
+    /// Ends links to nodes that have left the view, and begins links to new ones.
     pub(super) fn follow(&mut self, view: &View) {
         let is_gone = |address: &Address| view.node(address.number).is_none_or(|node| node.address() != *address);
         let gone: Vec<Address> = self.others.values().map(|(address, _)| *address).filter(is_gone).collect();
@@ -65,7 +65,7 @@ impl Roads {
         self.peers.end(address.number);
     }
 
-    /// A shard sends a batch. One that was given to an earlier link is lost with it.
+    /// Sends a shard's batch. A batch that was taken for an earlier link is lost with that link.
     pub(super) fn send(&mut self, now: Millis, taken: Taken) {
         let Taken { peer, batch } = taken;
         let number = peer.number;
@@ -97,7 +97,7 @@ impl Roads {
         self.links.stats()
     }
 
-    /// Publishes what the links say, hands on what arrived, and says how much each link holds.
+    /// Publishes the links' frames, hands on the batches that arrived, and updates how many bytes each link holds.
     pub(super) fn settle(&mut self, bus: &impl Bus, mut hand_on: impl FnMut(NodeNumber, Bytes)) {
         for (to, frame) in self.output.frames.drain(..) {
             let Some((address, _)) = self.others.get(&to) else { continue };
@@ -141,7 +141,7 @@ mod tests {
 
     const ME: Address = Address { number: 1, incarnation: 1 };
 
-    /// A view with this node, and 2 as this incarnation.
+    /// A view with this node, and node 2 under this incarnation.
     fn view(incarnation: u128) -> View {
         let mut view = View::empty(Epoch::default());
         for incarnation in [ME.incarnation, incarnation] {
@@ -176,7 +176,7 @@ mod tests {
         let (first, late) = (give(), give());
         roads.send(0, first);
         assert_eq!(roads.output.frames.len(), 1);
-        // A cluster that was set up anew gives numbers anew.
+        // A cluster that was set up anew gives the same numbers to other nodes.
         roads.follow(&view(3));
         roads.send(0, late);
         assert_eq!((roads.output.frames.len(), metrics.batches_lost.load(Ordering::Relaxed)), (1, 1));

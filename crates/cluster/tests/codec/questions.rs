@@ -23,7 +23,7 @@ use crate::every::{every, fields};
 use crate::messages::{any, number, size};
 use crate::random::{Arbitrary, Random};
 
-/// Added to a number, makes zero of the negative one, which matchmakers take for the same.
+/// Turns negative zero into zero, which matchmakers treat as the same, when added to a number.
 const POSITIVE: f64 = 0.0;
 
 every!(Request, random,
