@@ -1,4 +1,4 @@
-//! Requests to servers on this machine, well-behaved and not.
+//! Tests of requests to servers on this machine, some of which misbehave.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn text(response: &Response) -> String {
     String::from_utf8_lossy(&response.body).into_owned()
 }
 
-/// What a request that came in asks for, as text, with its body.
+/// Reads a request: its head as text, and its body.
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     loop {
@@ -79,7 +79,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         path if path.starts_with("/to/") => to("302", &format!("http://{}/echo", &path[4..])),
         _ => format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{asked}", asked.len()),
     };
-    // A client that has read enough has gone.
+    // A client that has read enough closes the connection.
     let _ = stream.write_all(response.as_bytes()).await;
     if path == "/long" {
         let _ = stream.write_all(&vec![0; RESPONSE_BYTES_MAX + 1]).await;
@@ -87,7 +87,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let _ = stream.shutdown().await;
 }
 
-/// A server's host and port.
+/// Starts a server. Answers its host and port.
 async fn server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -99,7 +99,7 @@ async fn server() -> String {
     address.to_string()
 }
 
-/// One that speaks TLS, with a certificate that nobody vouches for.
+/// Starts a server that speaks TLS, with a certificate that no authority has signed.
 async fn tls_server() -> String {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();

@@ -1,4 +1,4 @@
-//! `muster dev` and `muster serve`: start, announce, run until a signal, stop.
+//! `muster dev` and `muster serve`: start the server, print its addresses, run it until a signal comes, stop it.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -29,10 +29,10 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
     let config = &loaded.config;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
-    // Without this it would end the server.
+    // A hangup would end the process if no handler were installed.
     let mut hangup = signal(SignalKind::hangup()).map_err(|error| format!("cannot watch signals: {error}"))?;
     loop {
-        // A database that is silent may keep the start waiting for ever.
+        // The start may wait for a database for ever, so signals are watched meanwhile.
         let running = tokio::select! {
             started = wiring::start(config, lost_log_lines.clone()) => started.map_err(|error| error.to_string())?,
             _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
@@ -90,11 +90,11 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
 /// Why a server stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// By a signal or `muster drain`.
+    /// A signal or `muster drain` told it to.
     Told,
-    /// A part of it has ended.
+    /// A part of the server has ended.
     Failed,
-    /// Its cluster took it for dead.
+    /// Its cluster voted it out.
     VotedOut,
 }
 
@@ -140,7 +140,7 @@ fn production_page(loaded: &Loaded, running: &Running) -> String {
     let keys_file = config.general.data_dir.join(crate::keys::FILE_NAME);
     let mut text = format!("muster serves at {}\n", running.address);
     if loaded.keys_created {
-        // Shown once, by the start that made it: this is the line that goes into the game's client.
+        // The key is printed only by the start that generated it: the developer copies it into the game's client.
         text.push_str(&format!(
             "keys were generated into {}\nfor your client: new Client(\"{}\", \"<host>\", \"{}\")\n",
             keys_file.display(),

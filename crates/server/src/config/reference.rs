@@ -1,4 +1,4 @@
-//! The texts derived from the table of keys: the reference page, `muster check --keys` and `muster help KEY`.
+//! Texts made from the table of keys: the reference page, `muster check --keys` and `muster help KEY`.
 
 use std::fmt::Write as _;
 
@@ -60,12 +60,12 @@ fn is_generated(key: &Key) -> bool {
     crate::keys::GENERATED.iter().any(|one| one.name == key.name)
 }
 
-/// A vertical line would end the cell.
+/// Text of a table cell; a vertical line would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Documentation, what becomes of the key, and whose it is.
+/// Documentation of a key, with its status and origin.
 fn description(key: &Key) -> String {
     let ours = if key.origin == Origin::Ours { " *Our own.*" } else { "" };
     let status = match key.status {
@@ -76,7 +76,7 @@ fn description(key: &Key) -> String {
     format!("{}{ours}{status}", key.doc())
 }
 
-/// Every key in a line, for `muster check --keys`.
+/// All keys, one per line, for `muster check --keys`.
 pub fn list() -> String {
     let mut text = String::new();
     for key in keys::all() {
@@ -92,7 +92,7 @@ pub fn list() -> String {
     text
 }
 
-/// All about one key, for `muster help KEY`.
+/// The page of one key, for `muster help KEY`.
 pub fn about(key: &Key) -> String {
     let default = default_cell(key).replace('`', "");
     format!(

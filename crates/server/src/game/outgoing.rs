@@ -9,7 +9,7 @@ use muster_gateway::outgoing::{Client, OutgoingError, Request};
 use muster_script::ScriptMetrics;
 use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse};
 
-/// The way to other servers of one shard.
+/// The HTTP client of one shard's game code.
 pub(super) struct Outgoing {
     client: Client,
     metrics: Arc<ScriptMetrics>,

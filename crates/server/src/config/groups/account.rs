@@ -1,4 +1,4 @@
-//! Passwords: who hashes them, and how guessing is limited.
+//! Passwords: the threads that hash them, and limits on guessing.
 
 use super::super::key::{Origin, at_least, honoured, number};
 
@@ -31,7 +31,7 @@ honoured! {
         address_lockout_first_sec: u64 = "30", at_least(1), Origin::Ours;
         /// Longest lock-out of one address, in seconds.
         address_lockout_max_sec: u64 = "1800", at_least(1), Origin::Ours;
-        /// How many accounts, and how many addresses, are remembered; the one untouched for longest is forgotten first.
+        /// Accounts, and addresses, that are remembered; the one untouched for longest is forgotten first.
         max_tracked: usize = "65536", at_least(1), Origin::Ours;
     }
 }

@@ -1,4 +1,4 @@
-//! What clients connect to: the HTTP and WebSocket listener, its time limits and its size limits.
+//! The listener for clients (HTTP and WebSocket), its time limits and its size limits.
 
 use std::{
     collections::BTreeMap,
@@ -13,13 +13,13 @@ use super::super::{
 };
 
 choice! {
-    /// Which addresses the listener accepts.
+    /// Versions of IP that the listener accepts.
     pub enum Protocol {
         /// IPv4 and IPv6.
         Tcp = "tcp",
-        /// IPv4 alone.
+        /// IPv4 only.
         Tcp4 = "tcp4",
-        /// IPv6 alone.
+        /// IPv6 only.
         Tcp6 = "tcp6",
     }
 }
@@ -69,7 +69,8 @@ honoured! {
         ssl_private_key: Option<PathBuf> = "", Kind::Path;
         /// Headers added to every answer that does not have them, as `Name=value`.
         response_headers: BTreeMap<String, String> = "", Kind::Pairs { secret: false };
-        /// Number of proxies in front that append to `X-Forwarded-For`; the client's address is the one that the outermost of them saw. With 0 the header is not believed.
+        /// Number of proxies in front that append to `X-Forwarded-For`; the client's address is the one that the
+        /// outermost of them saw. With 0 the header is ignored.
         proxy_count: usize = "0", at_least(0), Origin::Differs { original: "1", why: "with no proxy in front, a client could forge its address" };
     }
 }
@@ -93,8 +94,8 @@ pub const OTHERS: &[Key] = &[
 ];
 
 impl Socket {
-    /// Where to listen. For all interfaces that is `[::]` unless only IPv4 is wanted; whoever binds accepts IPv4 on it
-    /// too when the protocol is [`Protocol::Tcp`].
+    /// The address to listen on. For all interfaces it is `[::]`, unless only IPv4 is wanted; for [`Protocol::Tcp`] the
+    /// caller makes the socket accept IPv4 too.
     pub fn listen_address(&self) -> SocketAddr {
         let everywhere = match self.protocol {
             Protocol::Tcp4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
