@@ -1,4 +1,5 @@
-//! Ten thousand malformed requests and frames, with `hostile`, each class answered as documented: sockets.
+//! Ten thousand malformed requests and frames, together with `hostile`; each class gets its documented answer. This
+//! half is sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -11,9 +12,9 @@ use support::server::{Server, Setup};
 use support::socket::{Frame, Socket};
 use support::wait_until;
 
-/// With one shard and again with two; `hostile` sends the other half of ten thousand.
+/// Sockets with one shard, and again with two; `hostile` sends the other half of ten thousand.
 const SOCKETS_PER_RUN: usize = 2_500;
-/// What the server may hold more at the end than after the first few of each class.
+/// Most bytes by which the server's memory may grow after the first few sockets of each class.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 const WARM_UP_PER_CLASS: usize = 10;
 
@@ -84,7 +85,7 @@ fn run(shards: usize) {
     server.stop();
 }
 
-/// Every socket is gone, and none by a defect of the server.
+/// Checks that every socket is gone, and none because of a defect of the server.
 fn assert_nothing_left(server: &Server) {
     wait_until("all connections are closed", || server.metrics().value("connections") == 0.0);
     let metrics = server.metrics();

@@ -1,23 +1,23 @@
-//! Frames and messages of every class that is wrong, and how the socket closes on each. The classes stand in
-//! `docs/reference/limits.md`; a test compares the two.
+//! Classes of wrong frames and messages, and how the socket closes on each. `docs/reference/limits.md` lists the
+//! classes; a test compares the two.
 
 use muster_wire::envelope::Format;
 
 use super::random::Random;
 use super::socket::{BINARY, CLOSE, CONTINUATION, FINAL, PING, PONG, TEXT, frame, message_opcode};
 
-/// How a socket closes on a class.
+/// The end of a socket after a frame of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With a close frame of this code, counted under this reason.
+    /// A close frame with this code, counted under this reason.
     Close(u16, &'static str),
-    /// The same after an error message of this code.
+    /// An error message with the first code, then a close frame.
     Error(i32, u16, &'static str),
-    /// Without a word: the client is gone.
+    /// No close frame: the client is gone.
     Lost(&'static str),
 }
 
-/// A class of what a client sends on an open socket.
+/// A class of frames that a client sends on an open socket.
 pub struct Class {
     pub name: &'static str,
     pub end: End,
@@ -65,7 +65,7 @@ fn whole(format: Format, payload: &[u8]) -> Vec<u8> {
     frame(FINAL | message_opcode(format), payload)
 }
 
-/// Only JSON has this fault; a protobuf socket gets the nearest of its own.
+/// A fault that only JSON has; a protobuf socket gets the most similar one.
 fn json_or_damage(format: Format, json: &str) -> Vec<u8> {
     match format {
         Format::Json => whole(format, json.as_bytes()),
@@ -177,7 +177,7 @@ fn not_utf8(random: &mut Random, format: Format) -> Vec<u8> {
     ]);
     match format {
         Format::Json => whole(format, &[b"{\"cid\":\"", bad, b"a\",\"ping\":{}}"].concat()),
-        // A string of the cid, as long as what follows.
+        // The cid's field with a string that fills the rest.
         Format::Protobuf => {
             let bad: &[u8] = if bad[0] == b'\\' { b"\xff" } else { bad };
             whole(format, &[&[0x0a, bad.len() as u8 + 1], bad, b"a"].concat())
@@ -257,7 +257,7 @@ fn deep_nesting(random: &mut Random, format: Format) -> Vec<u8> {
     }
 }
 
-/// Names and numbers of what only the server sends.
+/// Names and numbers of messages that only the server sends.
 const SERVER_ONLY: [(&str, u32); 21] = [
     ("channel", 2),
     ("channel_message", 5),
