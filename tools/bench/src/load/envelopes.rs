@@ -1,4 +1,4 @@
-//! Envelopes going out in both formats, and the check of pongs: a ping is prepared once, its cid patched in place.
+//! Outgoing envelopes in both formats, and the check of pongs. A ping is prepared once and its cid patched in place.
 
 use muster_wire::envelope;
 use muster_wire::realtime::Envelope;
@@ -9,7 +9,7 @@ use super::Fault;
 use super::frames::{self, Opcode};
 use super::protobuf::take_field;
 
-/// How the envelopes of a socket are encoded.
+/// Encoding of a socket's envelopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -82,7 +82,7 @@ pub fn write_ping(format: Format, cid: [u8; CID_LEN], out: &mut Vec<u8>) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     Pong,
-    /// A message nobody asked for, such as a presence event: none of a heartbeat's business.
+    /// A message without a request, such as a presence event; the heartbeat ignores it.
     Push,
 }
 
@@ -96,7 +96,7 @@ pub fn check_pong(format: Format, opcode: Opcode, payload: &[u8], cid: [u8; CID_
 }
 
 fn check_json_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fault> {
-    // What most servers send, byte for byte; every other spelling takes the parser.
+    // The form that most servers send, byte for byte; any other goes to the parser.
     if let Some(rest) = payload.strip_prefix(br#"{"cid":""#)
         && rest.strip_prefix(&cid) == Some(br#"","pong":{}}"#)
     {
@@ -121,7 +121,7 @@ fn check_protobuf_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fau
     let mut rest = payload;
     let (mut answered, mut is_pong, mut is_error, mut messages) = (&[][..], false, false, 0);
     while let Some((field, content)) = take_field(&mut rest)? {
-        // The only kind an envelope has.
+        // The only kind of field that an envelope has.
         let content = content.bytes()?;
         messages += u32::from(field != 1);
         match field {

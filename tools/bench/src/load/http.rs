@@ -1,4 +1,4 @@
-//! One keep-alive HTTP/1.1 connection that sends prepared bytes and reads whole answers into a buffer it keeps.
+//! One keep-alive HTTP/1.1 connection that sends prepared bytes and reads whole answers into a buffer of its own.
 
 use std::io;
 
@@ -15,7 +15,7 @@ const BUFFER_LEN: usize = 4 << 10;
 /// A connection with at most one request under way.
 pub struct HttpConnection {
     stream: TcpStream,
-    /// The answer under way. What follows it belongs to nobody: requests are not pipelined.
+    /// The answer under way. Bytes after it are a fault, since requests are not pipelined.
     buffer: Vec<u8>,
     body: Vec<u8>,
 }
@@ -28,7 +28,7 @@ pub struct Answer<'a> {
 }
 
 impl HttpConnection {
-    /// Connects as connection number `index` of this worker.
+    /// Opens connection number `index` of this worker.
     pub async fn open(endpoints: &Endpoints, index: usize) -> Result<Self, Fault> {
         let stream = endpoints.connect(index).await?;
         Ok(Self { stream, buffer: Vec::with_capacity(BUFFER_LEN), body: Vec::new() })
@@ -61,7 +61,7 @@ impl HttpConnection {
         }
     }
 
-    /// Asks for a WebSocket; returns the bytes that followed the answer's head.
+    /// Asks for a WebSocket. Returns the bytes that followed the answer's head.
     pub async fn upgrade(&mut self, request: &[u8]) -> Result<Vec<u8>, Fault> {
         self.stream.write_all(request).await.map_err(lost)?;
         self.buffer.clear();
@@ -110,7 +110,7 @@ struct Head {
     status: u16,
     len: usize,
     length: BodyLength,
-    /// The key of our upgrade requests was answered as RFC 6455 wants.
+    /// Whether the key of our upgrade request was answered as RFC 6455 demands.
     accepts_socket: bool,
 }
 
@@ -140,7 +140,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
     Ok(Some(Head { status, len, length, accepts_socket }))
 }
 
-/// Collects the chunks of `bytes` into `body`; false if the last one has not arrived yet.
+/// Collects the chunks of `bytes` into `body`. Answers false if the last chunk has not arrived yet.
 fn join_chunks(mut bytes: &[u8], body: &mut Vec<u8>) -> Result<bool, Fault> {
     body.clear();
     loop {

@@ -1,6 +1,6 @@
 //! The check of a sign-in's answer: a session whose tokens name a user.
 //!
-//! Signatures are the server's secret and are not checked; everything a client reads is.
+//! Signatures are not checked, since their key is the server's secret; everything that a client reads is.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,11 +30,11 @@ struct SessionBody<'a> {
 struct Claims<'a> {
     #[serde(borrow)]
     uid: Cow<'a, str>,
-    /// Unix seconds.
+    /// Time of expiry, in Unix seconds.
     exp: u64,
 }
 
-/// What a sign-in brought.
+/// Result of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedIn<'a> {
     pub token: Cow<'a, str>,

@@ -1,5 +1,5 @@
-//! Players come at a rate, sign in, open a socket and stay. A latency runs from when a player was meant to come until
-//! the socket is open.
+//! `ccu`: players come at a rate, sign in, open a socket and stay. A latency counts from a player's intended arrival
+//! until the socket is open.
 
 use std::rc::Rc;
 use std::time::Instant;

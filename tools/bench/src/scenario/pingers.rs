@@ -1,4 +1,4 @@
-//! Sockets that take pings at any time, answered or not: the open loop of `heartbeat` and `passwords`.
+//! Sockets that take pings at any time, answered or not, for the open loop of `heartbeat` and `passwords`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use crate::load::envelopes::{self, Answer, CID_LEN};
 use crate::load::socket::{Sent, SocketReader, SocketWriter};
 use crate::worker::Worker;
 
-/// Told of every ping when it ends: when it was meant to leave, and whether the right pong came.
+/// Called at the end of every ping, with its intended start and whether the right pong came.
 type OnOutcome = Box<dyn Fn(&Worker, Instant, Result<(), Fault>)>;
 
 /// All open sockets of a worker.
@@ -26,7 +26,7 @@ pub struct Pingers {
 
 struct Pinger {
     writer: Rc<SocketWriter>,
-    /// Pings under way, oldest first: pongs come in order.
+    /// Pings under way, oldest first, since pongs come in order.
     under_way: RefCell<VecDeque<Ping>>,
     number: Cell<u32>,
     is_open: Cell<bool>,
@@ -54,7 +54,7 @@ impl Pingers {
         sockets::let_players_come(&self.worker, sockets::stand_still, live).await
     }
 
-    /// Sends a ping on the next open socket; false if there is none left.
+    /// Sends a ping on the next open socket. Answers false if there is none left.
     pub fn ping(&self, intended: Instant) -> bool {
         self.worker.begin_operation();
         let Some(pinger) = self.next_open() else {
@@ -70,7 +70,7 @@ impl Pingers {
         match pinger.writer.send_now(&frame) {
             Ok(Sent::Whole) => {}
             Ok(Sent::Queued) => sockets::flush_later(pinger.writer.clone()),
-            // The reader meets the same end and accounts for what is under way.
+            // The reader sees the same end, and accounts for the pings under way.
             Err(_) => pinger.is_open.set(false),
         }
         true

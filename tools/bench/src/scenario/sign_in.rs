@@ -29,15 +29,15 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     calls::drive(&worker, clients).await
 }
 
-/// Who signs in, and what is known about them.
+/// The players who sign in, and what the server should know of them.
 enum Players {
-    /// Never seen before; users that the server has made so far, to catch one given out twice.
+    /// New players; with the users that the server has made so far, to catch one that is given out twice.
     New(RefCell<HashSet<Uuid>>),
     Known(Vec<(DeviceId, Uuid)>),
 }
 
 impl Players {
-    /// A device id and the user it belongs to, if it has one.
+    /// A device id, and its user if it has one.
     fn choose(&self, random: &mut fastrand::Rng) -> (DeviceId, Option<Uuid>) {
         match self {
             Self::Known(accounts) if !accounts.is_empty() => {

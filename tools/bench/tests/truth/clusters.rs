@@ -1,4 +1,4 @@
-//! Servers that are one: here several names of one stub, as a cluster seems to its players.
+//! Tests with a cluster, which is one stub under several names, as a cluster looks to its players.
 
 use std::process::{Command, Stdio};
 
@@ -52,7 +52,7 @@ fn presences_have_converged_when_every_node_shows_them() {
     }
 }
 
-/// The stub goes on without the process that is struck, so nobody leaves.
+/// The stub goes on without the killed process, so nobody leaves.
 #[test]
 fn a_node_whose_players_never_leave_is_an_error() {
     let mut victim = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Requests and pings: servers that err, lie, stall, drop and truncate.
+//! Tests with requests and pings, on servers that err, lie, stall, drop and truncate.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn honest_servers_have_no_errors() {
         for manner in [Honest, HonestInOtherWords] {
             let said = run(manner, scenario);
             assert_eq!(said.number("errors"), 0.0, "{scenario}: {}", said.first_line);
-            // A closed loop goes as fast as this machine can: the generator may be what limits it, and says so.
+            // A closed loop is as fast as this machine, so the generator may be the bottleneck, and says so.
             let status = if said.first_line.contains("VOID") { 3 } else { 0 };
             assert_eq!(said.exit_code, Some(status), "{scenario}: {}", said.first_line);
             assert!(said.number("ok") > 10.0, "{scenario}: {}", said.figures);

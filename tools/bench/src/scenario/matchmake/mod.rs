@@ -1,7 +1,7 @@
-//! `matchmake`: tickets arrive by the clock, wait for opponents, and are matched; those who were matched come again.
+//! `matchmake`: tickets arrive by the clock, wait for opponents, and are matched; matched players come again.
 //!
-//! A latency is a ticket's wait: from when it was meant to be added until its player is told of the match. Every player
-//! checks its match against what it asked for; in the end nobody may wait who could be matched with somebody who waits.
+//! A latency is a ticket's wait: from its intended arrival until its player is told of the match. Every player checks
+//! its match against its ticket. In the end no two waiting tickets may be compatible.
 
 mod wish;
 
@@ -58,7 +58,8 @@ struct Pool {
     idle: RefCell<VecDeque<Rc<Seeker>>>,
     /// Tickets that wait for an idle player.
     due: RefCell<VecDeque<Instant>>,
-    /// By members: how many of those in this process have been told of the match, out of how many.
+    /// Matches by their members: number of members in this process that were told of the match, and number of members
+    /// here.
     told: RefCell<HashMap<Vec<String>, (usize, usize)>>,
     standing_left: Cell<usize>,
 }
@@ -66,18 +67,18 @@ struct Pool {
 struct Seeker {
     writer: Rc<SocketWriter>,
     user: String,
-    /// Its tickets stand all along.
+    /// Whether its tickets wait throughout the run.
     is_standing: bool,
     is_open: Cell<bool>,
     ticket: RefCell<Option<Ticket>>,
-    /// Counts its tickets: the cid of the request.
+    /// Number of its latest ticket, which is the cid of the request.
     number: Cell<u32>,
 }
 
 struct Ticket {
     wish: Wish,
     intended: Instant,
-    /// Unknown until the server has answered.
+    /// The ticket's id; unknown until the server has answered.
     id: Option<String>,
 }
 
@@ -151,7 +152,7 @@ impl Pool {
         let mut frame = Vec::new();
         let envelope = Envelope::reply(seeker.number.get().to_string(), request);
         envelopes::write_envelope(self.worker.plan.format, &envelope, &mut frame);
-        // A lost connection is the reader's to report.
+        // The reader reports a lost connection.
         if let Ok(Sent::Queued) = seeker.writer.send_now(&frame) {
             sockets::flush_later(seeker.writer.clone());
         }
@@ -171,7 +172,7 @@ impl Pool {
     fn take(&self, seeker: &Rc<Seeker>, envelope: Envelope) -> Result<(), Fault> {
         match envelope.message {
             Some(Message::Error(error)) => {
-                // Whatever it was about, the ticket under way is not answered any more.
+                // The error may be about any request; the ticket under way will get no answer.
                 self.worker.end_operations(seeker.ticket.take().iter().len() as u64);
                 Err(Fault::Refused(error.code))
             }
@@ -218,7 +219,8 @@ impl Pool {
         }
     }
 
-    /// Waits for the last matches, with the plan's patience. Those who still wait may do so if nobody fits them.
+    /// Waits for the last matches, with the plan's patience. Tickets that are compatible with no other may go on
+    /// waiting.
     async fn settle(&self) {
         let is_settled = || self.seekers.borrow().iter().all(|seeker| seeker.ticket.borrow().is_none());
         let deadline = Instant::now() + self.worker.plan.patience;
