@@ -15,6 +15,7 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
+use muster_gateway::outgoing::{ClientOptions, Trust};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
@@ -101,7 +102,7 @@ struct Means {
     /// The part of public ids after the dot.
     public_node: Arc<str>,
     /// Options of each shard's HTTP client: `script.http_strict`, and a share of `script.http_requests`.
-    http: (bool, usize),
+    http: ClientOptions,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -138,7 +139,11 @@ impl Game {
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
-            http: (config.script.http_strict, config.script.http_requests.div_ceil(shards)),
+            http: ClientOptions {
+                is_strict: config.script.http_strict,
+                requests_max: config.script.http_requests.div_ceil(shards),
+                trust: Trust::default(),
+            },
             metrics,
         };
         let javascript = Limits {
@@ -324,7 +329,7 @@ impl Means {
             store,
             players,
             matches,
-            http: Rc::new(Outgoing::new(self.http, self.metrics.clone())),
+            http: Rc::new(Outgoing::new(self.http.clone(), self.metrics.clone())),
             process: self.process.clone(),
             signing,
             node: self.public_node.clone(),

@@ -111,9 +111,9 @@ pub(crate) fn write_mark(out: &mut Vec<u8>, offset: u64) {
 pub(crate) const MARK_BYTES: usize = HEAD_BYTES + MARK.len();
 
 /// A file's header.
-pub(crate) fn header(what: [u8; 8], number: u64) -> [u8; HEADER_BYTES] {
+pub(crate) fn header(magic: [u8; 8], number: u64) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
-    header[..8].copy_from_slice(&what);
+    header[..8].copy_from_slice(&magic);
     header[8..16].copy_from_slice(&number.to_le_bytes());
     let checksum = crc32fast::hash(&header[..16]);
     header[16..].copy_from_slice(&checksum.to_le_bytes());

@@ -19,7 +19,7 @@ pub const EXTENSION: &str = "mrec";
 pub const VERSION: u64 = 1;
 
 /// The first bytes of each recording.
-const WHAT: [u8; 8] = *b"mstrmrec";
+const MAGIC: [u8; 8] = *b"mstrmrec";
 
 /// Why a recording cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ impl RecordingWriter {
     /// Errors of the file, for example that it exists already.
     pub fn create(path: &Path) -> Result<Self, RecordingError> {
         let mut file = BufWriter::new(File::create_new(path)?);
-        file.write_all(&frame::header(WHAT, VERSION))?;
+        file.write_all(&frame::header(MAGIC, VERSION))?;
         Ok(Self { file, records: 0, frame: Vec::new() })
     }
 
@@ -128,7 +128,7 @@ impl RecordingReader {
             }
         }
         let version = u64::from_le_bytes(header[8..16].try_into().map_err(|_| RecordingError::Other)?);
-        if header != frame::header(WHAT, version) {
+        if header != frame::header(MAGIC, version) {
             return Err(RecordingError::Other);
         }
         if version > VERSION {
@@ -224,6 +224,6 @@ mod tests {
         }
         assert!(with(b"short").contains("no recording"));
         assert!(with(&whole[..whole.len() - 1]).contains("behind 2 records"));
-        assert!(with(&[&frame::header(WHAT, 2)[..], &whole[HEADER_BYTES..]].concat()).contains("version 2"));
+        assert!(with(&[&frame::header(MAGIC, 2)[..], &whole[HEADER_BYTES..]].concat()).contains("version 2"));
     }
 }

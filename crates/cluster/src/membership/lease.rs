@@ -26,6 +26,13 @@ pub(super) fn incarnation_of(key: &str) -> Option<u128> {
     u128::from_str_radix(key.strip_prefix(PREFIX)?, 16).ok()
 }
 
+/// A renewal without an answer yet.
+#[derive(Clone, Copy, Debug)]
+struct PendingRenewal {
+    request: RequestRef,
+    sent_at: Millis,
+}
+
 /// A renewal that the registry accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Renewal {
@@ -45,11 +52,12 @@ pub(super) struct Lease {
     /// Whether the next write is of the other kind (create or update), because the watch may be late and its last word
     /// out of date.
     tries_other: bool,
+    /// Number of the latest renewal.
     renewal: u64,
     /// Recent renewals by number, with the times when they were sent.
     sent: VecDeque<(u64, Millis)>,
     /// The renewal under way.
-    under_way: Option<(RequestRef, u64, Millis)>,
+    under_way: Option<PendingRenewal>,
     next_at: Millis,
     /// When the last successful renewal was sent.
     good_since: Option<Millis>,
@@ -77,7 +85,7 @@ impl Lease {
 
     /// When [`Self::tick`] has something to do.
     pub(super) fn due(&self) -> Millis {
-        self.under_way.map_or(self.next_at, |(_, _, sent_at)| sent_at + ANSWER_WITHIN_MS)
+        self.under_way.map_or(self.next_at, |pending| pending.sent_at + ANSWER_WITHIN_MS)
     }
 
     /// Renews the lease soon, unless a write is under way.
@@ -98,7 +106,7 @@ impl Lease {
 
     /// Sends a renewal if one is due. Answers whether an earlier write got no answer in time.
     pub(super) fn tick(&mut self, now: Millis, requests: &mut Requests, out: &mut Vec<Action>) -> bool {
-        let is_unanswered = self.under_way.take_if(|(_, _, sent_at)| now >= *sent_at + ANSWER_WITHIN_MS).is_some();
+        let is_unanswered = self.under_way.take_if(|pending| now >= pending.sent_at + ANSWER_WITHIN_MS).is_some();
         if is_unanswered {
             self.next_at = now;
         }
@@ -113,7 +121,7 @@ impl Lease {
             None => Action::Create { request, key, value, time_to_live_ms },
             Some(expected) => Action::Update { request, key, value, expected, time_to_live_ms },
         });
-        self.under_way = Some((request, self.renewal, now));
+        self.under_way = Some(PendingRenewal { request, sent_at: now });
         self.sent.push_back((self.renewal, now));
         if self.sent.len() > SENT_MAX {
             self.sent.pop_front();
@@ -123,7 +131,7 @@ impl Lease {
 
     /// Takes in the answer to a write. `None`: the write was not this lease's. Otherwise the renewal, if it succeeded.
     pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> Option<Option<Renewal>> {
-        let (_, _, sent_at) = self.under_way.take_if(|(under_way, _, _)| *under_way == request)?;
+        let PendingRenewal { sent_at, .. } = self.under_way.take_if(|pending| pending.request == request)?;
         Some(match outcome {
             Ok(revision) => Some(self.succeeded(sent_at, *revision)),
             Err(error) => {

@@ -73,7 +73,7 @@ pub struct NodeConfig {
 
 /// Relation of this node to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum MembershipPhase {
     /// The node wants to be in the view.
     Joining,
     /// The node is in the view.
@@ -90,7 +90,7 @@ pub struct Membership {
     config: NodeConfig,
     started_at: Millis,
     incarnation: u128,
-    standing: Standing,
+    phase: MembershipPhase,
     view: Arc<View>,
     /// Whether the watch has told the whole state.
     knows_state: bool,
@@ -130,7 +130,7 @@ impl Membership {
             lease: Lease::new(incarnation, now),
             config,
             incarnation,
-            standing: Standing::Joining,
+            phase: MembershipPhase::Joining,
             view: Arc::new(View::empty(Epoch::default())),
             knows_state: false,
             confidence: Confidence::default(),
@@ -177,7 +177,7 @@ impl Membership {
 
     /// When the next [`Event::Tick`] is due.
     pub fn next_due(&self) -> Millis {
-        if self.standing == Standing::Out {
+        if self.phase == MembershipPhase::Out {
             return Millis::MAX;
         }
         let mut due = self.proposals.due().min(self.lease.due());
@@ -202,21 +202,21 @@ impl Membership {
 
     /// This node's number, while it is in the view.
     pub fn number(&self) -> Option<NodeNumber> {
-        match self.standing {
-            Standing::Member(number) | Standing::Leaving(number) => Some(number),
-            Standing::Joining | Standing::Out => None,
+        match self.phase {
+            MembershipPhase::Member(number) | MembershipPhase::Leaving(number) => Some(number),
+            MembershipPhase::Joining | MembershipPhase::Out => None,
         }
     }
 
     /// Whether this node may act for the partitions that it owns, by its own clock. An island may not.
     pub fn is_online(&self, now: Millis) -> bool {
-        matches!(self.standing, Standing::Member(_)) && self.confidence.holds(now, self.lease.good_since())
+        matches!(self.phase, MembershipPhase::Member(_)) && self.confidence.holds(now, self.lease.good_since())
     }
 
     /// Until when this node may act for the partitions that it owns if nothing more happens, by its own clock.
     pub fn online_until(&self) -> Option<Millis> {
         let until = self.confidence.due(self.lease.good_since());
-        until.filter(|_| matches!(self.standing, Standing::Member(_)))
+        until.filter(|_| matches!(self.phase, MembershipPhase::Member(_)))
     }
 
     /// The place at which this node may act as the owner of a partition now, if it may.
@@ -236,50 +236,50 @@ impl Membership {
 
     /// Reports when this node becomes an island, or stops being one.
     fn review(&mut self, now: Millis, out: &mut Vec<Action>) {
-        let is_member = matches!(self.standing, Standing::Member(_));
+        let is_member = matches!(self.phase, MembershipPhase::Member(_));
         self.confidence.review(now, is_member, self.lease.good_since(), out);
     }
 
     /// Changes the relation to the cluster. Pending proposals belonged to the old one and are dropped.
-    fn stand(&mut self, standing: Standing) {
-        self.standing = standing;
+    fn enter(&mut self, phase: MembershipPhase) {
+        self.phase = phase;
         self.proposals = Proposals::default();
     }
 
     fn voted_out(&mut self, out: &mut Vec<Action>) {
-        self.stand(Standing::Out);
+        self.enter(MembershipPhase::Out);
         self.confidence.become_island(out);
         out.push(Action::VotedOut);
         self.lease.delete(&mut self.requests, out);
     }
 
     fn left(&mut self, out: &mut Vec<Action>) {
-        self.stand(Standing::Out);
+        self.enter(MembershipPhase::Out);
         self.lease.delete(&mut self.requests, out);
         out.push(Action::Left);
     }
 
     /// This node is incompatible with a member.
     fn refused(&mut self, reason: Incompatible, out: &mut Vec<Action>) {
-        self.stand(Standing::Out);
+        self.enter(MembershipPhase::Out);
         self.lease.delete(&mut self.requests, out);
         out.push(Action::Refused(reason));
     }
 
     fn leave(&mut self, out: &mut Vec<Action>) {
-        match self.standing {
-            Standing::Member(number) => {
-                self.stand(Standing::Leaving(number));
+        match self.phase {
+            MembershipPhase::Member(number) => {
+                self.enter(MembershipPhase::Leaving(number));
                 self.confidence.become_island(out);
             }
-            Standing::Joining => self.left(out),
-            Standing::Leaving(_) | Standing::Out => {}
+            MembershipPhase::Joining => self.left(out),
+            MembershipPhase::Leaving(_) | MembershipPhase::Out => {}
         }
     }
 
     fn rejoin(&mut self, now: Millis, incarnation: u128) {
-        if self.standing == Standing::Out {
-            self.stand(Standing::Joining);
+        if self.phase == MembershipPhase::Out {
+            self.enter(MembershipPhase::Joining);
             self.incarnation = incarnation;
             self.lease = Lease::new(incarnation, now);
             self.confidence = Confidence::default();
@@ -349,14 +349,16 @@ impl Membership {
     }
 
     fn probed(&mut self, now: Millis, request: RequestRef, probe: Probe, out: &mut Vec<Action>) {
-        if let Some(me) = self.number() {
-            self.others.probed(now, (request, probe), me, &self.view, &mut self.requests, out);
+        if let Some(me) = self.number()
+            && self.others.probed(now, request, probe)
+        {
+            self.others.probe_all(now, me, &self.view, &mut self.requests, out);
         }
     }
 
     /// Carries out the node's own regular work: renewing, probing, proposing.
     fn act(&mut self, now: Millis, out: &mut Vec<Action>) {
-        if self.standing == Standing::Out {
+        if self.phase == MembershipPhase::Out {
             return;
         }
         if self.lease.tick(now, &mut self.requests, out) {

@@ -95,7 +95,15 @@ impl Others {
         }
     }
 
-    fn probe_all(&mut self, now: Millis, me: NodeNumber, view: &View, requests: &mut Requests, out: &mut Vec<Action>) {
+    /// Probes all other nodes of the view.
+    pub(super) fn probe_all(
+        &mut self,
+        now: Millis,
+        me: NodeNumber,
+        view: &View,
+        requests: &mut Requests,
+        out: &mut Vec<Action>,
+    ) {
         self.probe_at = now + PROBE_AGAIN_MS;
         self.probes.clear();
         for node in view.nodes().iter().filter(|node| node.number != me) {
@@ -112,28 +120,20 @@ impl Others {
         }
     }
 
-    /// Takes in the answer to a probe.
-    pub(super) fn probed(
-        &mut self,
-        now: Millis,
-        (request, probe): (RequestRef, Probe),
-        me: NodeNumber,
-        view: &View,
-        requests: &mut Requests,
-        out: &mut Vec<Action>,
-    ) {
-        let Some(incarnation) = self.probes.remove(&request) else { return };
+    /// Takes in the answer to a probe. Answers whether it is the first that found nobody, so that all others have to be
+    /// probed now.
+    pub(super) fn probed(&mut self, now: Millis, request: RequestRef, probe: Probe) -> bool {
+        let Some(incarnation) = self.probes.remove(&request) else { return false };
         match probe {
             Probe::Listening => self.clear(incarnation),
             Probe::Unknown => {}
             Probe::Nobody => {
                 let is_first = self.silent.is_empty();
                 self.silent.entry(incarnation).or_insert(Silence { first: now, last: now }).last = now;
-                if is_first {
-                    self.probe_all(now, me, view, requests, out);
-                }
+                return is_first;
             }
         }
+        false
     }
 
     /// Whether a node has a lease, as far as the watch told.

@@ -11,16 +11,32 @@ use super::assign::assign;
 use super::compatibility::Incompatible;
 use super::timing::{ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS};
 use super::view::{Holding, Node, View};
-use super::{Membership, NODE_NAME_BYTES_MAX, Standing, VIEW_KEY};
+use super::{Membership, MembershipPhase, NODE_NAME_BYTES_MAX, VIEW_KEY};
 use crate::NodeNumber;
 use crate::registry::{RegistryError, Revision, Written};
 
+/// A proposal without an answer yet.
+#[derive(Clone, Copy, Debug)]
+struct PendingProposal {
+    request: RequestRef,
+    /// Revision of the view that the proposal was made on.
+    base: Revision,
+    sent_at: Millis,
+}
+
+/// A pause after an answered proposal.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// Revision of the view on which nothing is proposed.
+    base: Revision,
+    until: Millis,
+}
+
+/// State of this node's proposals.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
-    /// The proposal under way.
-    under_way: Option<(RequestRef, Revision, Millis)>,
-    /// Pause after an answered proposal.
-    rest: Option<(Revision, Millis)>,
+    under_way: Option<PendingProposal>,
+    pause: Option<Pause>,
     /// When this node may make the changes that any node may make, if they are still needed then.
     turn_at: Option<Millis>,
     /// When this node proposes its own confirmation, if no other change confirmed it before.
@@ -34,12 +50,12 @@ pub(super) struct Proposals {
 impl Proposals {
     /// When [`Membership::propose`] should be called next.
     pub(super) fn due(&self) -> Millis {
-        if let Some((.., sent_at)) = self.under_way {
-            return sent_at + ANSWER_WITHIN_MS;
+        if let Some(pending) = self.under_way {
+            return pending.sent_at + ANSWER_WITHIN_MS;
         }
         let turns = [self.turn_at, self.confirm_at, self.handed_over_at];
-        match self.rest {
-            Some((_, until)) => until,
+        match self.pause {
+            Some(pause) => pause.until,
             None => turns.into_iter().flatten().min().unwrap_or(Millis::MAX),
         }
     }
@@ -56,26 +72,28 @@ impl Proposals {
 
     /// Resets the state for a new view, which also shows what became of earlier proposals.
     pub(super) fn view_changed(&mut self) {
-        (self.under_way, self.rest, self.turn_at) = (None, None, None);
+        self.under_way = None;
+        self.pause = None;
+        self.turn_at = None;
     }
 
     /// Takes in the answer to a write. Whether the view changed is told by the watch; until then nothing more is
     /// proposed on top of the old one. Answers whether the write was the proposal under way.
     pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> bool {
-        let Some((_, base, _)) = self.under_way.take_if(|(under_way, ..)| *under_way == request) else { return false };
-        let rest_ms = match outcome {
+        let Some(pending) = self.under_way.take_if(|pending| pending.request == request) else { return false };
+        let pause_ms = match outcome {
             Ok(_) | Err(RegistryError::Conflict | RegistryError::Refused(_)) => ANSWER_WITHIN_MS,
             Err(RegistryError::Unavailable(_) | RegistryError::Unknown(_)) => RETRY_MS,
         };
-        self.rest = Some((base, now + rest_ms));
+        self.pause = Some(Pause { base: pending.base, until: now + pause_ms });
         true
     }
 
     /// Whether a proposal on top of this view may be made now.
     fn may_propose(&mut self, now: Millis, base: Revision) -> bool {
-        self.under_way.take_if(|(.., sent_at)| now >= *sent_at + ANSWER_WITHIN_MS);
-        self.rest.take_if(|(rests_on, until)| *rests_on != base || now >= *until);
-        self.under_way.is_none() && self.rest.is_none()
+        self.under_way.take_if(|pending| now >= pending.sent_at + ANSWER_WITHIN_MS);
+        self.pause.take_if(|pause| pause.base != base || now >= pause.until);
+        self.under_way.is_none() && self.pause.is_none()
     }
 }
 
@@ -85,19 +103,21 @@ impl Membership {
         if !self.knows_state || !self.proposals.may_propose(now, self.view.revision) {
             return;
         }
-        let next = match self.standing {
-            Standing::Joining => match self.fits() {
+        let next = match self.phase {
+            MembershipPhase::Joining => match self.fits() {
                 Ok(()) => self.with_me(now),
                 Err(reason) => return self.refused(reason, out),
             },
-            Standing::Leaving(me) => self.without_me(me),
-            Standing::Member(me) if self.is_online(now) && !self.confidence.is_in_doubt() => self.improved(now, me),
-            Standing::Member(me) => self.confirming(now, me),
-            Standing::Out => None,
+            MembershipPhase::Leaving(me) => self.without_me(me),
+            MembershipPhase::Member(me) if self.is_online(now) && !self.confidence.is_in_doubt() => {
+                self.improved(now, me)
+            }
+            MembershipPhase::Member(me) => self.confirming(now, me),
+            MembershipPhase::Out => None,
         };
         let Some(next) = next else { return };
         let (request, key, value) = (self.requests.next(), VIEW_KEY.to_owned(), next.to_bytes());
-        self.proposals.under_way = Some((request, self.view.revision, now));
+        self.proposals.under_way = Some(PendingProposal { request, base: self.view.revision, sent_at: now });
         self.stats.proposals += 1;
         out.push(match self.view.revision {
             Revision(0) => Action::Create { request, key, value, time_to_live_ms: None },
@@ -151,7 +171,8 @@ impl Membership {
 
     /// The same view with a new revision: any node that wants this one out must know of its lease then.
     fn confirming(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
-        (self.proposals.turn_at, self.proposals.handed_over_at) = (None, None);
+        self.proposals.turn_at = None;
+        self.proposals.handed_over_at = None;
         if self.confidence.awaits_view_after().is_none() {
             self.proposals.confirm_at = None;
             return None;

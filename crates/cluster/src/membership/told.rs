@@ -6,7 +6,7 @@ use muster_live::Millis;
 
 use super::action::Action;
 use super::view::View;
-use super::{Membership, Standing, VIEW_KEY, lease};
+use super::{Membership, MembershipPhase, VIEW_KEY, lease};
 use crate::registry::{Entry, Revision};
 
 impl Membership {
@@ -78,15 +78,15 @@ impl Membership {
         });
         let revision = new.revision;
         out.push(Action::ViewChanged { old, new });
-        match (self.standing, me) {
-            (Standing::Joining, Some((number, address))) => {
-                self.standing = Standing::Member(number);
+        match (self.phase, me) {
+            (MembershipPhase::Joining, Some((number, address))) => {
+                self.phase = MembershipPhase::Member(number);
                 self.confidence.is_unheard();
                 out.push(Action::Joined(address));
             }
-            (Standing::Member(_), Some(_)) => self.confidence.confirmed(revision),
-            (Standing::Member(_), None) => self.voted_out(out),
-            (Standing::Leaving(_), None) => self.left(out),
+            (MembershipPhase::Member(_), Some(_)) => self.confidence.confirmed(revision),
+            (MembershipPhase::Member(_), None) => self.voted_out(out),
+            (MembershipPhase::Leaving(_), None) => self.left(out),
             _ => {}
         }
     }
@@ -97,10 +97,10 @@ impl Membership {
         let old = std::mem::replace(&mut self.view, new.clone());
         self.handed_over.clear();
         out.push(Action::ViewChanged { old, new });
-        match self.standing {
-            Standing::Member(_) => self.voted_out(out),
-            Standing::Leaving(_) => self.left(out),
-            Standing::Joining | Standing::Out => {}
+        match self.phase {
+            MembershipPhase::Member(_) => self.voted_out(out),
+            MembershipPhase::Leaving(_) => self.left(out),
+            MembershipPhase::Joining | MembershipPhase::Out => {}
         }
     }
 }

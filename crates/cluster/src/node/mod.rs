@@ -11,9 +11,9 @@
 
 mod clock;
 mod driver;
+mod member_links;
 mod metrics;
 mod outbound;
-mod roads;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;

@@ -18,7 +18,7 @@ const ROOM_BYTES: usize = LINK_BYTES_MAX / 2;
 /// Takes batches for other nodes. Batches of one sender for one node arrive in the order in which they were taken.
 #[derive(Clone, Debug)]
 pub struct Outbound {
-    batches: mpsc::Sender<Taken>,
+    batches: mpsc::Sender<QueuedBatch>,
     peers: Arc<Peers>,
     metrics: Arc<NodeMetrics>,
 }
@@ -39,7 +39,7 @@ pub enum NotTaken {
 
 /// A batch on its way to a link.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct QueuedBatch {
     /// The destination. If its link has ended by then, the batch is lost.
     pub(super) peer: Arc<Peer>,
     pub(super) batch: Batch,
@@ -62,7 +62,7 @@ pub(super) struct Peer {
 pub(super) struct Peers(RwLock<BTreeMap<NodeNumber, Arc<Peer>>>);
 
 /// The sending end for shards and the receiving end for the node's task.
-pub(super) fn channel(metrics: Arc<NodeMetrics>) -> (Outbound, mpsc::Receiver<Taken>) {
+pub(super) fn channel(metrics: Arc<NodeMetrics>) -> (Outbound, mpsc::Receiver<QueuedBatch>) {
     let (batches, taken) = mpsc::channel(BATCHES_WAITING_MAX);
     (Outbound { batches, peers: Arc::default(), metrics }, taken)
 }
@@ -88,7 +88,7 @@ impl Outbound {
         let is_taken = peer.take(bytes);
         let refused = match self.batches.try_reserve() {
             Ok(permit) if is_taken => {
-                permit.send(Taken { peer, batch });
+                permit.send(QueuedBatch { peer, batch });
                 return Ok(());
             }
             Err(mpsc::error::TrySendError::Closed(())) => NotTaken::NoLink,
@@ -199,7 +199,7 @@ mod tests {
         batch
     }
 
-    fn with_peers(numbers: &[NodeNumber]) -> (Outbound, mpsc::Receiver<Taken>) {
+    fn with_peers(numbers: &[NodeNumber]) -> (Outbound, mpsc::Receiver<QueuedBatch>) {
         let (outbound, taken) = channel(Arc::default());
         numbers.iter().for_each(|number| outbound.peers.begin(Arc::new(Peer::new(*number))));
         (outbound, taken)
@@ -233,7 +233,7 @@ mod tests {
         let room = wait_for_room(outbound.clone());
         for _ in 0..4 {
             assert!(!room.is_finished());
-            let Taken { peer, batch } = taken.recv().await.expect("a batch");
+            let QueuedBatch { peer, batch } = taken.recv().await.expect("a batch");
             peer.arrived(batch.len());
             peer.holds(0);
         }

@@ -47,7 +47,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingEntries>,
     arrived: Notify,
     /// Number of entries that are done with, whether written or not, in the order in which they came.
     done: watch::Sender<u64>,
@@ -56,7 +56,7 @@ struct Shared {
 
 /// Entries that wait, oldest first. A key keeps its place when its value is replaced.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingEntries {
     places: HashMap<String, u64>,
     entries: BTreeMap<u64, (String, Option<Bytes>)>,
     next: u64,
@@ -85,9 +85,9 @@ impl Queue {
         }
         let taken = self.shared.waiting().push(key, value);
         match taken {
-            Taken::New => self.shared.arrived.notify_one(),
-            Taken::Replaced => drop(self.shared.metrics.replaced.fetch_add(1, Ordering::Relaxed)),
-            Taken::Not => {
+            PushResult::New => self.shared.arrived.notify_one(),
+            PushResult::Replaced => drop(self.shared.metrics.replaced.fetch_add(1, Ordering::Relaxed)),
+            PushResult::Refused => {
                 self.shared.metrics.dropped.fetch_add(1, Ordering::Relaxed);
                 return Err(RecoveryError::Full);
             }
@@ -114,19 +114,19 @@ impl Drop for Queue {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingEntries> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-enum Taken {
+enum PushResult {
     New,
     Replaced,
-    Not,
+    Refused,
 }
 
-impl Waiting {
-    fn push(&mut self, key: &str, value: Option<Bytes>) -> Taken {
+impl WaitingEntries {
+    fn push(&mut self, key: &str, value: Option<Bytes>) -> PushResult {
         let bytes = value.as_ref().map_or(0, Bytes::len);
         let place = self.places.get(key).copied();
         let before = place.and_then(|place| self.entries.get(&place)).and_then(|(_, value)| value.as_ref());
@@ -135,17 +135,17 @@ impl Waiting {
         let keys_max = if value.is_some() { KEYS_WAITING_MAX } else { 2 * KEYS_WAITING_MAX };
         let is_too_much = bytes_after > BYTES_WAITING_MAX && value.is_some();
         if is_too_much || (place.is_none() && self.entries.len() >= keys_max) {
-            return Taken::Not;
+            return PushResult::Refused;
         }
         self.bytes = bytes_after;
         if let Some(place) = place {
             self.entries.insert(place, (key.to_owned(), value));
-            return Taken::Replaced;
+            return PushResult::Replaced;
         }
         self.places.insert(key.to_owned(), self.next);
         self.entries.insert(self.next, (key.to_owned(), value));
         self.next += 1;
-        Taken::New
+        PushResult::New
     }
 
     fn pop(&mut self) -> Option<(u64, String, Option<Bytes>)> {
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn the_newest_of_a_key_waits_in_the_place_of_the_oldest() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEntries::default();
         waiting.push("a", value(1));
         waiting.push("b", value(1));
-        assert!(matches!(waiting.push("a", value(5)), Taken::Replaced));
+        assert!(matches!(waiting.push("a", value(5)), PushResult::Replaced));
         assert_eq!(waiting.bytes, 6);
         assert_eq!(waiting.pop().map(|(_, key, value)| (key, value)), Some(("a".to_owned(), value(5))));
         assert_eq!((waiting.bytes, waiting.done()), (1, 1));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_failed_waits_again_unless_something_newer_does() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEntries::default();
         waiting.push("a", value(1));
         waiting.push("b", value(1));
         let (first, second) = (waiting.pop().expect("an entry"), waiting.pop().expect("an entry"));
@@ -236,15 +236,15 @@ mod tests {
 
     #[test]
     fn what_waits_is_limited_by_keys_and_bytes() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEntries::default();
         for number in 0..KEYS_WAITING_MAX {
-            assert!(matches!(waiting.push(&number.to_string(), value(0)), Taken::New));
+            assert!(matches!(waiting.push(&number.to_string(), value(0)), PushResult::New));
         }
-        assert!(matches!(waiting.push("more", value(0)), Taken::Not));
-        assert!(matches!(waiting.push("more", None), Taken::New), "a removal has room of its own");
-        assert!(matches!(waiting.push("0", value(BYTES_WAITING_MAX)), Taken::Replaced));
-        assert!(matches!(waiting.push("1", value(1)), Taken::Not));
-        assert!(matches!(waiting.push("0", value(0)), Taken::Replaced));
-        assert!(matches!(waiting.push("1", value(1)), Taken::Replaced));
+        assert!(matches!(waiting.push("more", value(0)), PushResult::Refused));
+        assert!(matches!(waiting.push("more", None), PushResult::New), "a removal has room of its own");
+        assert!(matches!(waiting.push("0", value(BYTES_WAITING_MAX)), PushResult::Replaced));
+        assert!(matches!(waiting.push("1", value(1)), PushResult::Refused));
+        assert!(matches!(waiting.push("0", value(0)), PushResult::Replaced));
+        assert!(matches!(waiting.push("1", value(1)), PushResult::Replaced));
     }
 }

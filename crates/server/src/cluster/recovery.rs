@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const SWEPT_AFTER: Duration = Duration::from_secs(10);
 
 /// Writes and reads the recovery data of this node's shards.
-pub(super) struct Keeper {
+pub(super) struct RecoveryKeeper {
     number: NodeNumber,
     nats: Arc<Nats>,
     shards: Arc<[ShardHandle]>,
@@ -33,7 +33,7 @@ pub(super) struct Keeper {
     owned: BTreeMap<Partition, Epoch>,
 }
 
-impl Keeper {
+impl RecoveryKeeper {
     pub(super) fn new(
         number: NodeNumber,
         nats: Arc<Nats>,

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
 use super::{Outcome, runtime};
-use crate::cluster::Standing;
+use crate::cluster::ClusterState;
 use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
 use crate::logging;
 use crate::wiring::{self, Running};
@@ -47,30 +47,30 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
         };
         let end = tokio::select! {
             never = reload => never,
-            _ = terminate.recv() => End::Told,
-            _ = interrupt.recv() => End::Told,
+            _ = terminate.recv() => StopReason::Told,
+            _ = interrupt.recv() => StopReason::Told,
             () = running.told_to_drain() => {
                 tracing::info!("told to drain");
-                End::Told
+                StopReason::Told
             }
             () = running.failed() => {
                 tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
-                End::Failed
+                StopReason::Failed
             }
-            standing = running.lost_cluster() => match standing {
-                Standing::VotedOut => {
+            state = running.lost_cluster() => match state {
+                ClusterState::VotedOut => {
                     tracing::error!("the cluster took this node for dead: it closes its sockets and joins anew");
-                    End::VotedOut
+                    StopReason::VotedOut
                 }
-                standing => {
-                    tracing::error!(?standing, "there is no way to the cluster any more: the server stops, so that whoever started it starts it anew");
-                    End::Failed
+                state => {
+                    tracing::error!(?state, "there is no way to the cluster any more: the server stops, so that whoever started it starts it anew");
+                    StopReason::Failed
                 }
             },
         };
         tracing::info!("stopping; a second signal ends at once");
         let stop = async {
-            if end == End::Told {
+            if end == StopReason::Told {
                 running.end_matches().await;
                 running.drain().await;
             }
@@ -81,7 +81,7 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
             _ = terminate.recv() => return Ok(end.status()),
             _ = interrupt.recv() => return Ok(end.status()),
         }
-        if end != End::VotedOut {
+        if end != StopReason::VotedOut {
             return Ok(end.status());
         }
     }
@@ -89,7 +89,7 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
 
 /// Why a server stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum StopReason {
     /// A signal or `muster drain` told it to.
     Told,
     /// A part of the server has ended.
@@ -98,7 +98,7 @@ enum End {
     VotedOut,
 }
 
-impl End {
+impl StopReason {
     fn status(self) -> ExitCode {
         if self == Self::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use muster_domain::{Error, ErrorKind, Result};
-use muster_gateway::outgoing::{Client, OutgoingError, Request};
+use muster_gateway::outgoing::{Client, ClientOptions, OutgoingError, Request};
 use muster_script::ScriptMetrics;
 use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse};
 
@@ -16,8 +16,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn new((strict, requests_max): (bool, usize), metrics: Arc<ScriptMetrics>) -> Self {
-        Self { client: Client::new(strict, requests_max), metrics }
+    pub(super) fn new(options: ClientOptions, metrics: Arc<ScriptMetrics>) -> Self {
+        Self { client: Client::new(options), metrics }
     }
 
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse> {

@@ -15,7 +15,7 @@ use super::layer::{Layer, LayerFile};
 use crate::match_log::frame::{self, Frames, HEADER_BYTES, Kind, MARK_BYTES, Next, ReadAt};
 
 /// The first bytes of each segment: the kind of file and the version of its format.
-const WHAT: [u8; 8] = *b"mstrlog1";
+const MAGIC: [u8; 8] = *b"mstrlog1";
 
 /// All segments of the log, in the hands of one thread.
 pub(super) struct Segments {
@@ -89,7 +89,7 @@ impl Batch {
 }
 
 /// Result of reading a segment.
-enum Found {
+enum SegmentContent {
     /// The frames end at `until`; behind them lies nothing, or a torn write.
     Frames { until: u64, is_torn: bool },
     /// The segment has no complete header.
@@ -118,11 +118,11 @@ impl Segments {
         let mut file = self.layer.open(number).map_err(|error| self.disk(error))?;
         self.kept.push_back(Segment { number, bytes: 0, needed: 0 });
         match self.scan(number, &*file, is_last)? {
-            Found::Nothing => {
+            SegmentContent::Nothing => {
                 self.kept.pop_back();
                 self.layer.remove(number).and_then(|()| self.layer.sync()).map_err(|error| self.disk(error))
             }
-            Found::Frames { until, is_torn } => {
+            SegmentContent::Frames { until, is_torn } => {
                 self.kept.back_mut().into_iter().for_each(|segment| segment.bytes = until);
                 if is_torn {
                     let path = self.layer.path(number);
@@ -138,23 +138,23 @@ impl Segments {
         }
     }
 
-    fn scan(&mut self, number: u32, file: &dyn LayerFile, is_last: bool) -> Result<Found, OpenError> {
+    fn scan(&mut self, number: u32, file: &dyn LayerFile, is_last: bool) -> Result<SegmentContent, OpenError> {
         let damaged = |layer: &dyn Layer, at| OpenError::Damaged { file: layer.path(number), at };
         let disk = |error| OpenError::Disk { folder: self.layer.folder(), source: error };
         let mut header = [0; HEADER_BYTES];
         let has_header = read_exact(file, &mut header, 0).map_err(disk)?;
         let reader: &dyn ReadAt = file;
-        if !has_header || header != frame::header(WHAT, number.into()) {
+        if !has_header || header != frame::header(MAGIC, number.into()) {
             let is_unfinished = is_last && !Frames::new(reader, 0).finds_mark().map_err(disk)?;
-            return if is_unfinished { Ok(Found::Nothing) } else { Err(damaged(&*self.layer, 0)) };
+            return if is_unfinished { Ok(SegmentContent::Nothing) } else { Err(damaged(&*self.layer, 0)) };
         }
         let mut frames = Frames::new(reader, HEADER_BYTES as u64);
         loop {
             let until = frames.offset();
             match frames.next().map_err(disk)? {
-                Next::End => return Ok(Found::Frames { until, is_torn: false }),
+                Next::End => return Ok(SegmentContent::Frames { until, is_torn: false }),
                 Next::Bad if is_last && !frames.finds_mark().map_err(disk)? => {
-                    return Ok(Found::Frames { until, is_torn: true });
+                    return Ok(SegmentContent::Frames { until, is_torn: true });
                 }
                 Next::Bad => return Err(damaged(&*self.layer, until)),
                 Next::Frame(frame) => {
@@ -188,7 +188,7 @@ impl Segments {
         }
         let number = last.map_or(0, |last| last.number + 1);
         let mut file = self.layer.create(number)?;
-        file.write_at(0, &frame::header(WHAT, number.into()))?;
+        file.write_at(0, &frame::header(MAGIC, number.into()))?;
         file.sync()?;
         self.layer.sync()?;
         self.kept.push_back(Segment { number, bytes: HEADER_BYTES as u64, needed: 0 });

@@ -65,7 +65,7 @@ struct Log {
     owner: Option<u32>,
     epoch: Epoch,
     /// Number of the last take-over; rises with each.
-    term: u64,
+    take_over_number: u64,
     /// Whether the owner has received the records, and may append.
     is_open: bool,
     /// Numbers of the owner's first record and of the next one.
@@ -85,7 +85,7 @@ struct Log {
 #[derive(Debug)]
 pub(super) struct TakeOver {
     pub(super) partition: u16,
-    term: u64,
+    take_over_number: u64,
     answer: oneshot::Sender<Records>,
 }
 
@@ -101,14 +101,14 @@ pub(super) struct Work {
 
 /// A wait until records are written and synced.
 #[derive(Debug)]
-pub(super) struct Wait {
+pub(super) struct SyncWait {
     until: u64,
     failures: u64,
     partition: u16,
     progress: watch::Receiver<Progress>,
 }
 
-impl Wait {
+impl SyncWait {
     pub(super) async fn done(mut self, shared: &Shared) -> Result<(), LogError> {
         let (until, failures) = (self.until, self.failures);
         let now = self.progress.wait_for(|now| now.failures != failures || now.kept >= until).await;
@@ -162,10 +162,10 @@ impl Shared {
         if is_anothers || epoch < log.epoch {
             return Err(LogError::Lost);
         }
-        log.term += 1;
+        log.take_over_number += 1;
         (log.owner, log.epoch, log.is_open) = (Some(handle), epoch, false);
         let (answer, answered) = oneshot::channel();
-        let take_over = TakeOver { partition, term: log.term, answer };
+        let take_over = TakeOver { partition, take_over_number: log.take_over_number, answer };
         state.take_overs.push(take_over);
         drop(state);
         self.arrived.notify_one();
@@ -194,7 +194,7 @@ impl Shared {
     }
 
     /// A wait for all records of a partition so far; `None` if they are written already.
-    pub(super) fn wait(&self, handle: u32, partition: u16, slack: Duration) -> Result<Option<Wait>, LogError> {
+    pub(super) fn wait(&self, handle: u32, partition: u16, slack: Duration) -> Result<Option<SyncWait>, LogError> {
         let mut state = self.state();
         let until = owned(&mut state.logs, handle, partition)?.last;
         let progress = self.progress.subscribe();
@@ -207,7 +207,7 @@ impl Shared {
             state.due = Some(due);
             self.arrived.notify_one();
         }
-        Ok(Some(Wait { until, failures: now.failures, partition, progress }))
+        Ok(Some(SyncWait { until, failures: now.failures, partition, progress }))
     }
 
     pub(super) fn trim(&self, handle: u32, partition: u16, before: RecordNumber) {
@@ -308,7 +308,7 @@ impl Shared {
     pub(super) fn answer(&self, take_over: TakeOver, records: Records) {
         let mut state = self.state();
         let log = state.logs.entry(take_over.partition).or_default();
-        if log.term != take_over.term {
+        if log.take_over_number != take_over.take_over_number {
             drop(state);
             // An error means that nobody waits for the answer any more.
             let _ = take_over.answer.send(Err(LogError::Lost));

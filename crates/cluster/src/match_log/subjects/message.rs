@@ -84,14 +84,14 @@ impl Stamp {
 
 /// Records that wait to be published; part of the first may have been published already.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct UnpublishedRecords {
     records: VecDeque<Bytes>,
     /// Published bytes of the first record.
     sent: usize,
     pub(super) bytes: usize,
 }
 
-impl Waiting {
+impl UnpublishedRecords {
     pub(super) fn push(&mut self, record: &[u8]) {
         self.bytes += record.len();
         self.records.push_back(Bytes::copy_from_slice(record));
@@ -140,7 +140,7 @@ impl Waiting {
 
 /// The records of a log, gathered message by message.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredRecords {
     records: VecDeque<Bytes>,
     /// Number of the first record, once it is known.
     first: Option<u64>,
@@ -152,7 +152,7 @@ pub(super) struct Gathered {
     pub(super) gaps: u64,
 }
 
-impl Gathered {
+impl GatheredRecords {
     /// Number that the record after the last one has.
     pub(super) fn next(&self) -> u64 {
         self.end().unwrap_or(0).max(self.floor)
@@ -239,7 +239,7 @@ mod tests {
 
     /// Records of these lengths, and the messages that hold them.
     fn messages(lengths: &[usize], bytes_max: usize) -> (Vec<Bytes>, Vec<Bytes>) {
-        let mut waiting = Waiting::default();
+        let mut waiting = UnpublishedRecords::default();
         let records: Vec<Bytes> = lengths.iter().enumerate().map(|(n, length)| vec![n as u8; *length].into()).collect();
         records.iter().for_each(|record| waiting.push(record));
         let (mut messages, mut first) = (Vec::new(), 0);
@@ -254,8 +254,8 @@ mod tests {
         (messages, records)
     }
 
-    fn gather(messages: &[Bytes]) -> Gathered {
-        let mut gathered = Gathered::default();
+    fn gather(messages: &[Bytes]) -> GatheredRecords {
+        let mut gathered = GatheredRecords::default();
         messages.iter().for_each(|message| gathered.push(message));
         gathered
     }
@@ -305,7 +305,7 @@ mod tests {
     fn what_an_owner_left_unfinished_or_does_not_need_is_not_there() {
         let (mut messages, _) = messages(&[3, 300], 200);
         messages.pop();
-        let mut waiting = Waiting::default();
+        let mut waiting = UnpublishedRecords::default();
         waiting.push(b"next");
         let claim = Stamp::claim(Epoch(4), 2, 9, messages.last());
         assert!(!claim.is_of_empty());

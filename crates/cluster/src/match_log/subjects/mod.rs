@@ -147,7 +147,7 @@ impl<S: Subjects> SubjectLogs<S> {
         Self(Arc::new(Common { subjects, reads, waiting_bytes: AtomicUsize::new(0), stats }))
     }
 
-    /// A handle of the logs for one shard. Waiting records are dropped with the handle; await [`MatchLog::synced`]
+    /// A handle of the logs for one shard. UnpublishedRecords records are dropped with the handle; await [`MatchLog::synced`]
     /// before.
     #[must_use]
     pub fn handle(&self) -> SubjectLog<S> {

@@ -15,10 +15,10 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
-use super::message::{Gathered, Stamp, Waiting};
+use super::message::{GatheredRecords, Stamp, UnpublishedRecords};
 use super::{Common, GIVE_UP_AFTER, PublishError, Subjects, WAITING_BYTES_MAX};
 
-/// Waiting bytes at which publishing begins even if no caller waits for it.
+/// UnpublishedRecords bytes at which publishing begins even if no caller waits for it.
 const EAGER_BYTES: usize = 256 * 1024;
 
 /// The pause before a failed publication or read is tried again.
@@ -63,7 +63,7 @@ struct State {
     /// Records before `floor` are not needed; the floor was raised at `floor_rose_at` and no purge has followed yet.
     floor: u64,
     floor_rose_at: Option<Instant>,
-    waiting: Waiting,
+    waiting: UnpublishedRecords,
     /// Bytes of this log in [`Common::waiting_bytes`].
     counted: usize,
 }
@@ -180,12 +180,12 @@ impl<S> Drop for Shared<S> {
 }
 
 async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, answer: oneshot::Sender<Records>) {
-    let mut term = Term::new(shared.clone(), owner, epoch);
-    let failure = match term.take_over().await {
+    let mut ownership = Ownership::new(shared.clone(), owner, epoch);
+    let failure = match ownership.take_over().await {
         Ok(records) => {
             // An error means that nobody waits for the answer, so nobody will append.
             let _ = answer.send(Ok(records));
-            match term.write().await {
+            match ownership.write().await {
                 Ok(Released) => LogError::Lost,
                 Err(failure) => failure,
             }
@@ -207,7 +207,7 @@ async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, ans
 struct Released;
 
 /// One ownership of a log, from the take-over to its end.
-struct Term<S> {
+struct Ownership<S> {
     shared: Arc<Shared<S>>,
     owner: u128,
     epoch: Epoch,
@@ -220,24 +220,24 @@ struct Term<S> {
     /// The floor that was published last.
     floor_told: u64,
     /// Messages that may still be in the store, oldest first.
-    held: VecDeque<Held>,
+    stored: VecDeque<StoredMessage>,
     purging: Option<JoinHandle<()>>,
 }
 
 /// A message in the store; the first of them also stands for all before it.
-struct Held {
+struct StoredMessage {
     sequence: u64,
     /// Number after the last record that has bytes in this message or an earlier one.
     end: u64,
     bytes: usize,
 }
 
-impl<S: Subjects> Term<S> {
+impl<S: Subjects> Ownership<S> {
     fn new(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch) -> Self {
         // A random number, so that no message is mistaken for one of another ownership.
         let message = (shared.common.subjects.identity() as u64) >> 1;
-        let (held, purging) = (VecDeque::new(), None);
-        Self { shared, owner, epoch, message, last: 0, first: 0, floor_told: 0, held, purging }
+        let (stored, purging) = (VecDeque::new(), None);
+        Self { shared, owner, epoch, message, last: 0, first: 0, floor_told: 0, stored, purging }
     }
 
     async fn take_over(&mut self) -> Records {
@@ -250,7 +250,7 @@ impl<S: Subjects> Term<S> {
             gathered.records()
         });
         records.iter().for_each(|record| bytes += record.len());
-        self.held.push_back(Held { sequence: self.last, end: self.first, bytes });
+        self.stored.push_back(StoredMessage { sequence: self.last, end: self.first, bytes });
         let mut state = self.shared.state();
         (state.base, state.next, state.floor) = (self.first, self.first, self.floor_told);
         state.is_open = !state.is_released;
@@ -304,13 +304,13 @@ impl<S: Subjects> Term<S> {
     }
 
     /// Reads the messages before the claim.
-    async fn gather(&self, deadline: Instant) -> Result<Gathered, LogError> {
+    async fn gather(&self, deadline: Instant) -> Result<GatheredRecords, LogError> {
         let (common, partition) = (&self.shared.common, self.shared.partition);
         let _permit = common.reads.acquire().await;
         // The wait for the permit does not count.
         let deadline = deadline.max(Instant::now() + GIVE_UP_AFTER);
         loop {
-            let mut gathered = Gathered::default();
+            let mut gathered = GatheredRecords::default();
             match common.subjects.read(partition, self.last, &mut |message| gathered.push(&message)).await {
                 Ok(()) => {
                     if gathered.gaps > 0 {
@@ -359,7 +359,7 @@ impl<S: Subjects> Term<S> {
     /// When unneeded messages should be purged.
     fn purge_at(&self, state: &State) -> Option<Instant> {
         let unneeded =
-            self.held.iter().take_while(|held| held.end <= state.floor).map(|held| held.bytes).sum::<usize>();
+            self.stored.iter().take_while(|stored| stored.end <= state.floor).map(|stored| stored.bytes).sum::<usize>();
         let wait = if unneeded >= PURGE_BYTES { PURGE_SOON } else { PURGE_LATER };
         state.floor_rose_at.map(|rose_at| rose_at + wait)
     }
@@ -376,8 +376,8 @@ impl<S: Subjects> Term<S> {
         }
         let mut before = None;
         // The last message stays: the number of the next one is checked against it.
-        while self.held.len() > 1 && self.held.front().is_some_and(|held| held.end <= floor) {
-            before = self.held.pop_front().map(|held| held.sequence + 1);
+        while self.stored.len() > 1 && self.stored.front().is_some_and(|stored| stored.end <= floor) {
+            before = self.stored.pop_front().map(|stored| stored.sequence + 1);
         }
         if self.purging.as_ref().is_none_or(JoinHandle::is_finished) {
             self.purging = before.map(|before| {
@@ -417,7 +417,7 @@ impl<S: Subjects> Term<S> {
         self.first += complete;
         self.floor_told = stamp.floor;
         let is_cut = self.shared.state().waiting.is_cut();
-        self.held.push_back(Held { sequence, end: self.first + u64::from(is_cut), bytes });
+        self.stored.push_back(StoredMessage { sequence, end: self.first + u64::from(is_cut), bytes });
         {
             let mut state = self.shared.state();
             let done = state.counted - state.waiting.bytes;

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use muster_live::Millis;
 
 use super::metrics::NodeMetrics;
-use super::outbound::{Peer, Peers, Taken};
+use super::outbound::{Peer, Peers, QueuedBatch};
 use crate::NodeNumber;
 use crate::bus::{Address, Bus, BusError};
 use crate::link::{LinkConfig, LinkOutput, Links, LinksStats, token};
 use crate::membership::View;
 
-pub(super) struct Roads {
+pub(super) struct MemberLinks {
     me: Address,
     links: Links,
     others: BTreeMap<NodeNumber, (Address, Arc<Peer>)>,
@@ -25,7 +25,7 @@ pub(super) struct Roads {
     has_told_too_large: bool,
 }
 
-impl Roads {
+impl MemberLinks {
     pub(super) fn new(me: Address, config: LinkConfig, peers: Arc<Peers>, metrics: Arc<NodeMetrics>) -> Self {
         Self {
             me,
@@ -66,8 +66,8 @@ impl Roads {
     }
 
     /// Sends a shard's batch. A batch that was taken for an earlier link is lost with that link.
-    pub(super) fn send(&mut self, now: Millis, taken: Taken) {
-        let Taken { peer, batch } = taken;
+    pub(super) fn send(&mut self, now: Millis, taken: QueuedBatch) {
+        let QueuedBatch { peer, batch } = taken;
         let number = peer.number;
         peer.arrived(batch.len());
         let is_current = self.others.get(&number).is_some_and(|(_, current)| Arc::ptr_eq(current, &peer));
@@ -124,7 +124,7 @@ impl Roads {
     }
 }
 
-impl Drop for Roads {
+impl Drop for MemberLinks {
     fn drop(&mut self) {
         self.others.keys().for_each(|number| self.peers.end(*number));
     }
@@ -167,21 +167,21 @@ mod tests {
     fn what_was_given_to_a_link_that_ended_is_not_sent_on_the_next() {
         let metrics = Arc::new(NodeMetrics::default());
         let (outbound, mut taken) = channel(metrics.clone());
-        let mut roads = Roads::new(ME, LinkConfig::default(), outbound.peers(), metrics.clone());
+        let mut member_links = MemberLinks::new(ME, LinkConfig::default(), outbound.peers(), metrics.clone());
         let mut give = || {
             outbound.try_send(2, Batch::default()).expect("room");
             taken.try_recv().expect("a batch")
         };
-        roads.follow(&view(2));
+        member_links.follow(&view(2));
         let (first, late) = (give(), give());
-        roads.send(0, first);
-        assert_eq!(roads.output.frames.len(), 1);
+        member_links.send(0, first);
+        assert_eq!(member_links.output.frames.len(), 1);
         // A cluster that was set up anew gives the same numbers to other nodes.
-        roads.follow(&view(3));
-        roads.send(0, late);
-        assert_eq!((roads.output.frames.len(), metrics.batches_lost.load(Ordering::Relaxed)), (1, 1));
+        member_links.follow(&view(3));
+        member_links.send(0, late);
+        assert_eq!((member_links.output.frames.len(), metrics.batches_lost.load(Ordering::Relaxed)), (1, 1));
         let next = give();
-        roads.send(0, next);
-        assert_eq!(roads.output.frames.len(), 2);
+        member_links.send(0, next);
+        assert_eq!(member_links.output.frames.len(), 2);
     }
 }
