@@ -1,7 +1,8 @@
 //! Measures the logs of durable matches: the wait for a sync by the number of concurrent waiters, and the time to read
 //! ten thousand records.
 //!
-//! `cargo run --release -p muster-cluster --example match_log -- FOLDER`, or a NATS server's URL in place of the folder.
+//! `cargo run --release -p muster-cluster --example match_log -- FOLDER`, or a NATS server's URL in place of the
+//! folder.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -115,7 +115,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
     })
 }
 
-/// Which things are recoverable. A server on its own has no successor, so nothing is.
+/// The kinds of things that are recoverable: none on a server on its own, since it has no successor.
 fn recover(config: &Config) -> Recover {
     let cluster = &config.cluster;
     if cluster.is_joined() {

@@ -261,8 +261,8 @@ fn the_original_can_read_it(database: &Database) {
                   WHERE disable_time > '1970-01-01 00:00:00+00' ORDER BY d.id";
     assert_eq!(query(banned), ["first-device-of-eve", "late-device-of-banned"]);
     assert_eq!(query("SELECT count(*) FROM user_tombstone"), ["2"]);
-    let unset = "SELECT username FROM users WHERE email = '' OR custom_id = '' OR (password IS NULL) <> (email IS NULL) \
-                 OR username IS NULL OR lang_tag = ''";
+    let unset = "SELECT username FROM users WHERE email = '' OR custom_id = '' OR (password IS NULL) <> \
+                 (email IS NULL) OR username IS NULL OR lang_tag = ''";
     assert_eq!(query(unset), Vec::<String>::new(), "what is not set is null, as the original's unique columns need it");
     assert_eq!(
         query("SELECT timezone || ' ' || display_name FROM users WHERE username = 'newcomer'"),

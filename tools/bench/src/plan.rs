@@ -34,8 +34,8 @@ pub enum Scenario {
     Chat,
     /// Relayed matches of `--room-size` players; each sends `--each` messages per second to the others.
     Relay,
-    /// Matches of game code, which puts players into them: each sends `--each` messages per second, of which every second
-    /// one goes to all and the others come back to their sender. See `tools/bench/modules`.
+    /// Matches of game code, which puts players into them: each sends `--each` messages per second, of which every
+    /// second one goes to all and the others come back to their sender. See `tools/bench/modules`.
     Match,
     /// SmartFoxServer's public chat: players come at `--connect-rate`, are put into rooms, say something every four
     /// seconds for `--duration`, and leave at `--leave-rate`.

@@ -1,8 +1,8 @@
-//! The rings, as two tables: our crates with those that each may use, and heavy dependencies with the crates that may name
-//! them.
+//! The rings, as two tables: our crates with those that each may use, and heavy dependencies with the crates that may
+//! name them.
 //!
-//! Arrows go one way. A dependency that few crates may name stays swappable. The tables are compared with the manifests, in
-//! both directions: a dependency without permission is wrong, and so is a permission without use.
+//! Arrows go one way. A dependency that few crates may name stays swappable. The tables are compared with the
+//! manifests, in both directions: a dependency without permission is wrong, and so is a permission without use.
 
 use std::collections::BTreeSet;
 

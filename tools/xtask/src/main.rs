@@ -54,7 +54,7 @@ enum Command {
     Lint,
     /// House rules that no other tool checks: module headers, file sizes, banned words, comments
     Tidy,
-    /// Which crate may use which: the rings, and the dependencies that only few crates name
+    /// The rings: the crates that each crate may use, and dependencies that only few crates may name
     Arrows,
     /// Licences, doubled versions and sources of all dependencies; advisories where they can be reached
     Deny,

@@ -1,5 +1,5 @@
-//! House rules that no other tool checks: module headers, file sizes, texts that must not be committed, and the wording of
-//! comments. Files are only checked, never rewritten.
+//! House rules that no other tool checks: module headers, file sizes, texts that must not be committed, and the wording
+//! of comments. Files are only checked, never rewritten.
 
 mod words;
 

@@ -41,7 +41,7 @@ pub struct Member {
     recovery: Queue,
 }
 
-/// What happens to frames between members.
+/// Faults of frames between members.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Share of frames that are lost, from 0 to 1.

@@ -130,7 +130,8 @@ impl Subjects for MatchSubjects {
                 Err(error) => Err(match what_became(&error) {
                     RegistryError::Conflict => PublishError::Conflict,
                     RegistryError::Refused(reason) => PublishError::Refused(reason),
-                    RegistryError::Unavailable(reason) | RegistryError::Unknown(reason) => PublishError::Unknown(reason),
+                    RegistryError::Unavailable(reason) => PublishError::Unknown(reason),
+                    RegistryError::Unknown(reason) => PublishError::Unknown(reason),
                 }),
             },
             () = self.line.lost(connection.losses) => {

@@ -116,7 +116,12 @@ every!(Message, random,
 every!(LaneKind, random, LaneKind::Up => LaneKind::Up, LaneKind::Down => LaneKind::Down);
 every!(Up, random,
     Up::Join(_) => Up::Join(Box::new(any(random))),
-    Up::Leave { .. } => Up::Leave { stream: any(random), session: any(random), heard: any(random), reason: any(random) },
+    Up::Leave { .. } => Up::Leave {
+        stream: any(random),
+        session: any(random),
+        heard: any(random),
+        reason: any(random),
+    },
     Up::Listen { .. } => Up::Listen { stream: any(random), listener: any(random), request: any(random) },
     Up::Unlisten { .. } => Up::Unlisten { stream: any(random), listener: any(random), by_join: any(random) },
     Up::Publish(_) => Up::Publish(any(random)),

@@ -309,7 +309,11 @@ fields!(NewTicket<Presence>, random => NewTicket {
     created_at: any(random),
 });
 fields!(TicketMember<Presence>, random => TicketMember { key: any(random), presence: any(random) });
-fields!(Widening, random => Widening { field: any(random), step: any::<f64>(random) + POSITIVE, limit: any::<f64>(random) + POSITIVE });
+fields!(Widening, random => Widening {
+    field: any(random),
+    step: any::<f64>(random) + POSITIVE,
+    limit: any::<f64>(random) + POSITIVE,
+});
 fields!(Explanation, random => Explanation {
     ticket: any(random),
     is_searching: any(random),

@@ -7,8 +7,8 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature,
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Settings of TLS, made at their first use. Clones share them, so a server reads the system's certificates once for all
-/// its shards.
+/// Settings of TLS, made at their first use. Clones share them, so a server reads the system's certificates once for
+/// all its shards.
 #[derive(Clone, Default)]
 pub struct Trust(Arc<Settings>);
 

@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, watch};
 #[derive(Debug)]
 pub(super) struct JoinedNode {
     pub(super) number: NodeNumber,
-    /// Batches of other nodes that came before this node was online, with their senders. The others send from the moment
-    /// when the node is in the view, and send nothing twice.
+    /// Batches of other nodes that came before this node was online, with their senders. The others send from the
+    /// moment when the node is in the view, and send nothing twice.
     pub(super) early_batches: Vec<(NodeNumber, Bytes)>,
 }
 

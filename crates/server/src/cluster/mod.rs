@@ -1,5 +1,5 @@
-//! This server as a node of a cluster. The server joins before it accepts players. Then it tells its shards of each view,
-//! and passes messages between its shards and those of other nodes.
+//! This server as a node of a cluster. The server joins before it accepts players. Then it tells its shards of each
+//! view, and passes messages between its shards and those of other nodes.
 //!
 //! The node runs on a thread of its own, so that a busy shard delays no lease, and a lease no shard.
 

@@ -211,8 +211,8 @@ impl ServedNode {
     }
 }
 
-/// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it. A
-/// shard that has ended is not waited for.
+/// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it.
+/// A shard that has ended is not waited for.
 async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
     join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }

@@ -1,4 +1,5 @@
-//! Environment variables as settings: `MUSTER_` and the key in upper case, each dot as two underscores (`MUSTER_SOCKET__PORT`).
+//! Environment variables as settings: `MUSTER_` and the key in upper case, each dot as two underscores
+//! (`MUSTER_SOCKET__PORT`).
 //!
 //! Container platforms that link services set names such as `MUSTER_CONSOLE_PORT=tcp://…` for a service called
 //! `muster-console`. With single underscores these would be taken for keys.

@@ -175,7 +175,8 @@ impl Kind {
 
 /// Declares a group's struct and its rows of the table together, so that a key has a field exactly when it is honoured.
 ///
-/// A row is `/// documentation`, then `field: Type = "default", kind;` or `…, kind, origin;`. The documentation of the field is that of the key.
+/// A row is `/// documentation`, then `field: Type = "default", kind;` or `…, kind, origin;`. The documentation of the
+/// field is that of the key.
 macro_rules! honoured {
     (
         $(#[doc = $group_doc:literal])+

@@ -1,4 +1,5 @@
-//! From text to the types of the configuration's fields. Reading never stops at the first fault: all of them are reported together.
+//! From text to the types of the configuration's fields. Reading never stops at the first fault: all of them are
+//! reported together.
 
 use std::{
     collections::BTreeMap,
@@ -143,7 +144,10 @@ numbers!(u16, u32, u64, usize);
 
 /// Declares an enum of the words that a key takes.
 macro_rules! choice {
-    ($(#[doc = $doc:literal])+ pub enum $Choice:ident { $( $(#[doc = $word_doc:literal])+ $Variant:ident = $word:literal, )+ }) => {
+    (
+        $(#[doc = $doc:literal])+
+        pub enum $Choice:ident { $( $(#[doc = $word_doc:literal])+ $Variant:ident = $word:literal, )+ }
+    ) => {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub enum $Choice {

@@ -32,16 +32,18 @@ const HEAD: &str = "\
 
 <!-- Generated from the table of keys. To rewrite it: UPDATE_DOCS=1 cargo test -p muster-server reference -->
 
-A value comes from the default, from YAML files (`--config FILE`, repeatable, the last one counts), from the environment and from flags; \
-each counts over the one before.
+A value comes from the default, from YAML files (`--config FILE`, repeatable, the last one counts), from the \
+environment and from flags; each counts over the one before.
 
 - Flag: `--socket.port 7350`, `--socket.port=7350`, with one dash or two. Flags for lists may be repeated.
 - Environment: `MUSTER_` and the key in upper case, each dot as two underscores: `MUSTER_SOCKET__PORT=7350`. \
 Lists as in YAML: `MUSTER_CONFIG='[a.yml, b.yml]'`.
-- YAML: groups as maps or keys with dots, both mean the same. Anchors and merge keys work; a name that begins with `x-` may hold them.
+- YAML: groups as maps or keys with dots, both mean the same. Anchors and merge keys work; a name that begins with \
+`x-` may hold them.
 
-Lists replace what an earlier source says; `NAME=value` pairs are joined by name. A key that nobody knows, or a value that does not fit, stops the start. \
-A key that is known and not honoured is reported at start and by `muster check`. Names and meanings are those of Nakama 3.40 unless a key is marked as our own.
+Lists replace what an earlier source says; `NAME=value` pairs are joined by name. A key that nobody knows, or a value \
+that does not fit, stops the start. A key that is known and not honoured is reported at start and by \
+`muster check`. Names and meanings are those of Nakama 3.40 unless a key is marked as our own.
 ";
 
 fn default_cell(key: &Key) -> String {

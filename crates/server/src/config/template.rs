@@ -5,8 +5,8 @@ use std::str::FromStr;
 use muster_live::rooms::{RoomPath, Template};
 
 /// Description of valid templates, for messages.
-pub(crate) const EXPECTED: &str = "NAME=FIELD=VALUE …, such as `duel=size=2 path=games/duel`, with the fields size (`4` or \
-     `3-8`), spectators, path, empty_sec, life_sec, hidden, owned and recover";
+pub(crate) const EXPECTED: &str = "NAME=FIELD=VALUE …, such as `duel=size=2 path=games/duel`, with the fields size \
+     (`4` or `3-8`), spectators, path, empty_sec, life_sec, hidden, owned and recover";
 
 /// Longest name, in bytes: names are part of ids in logs and requests.
 const NAME_BYTES_MAX: usize = 64;

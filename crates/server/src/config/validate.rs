@@ -23,8 +23,8 @@ pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
         let why = if text.is_empty() {
             "it may not be empty; leave it out to have one generated".to_owned()
         } else if mode == Mode::Serve && is_well_known(text) {
-            "this value is published, so it protects nothing; leave the key out to have one generated, set one of your own, \
-             or use `muster dev` on your own machine"
+            "this value is published, so it protects nothing; leave the key out to have one generated, set one \
+             of your own, or use `muster dev` on your own machine"
                 .to_owned()
         } else {
             continue;

@@ -52,8 +52,8 @@ impl Running {
         select_all(ends).await;
     }
 
-    /// Resolves when this node is not a member of its cluster any more, with the reason. On a server on its own it never
-    /// resolves.
+    /// Resolves when this node is not a member of its cluster any more, with the reason. On a server on its own it
+    /// never resolves.
     pub async fn lost_cluster(&self) -> ClusterState {
         match &self.cluster {
             Some(cluster) => cluster.lost().await,
@@ -74,8 +74,8 @@ impl Running {
         }
     }
 
-    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. A server on
-    /// its own that gives them no time does nothing here. Comes before [`Self::drain`].
+    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. A server
+    /// on its own that gives them no time does nothing here. Comes before [`Self::drain`].
     pub async fn end_matches(&self) {
         let of = |count: &AtomicI64| count.load(Ordering::Relaxed);
         let left = || of(&self.script.matches) - of(&self.script.matches_durable);
@@ -96,8 +96,8 @@ impl Running {
     }
 
     /// On a node of a cluster: lets nobody new in, waits until sessions that survive their socket have gone on at other
-    /// nodes or their grace is over, and gives everything that the node owns to others. A server on its own does nothing
-    /// here. Comes before [`Self::stop`].
+    /// nodes or their grace is over, and gives everything that the node owns to others. A server on its own does
+    /// nothing here. Comes before [`Self::stop`].
     pub async fn drain(&self) {
         let Some(cluster) = &self.cluster else { return };
         for shard in self.shards.iter() {
@@ -124,9 +124,9 @@ impl Running {
         let _ = shard.ask(|done| Command::Farewell { within, done }).await;
     }
 
-    /// Stops the server within `shutdown_drain_sec`: it accepts no more connections, runs the shutdown code of the game,
-    /// brings durable matches to rest (they go on at the next start), finishes requests under way, and closes sockets with
-    /// a reason. Answers the number of connections that had to be cut.
+    /// Stops the server within `shutdown_drain_sec`: it accepts no more connections, runs the shutdown code of the
+    /// game, brings durable matches to rest (they go on at the next start), finishes requests under way, and closes
+    /// sockets with a reason. Answers the number of connections that had to be cut.
     pub async fn stop(mut self) -> usize {
         self.tasks.shutdown().await;
         let begun = Instant::now();

@@ -212,7 +212,8 @@ fn malformed(random: &mut Random, format: Format) -> Vec<u8> {
         }
         Format::Protobuf => {
             let bad: &[&[u8]] = &[
-                // A length beyond the end, a tag of field 0, a wire type that does not exist, a number that does not end.
+                // A length beyond the end, a tag of field 0, a wire type that does not exist, a number that does not
+                // end.
                 &[0x0a, 0x7f, b'a'],
                 &[0x00, 0x01],
                 &[0x0f],

@@ -31,7 +31,8 @@ pub struct TalkOptions {
     /// Players of a room or match [default: 5; match 10; failover 1; rooms and churn 3 to 8 at random; converge all]
     #[arg(long)]
     pub room_size: Option<usize>,
-    /// Messages per second of each player [default: relay 10, match 2, failover 4, rooms and churn 0.25; chat waits for its answers]
+    /// Messages per second of each player [default: relay 10, match 2, failover 4, rooms and churn 0.25; chat waits for
+    /// its answers]
     #[arg(long)]
     pub each: Option<f64>,
     /// Bytes of a message

@@ -92,8 +92,15 @@ impl Field {
         let names = (0..rounds(&worker.plan) * groups(&worker.plan)).map(name).collect();
         let players = RefCell::new(vec![None; worker.plan.connections]);
         let users = RefCell::new(vec![Uuid::nil(); worker.plan.connections]);
-        let (numbers, joins, untold) = Default::default();
-        Self { worker, names, numbers, players, joins, untold, users }
+        Self {
+            worker,
+            names,
+            numbers: RefCell::default(),
+            players,
+            joins: Cell::default(),
+            untold: RefCell::default(),
+            users,
+        }
     }
 
     /// Reads until the socket ends. A player's events about others are only load; watchers check them.

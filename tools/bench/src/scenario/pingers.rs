@@ -40,8 +40,13 @@ struct Ping {
 impl Pingers {
     /// `on_outcome` must end the operation: see [`Worker::end_operation`].
     pub fn new(worker: Rc<Worker>, on_outcome: impl Fn(&Worker, Instant, Result<(), Fault>) + 'static) -> Rc<Self> {
-        let (all, next, frame) = Default::default();
-        Rc::new(Self { worker, all, next, frame, on_outcome: Box::new(on_outcome) })
+        Rc::new(Self {
+            worker,
+            all: RefCell::default(),
+            next: Cell::default(),
+            frame: RefCell::default(),
+            on_outcome: Box::new(on_outcome),
+        })
     }
 
     /// Opens the worker's sockets.

@@ -170,9 +170,17 @@ struct Witness {
 impl Witness {
     fn new(round: Rc<Round>, index: usize, user: String, match_id: &str, maker: &Player) -> Self {
         let number = player_number(&round.worker, index);
-        let (said, has_seen_leave, has_heard, fault) = Default::default();
-        let (match_id, maker) = (match_id.to_owned(), maker.user.to_string());
-        Self { round, number, user, match_id, maker, said, has_seen_leave, has_heard, fault }
+        Self {
+            round,
+            number,
+            user,
+            match_id: match_id.to_owned(),
+            maker: maker.user.to_string(),
+            said: Cell::default(),
+            has_seen_leave: Cell::default(),
+            has_heard: Cell::default(),
+            fault: RefCell::default(),
+        }
     }
 
     /// Talks and listens until the round is over.

@@ -94,9 +94,14 @@ struct Stub {
 pub fn start(manner: Manner) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (seen, operations, operation_counted, pongs) = Default::default();
-    let live = live::Live::new(manner);
-    let stub = Arc::new(Stub { manner, seen, operations, operation_counted, pongs, live });
+    let stub = Arc::new(Stub {
+        manner,
+        seen: Mutex::default(),
+        operations: Mutex::default(),
+        operation_counted: Condvar::default(),
+        pongs: AtomicU64::default(),
+        live: live::Live::new(manner),
+    });
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let stub = stub.clone();

@@ -147,8 +147,8 @@ impl<S: Subjects> SubjectLogs<S> {
         Self(Arc::new(Common { subjects, reads, waiting_bytes: AtomicUsize::new(0), stats }))
     }
 
-    /// A handle of the logs for one shard. UnpublishedRecords records are dropped with the handle; await [`MatchLog::synced`]
-    /// before.
+    /// A handle of the logs for one shard. UnpublishedRecords records are dropped with the handle; await
+    /// [`MatchLog::synced`] before.
     #[must_use]
     pub fn handle(&self) -> SubjectLog<S> {
         SubjectLog { common: self.0.clone(), owner: self.0.subjects.identity(), owned: RefCell::default() }

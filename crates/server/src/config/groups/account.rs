@@ -19,11 +19,13 @@ honoured! {
         account_attempts: u32 = "10", at_least(1), Origin::Ours;
         /// Window for one account, in seconds.
         account_window_sec: u64 = "600", at_least(1), Origin::Ours;
-        /// First lock-out of one account, in seconds. Short, because others can cause it; each further one is twice as long.
+        /// First lock-out of one account, in seconds. Short, because others can cause it; each further one is twice as
+        /// long.
         account_lockout_first_sec: u64 = "10", at_least(1), Origin::Ours;
         /// Longest lock-out of one account, in seconds.
         account_lockout_max_sec: u64 = "600", at_least(1), Origin::Ours;
-        /// Wrong passwords from one address (of IPv6 its /64 network) that are tolerated within its window. Many players may share an address.
+        /// Wrong passwords from one address (of IPv6 its /64 network) that are tolerated within its window. Many
+        /// players may share an address.
         address_attempts: u32 = "100", at_least(1), Origin::Ours;
         /// Window for one address, in seconds.
         address_window_sec: u64 = "600", at_least(1), Origin::Ours;

@@ -21,7 +21,7 @@ choice! {
 }
 
 impl Replicas {
-    /// As a number.
+    /// The number of servers.
     pub fn count(self) -> usize {
         match self {
             Self::One => 1,

@@ -9,7 +9,8 @@ honoured! {
     pub struct General in "" {
         /// Name of this node, 1 to 16 characters, different on every node. It stands in logs and metrics.
         name: String = "muster", Kind::Text, Origin::Differs { original: "nakama", why: "it names this server" };
-        /// Folder for the generated keys and, unless `database.address` says otherwise, the database. Created when missing.
+        /// Folder for the generated keys and, unless `database.address` says otherwise, the database. Created when
+        /// missing.
         data_dir: PathBuf = "data", Kind::Path;
         /// Configuration files (YAML), read in order; a later one overrides an earlier one. Given as a flag or by the
         /// environment, never inside a file.

@@ -24,7 +24,8 @@ honoured! {
         /// Most JavaScript machines of the server for functions and hooks, shared out among its shards. Further calls
         /// wait.
         js_max_count: usize = "32", at_least(1);
-        /// JavaScript machines that are made when the server starts, shared out among its shards; further ones are made when calls need them.
+        /// JavaScript machines that are made when the server starts, shared out among its shards; further ones are made
+        /// when calls need them.
         js_min_count: usize = "16", at_least(0);
         /// Whether JavaScript's global object and the values in it are frozen once the script has run.
         js_read_only_globals: bool = "true", Kind::Flag;

@@ -27,11 +27,13 @@ choice! {
 honoured! {
     /// The listener for clients.
     pub struct Socket in "socket." {
-        /// Key that clients send to sign in. It tells games apart and is no secret to players. Generated at first start.
+        /// Key that clients send to sign in. It tells games apart and is no secret to players. Generated at first
+        /// start.
         server_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaultkey", why: "a published key keeps nobody out" };
         /// TCP port for HTTP and WebSocket. 0 takes any free one.
         port: u16 = "7350", PORT;
-        /// IP address of the interface to listen on; empty for all. `muster dev` listens on 127.0.0.1 unless this is set.
+        /// IP address of the interface to listen on; empty for all. `muster dev` listens on 127.0.0.1 unless this is
+        /// set.
         address: Option<IpAddr> = "", Kind::Interface;
         /// `tcp` for IPv4 and IPv6, `tcp4` or `tcp6` for one of them.
         protocol: Protocol = "tcp", Protocol::KIND;
@@ -49,7 +51,8 @@ honoured! {
         idle_timeout_ms: u64 = "60000", at_least(1);
         /// Longest time that writing to a socket may take without progress, in milliseconds; then it is closed.
         write_wait_ms: u64 = "5000", at_least(1);
-        /// Longest silence of a socket, in milliseconds; then it is closed. Must be longer than `socket.ping_period_ms`.
+        /// Longest silence of a socket, in milliseconds; then it is closed. Must be longer than
+        /// `socket.ping_period_ms`.
         pong_wait_ms: u64 = "25000", at_least(1);
         /// Time between pings to a socket, in milliseconds.
         ping_period_ms: u64 = "15000", at_least(1);
@@ -57,13 +60,17 @@ honoured! {
         ping_backoff_threshold: u32 = "20", at_least(0);
         /// How long to wait for a client's close frame before the connection is cut, in milliseconds.
         close_ack_wait_ms: u64 = "2000", at_least(1);
-        /// Most messages that may wait for a socket; one more closes it with a reason. `socket.outgoing_queue_bytes` is the limit on memory.
+        /// Most messages that may wait for a socket; one more closes it with a reason. `socket.outgoing_queue_bytes` is
+        /// the limit on memory.
         outgoing_queue_size: usize = "16384", at_least(1), Origin::Differs { original: "64", why: "a client that reads survives a burst; memory is bounded by bytes" };
-        /// Most bytes that may wait for a socket; more closes it with a reason. A slow client costs at most this memory.
+        /// Most bytes that may wait for a socket; more closes it with a reason. A slow client costs at most this
+        /// memory.
         outgoing_queue_bytes: usize = "262144", at_least(4096), Origin::Ours;
-        /// Most connections at a time; at the limit accepting pauses until one ends. 0 derives it from the limit on open files.
+        /// Most connections at a time; at the limit accepting pauses until one ends. 0 derives it from the limit on
+        /// open files.
         max_connections: usize = "0", at_least(0), Origin::Ours;
-        /// Certificate file (PEM) for TLS; needs `socket.ssl_private_key`. A proxy in front is the better place for TLS.
+        /// Certificate file (PEM) for TLS; needs `socket.ssl_private_key`. A proxy in front is the better place for
+        /// TLS.
         ssl_certificate: Option<PathBuf> = "", Kind::Path;
         /// Private key file (PEM) for TLS; needs `socket.ssl_certificate`.
         ssl_private_key: Option<PathBuf> = "", Kind::Path;

@@ -62,7 +62,8 @@ fn a_fault_names_where_it_comes_from() {
     let case = Case::new().file("game.yml", "name: ok\nsocket:\n  port: x\n").variable("MUSTER_LIVE__SHARDS", "-1");
     assert_eq!(
         case.faults(),
-        "environment variable MUSTER_LIVE__SHARDS: `live.shards` cannot be `-1`: expected a whole number from 0 to 1024\n\
+        "environment variable MUSTER_LIVE__SHARDS: `live.shards` cannot be `-1`: expected a whole number from 0 \
+         to 1024\n\
          game.yml:3: `socket.port` cannot be `x`: expected a whole number from 0 to 65535"
     );
 }

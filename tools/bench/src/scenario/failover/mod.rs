@@ -1,10 +1,10 @@
 //! `failover`: the node that runs durable matches is killed. Their players, who are on the other nodes, measure the
 //! time until their match answers again, and check that its state is right.
 //!
-//! Each player sends one number after the other, again at every beat until it is answered. The match takes each once, adds
-//! it up, pays for every tenth into the player's wallet, and answers with what it has; so every answer follows from its
-//! number alone, whatever became of the node in between. In the end the wallet and its ledger must hold what the match
-//! says that it paid.
+//! Each player sends one number after the other, again at every beat until it is answered. The match takes each once,
+//! adds it up, pays for every tenth into the player's wallet, and answers with what it has; so every answer follows
+//! from its number alone, whatever became of the node in between. In the end the wallet and its ledger must hold what
+//! the match says that it paid.
 
 mod account;
 
@@ -184,8 +184,19 @@ struct Seat {
 
 impl Seat {
     fn new(failover: Rc<Failover>, index: usize, phase: u64, match_id: String) -> Self {
-        let (asked, asked_at, answered, sent, latest, has_resumed, fault) = Default::default();
-        Self { failover, index, phase, match_id, asked, asked_at, answered, sent, latest, has_resumed, fault }
+        Self {
+            failover,
+            index,
+            phase,
+            match_id,
+            asked: Cell::default(),
+            asked_at: Cell::default(),
+            answered: Cell::default(),
+            sent: Cell::default(),
+            latest: RefCell::default(),
+            has_resumed: Cell::default(),
+            fault: RefCell::default(),
+        }
     }
 
     async fn live(self: Rc<Self>, mut player: Player, mut phase: watch::Receiver<Phase>) {

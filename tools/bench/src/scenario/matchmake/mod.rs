@@ -85,8 +85,15 @@ struct Ticket {
 impl Pool {
     fn new(worker: Rc<Worker>) -> Self {
         let standing_left = Cell::new(worker.plan.standing);
-        let (seekers, users, idle, due, told) = Default::default();
-        Self { worker, seekers, users, idle, due, told, standing_left }
+        Self {
+            worker,
+            seekers: RefCell::default(),
+            users: RefCell::default(),
+            idle: RefCell::default(),
+            due: RefCell::default(),
+            told: RefCell::default(),
+            standing_left,
+        }
     }
 
     async fn enter(&self, mut player: Player, _: Arrival) -> Result<(Player, Rc<Seeker>), Fault> {

@@ -69,9 +69,16 @@ impl Hall {
         let each = worker.plan.talk.each(worker.plan.scenario).unwrap_or(1.0);
         let period = Duration::try_from_secs_f64(1.0 / each).unwrap_or(Duration::MAX);
         let next_index = Cell::new(worker.plan.connections);
-        let (board, residents, newcomers, coming, first_have_come) = Default::default();
-        let metronome = Metronome::new(period);
-        Self { worker, board, metronome, residents, newcomers, next_index, coming, first_have_come }
+        Self {
+            worker,
+            board: Board::default(),
+            metronome: Metronome::new(period),
+            residents: RefCell::default(),
+            newcomers: RefCell::default(),
+            next_index,
+            coming: Cell::default(),
+            first_have_come: Cell::default(),
+        }
     }
 
     async fn let_first_players_come(self: Rc<Self>) -> anyhow::Result<Connections> {

@@ -116,7 +116,6 @@ impl Talk {
         let way = if worker.plan.scenario == Scenario::Chat { Way::Chat } else { Way::Match };
         let connections = worker.plan.connections;
         let talkers = RefCell::new(vec![None; connections]);
-        let (next, frame) = Default::default();
         let lanes = worker.endpoints.lanes();
         let (is_hop, is_game) = (worker.plan.scenario == Scenario::Hop, worker.plan.scenario == Scenario::Match);
         let group_len = if is_hop { 2 } else { worker.plan.talk.room_size.unwrap_or(GROUP_LEN) };
@@ -125,7 +124,17 @@ impl Talk {
         let group = |number| Rc::new(Group::new(name(number)));
         let groups_per_lane = connections.div_ceil(lanes).div_ceil(group_len);
         let groups = RefCell::new((0..groups_per_lane * lanes).map(group).collect());
-        Self { worker, way, is_hop, is_game, groups, found: RefCell::default(), talkers, next, frame }
+        Self {
+            worker,
+            way,
+            is_hop,
+            is_game,
+            groups,
+            found: RefCell::default(),
+            talkers,
+            next: Cell::default(),
+            frame: RefCell::default(),
+        }
     }
 
     /// The group of a player. Players of one server fill one group after the other.

@@ -76,8 +76,14 @@ pub struct Live {
 
 impl Live {
     pub fn new(manner: Manner) -> Self {
-        let (places, sessions, deliveries, names) = Default::default();
-        Self { manner, places, sessions, deliveries, names, pool: Mutex::new(Pool::new(manner)) }
+        Self {
+            manner,
+            places: Mutex::default(),
+            sessions: Mutex::default(),
+            deliveries: Mutex::default(),
+            names: Mutex::default(),
+            pool: Mutex::new(Pool::new(manner)),
+        }
     }
 
     pub fn connect(&self, stream: &TcpStream, head: &str) -> Session {
