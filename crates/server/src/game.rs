@@ -47,10 +47,10 @@ use crate::system::{RandomPool, System};
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
 
-/// Where compiled modules are kept, in the data folder.
+/// Folder of compiled modules, in the data folder.
 const COMPILED: &str = "compiled";
 
-/// Where modules that stopped the server are noted, in the data folder.
+/// File that lists modules which made the server end, in the data folder.
 const STUCK_MODULES: &str = "stuck-modules";
 
 /// Game code as loaded at one time.

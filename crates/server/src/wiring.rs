@@ -1,31 +1,26 @@
 //! From a configuration to a running server: one named step per part, joined here and nowhere else.
 
 mod running;
+mod shards;
 
-use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::thread::{JoinHandle, available_parallelism};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use muster_api::App;
 use muster_api::keys::{KeyTexts, Keys};
-use muster_api::live::Live;
 use muster_api::metrics::Metrics as ApiMetrics;
-use muster_api::tokens::CheckedTokens;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
-use muster_gateway::rim::{LaneEnds, LaneSenders};
-use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
-use muster_gateway::{GatewayConfig, listener, rim, text_page};
-use muster_live::{Routes, ShardIndex};
+use muster_gateway::shard::ShardHandle;
+use muster_gateway::{listener, text_page};
+use muster_live::ShardIndex;
 use muster_script::ScriptMetrics;
 use muster_script::host::Signing;
 use muster_script::process::CustomMetrics;
@@ -42,10 +37,11 @@ use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
 use crate::pruning;
 use crate::revocation_feed::{self, Mailbox};
-use crate::settings::{gateway_config, guessing, live_rules, request_limits, session_rules};
-use crate::system::{RandomPool, System};
+use crate::settings::{gateway_config, guessing, request_limits, session_rules};
+use crate::system::System;
 use crate::telemetry::Telemetry;
 pub use running::Running;
+use shards::start_shards;
 
 /// The content type of the Prometheus text format.
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -211,18 +207,6 @@ fn match_logs(config: &Config, cluster: Option<&Cluster>) -> Result<MatchLogs, S
     }
 }
 
-/// The lanes between this server's shards, and to other nodes of its cluster.
-fn lanes(config: &Config, cluster: Option<&Cluster>) -> (Vec<LaneEnds>, LaneSenders) {
-    let shards = shard_count(config) as ShardIndex;
-    match cluster {
-        Some(cluster) => {
-            let number = cluster.telemetry().number;
-            rim::lanes_of(number, &Routes::of_newcomer(), shards, Some(cluster.far.clone()))
-        }
-        None => rim::lanes(shards),
-    }
-}
-
 fn telemetry(
     shared: &Shared,
     metrics: &Metrics,
@@ -311,63 +295,6 @@ async fn join_cluster(config: &Config, store: &dyn Store) -> Result<Option<Clust
     let floor = store.latest_epoch().await.map_err(StartError::because("cannot read what owners of jobs wrote"))?;
     let floor = u64::try_from(floor).unwrap_or_default();
     Cluster::join(config, shard_count(config) as ShardIndex, floor).await.map(Some).map_err(StartError)
-}
-
-/// Starts the shards, tells each of the others, and attaches them to the cluster.
-async fn start_shards(
-    shared: &Shared,
-    game: &Game,
-    gateway: &Arc<GatewayConfig>,
-    metrics: &Metrics,
-    cluster: Option<&mut Cluster>,
-) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
-    let mut handles = Vec::new();
-    let mut threads = Vec::new();
-    let (lane_ends, lane_senders) = lanes(&shared.config, cluster.as_deref());
-    for (ends, api_metrics) in lane_ends.into_iter().zip(&metrics.api) {
-        let factory = app_factory(shared.clone(), game.clone(), api_metrics.clone());
-        let started = shard::start(ends, gateway.clone(), metrics.gateway.clone(), factory).await;
-        let (handle, thread) = started.map_err(StartError)?;
-        handles.push(handle);
-        threads.push(thread);
-    }
-    let handles: Arc<[ShardHandle]> = handles.into();
-    for handle in &*handles {
-        let told = handle.send(Command::Peers(handles.clone())).await;
-        told.map_err(StartError::because("a shard ended while the server started"))?;
-    }
-    if let Some(cluster) = cluster {
-        cluster.attach(lane_senders, handles.clone()).await.map_err(StartError)?;
-    }
-    Ok((handles, threads))
-}
-
-fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFactory {
-    Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
-        Box::pin(async move {
-            let store = shared.database.store().await.map_err(|error| error.to_string())?;
-            let signing = signing(&shared);
-            let game = game.of_shard(store.clone(), signing, &live).await;
-            Ok(Rc::new(App {
-                store,
-                hooks: game.clone(),
-                game,
-                passwords: Rc::new(shared.passwords),
-                clock: Rc::new(System),
-                entropy: Rc::new(RandomPool::default()),
-                user_ids: shared.user_ids,
-                keys: shared.keys,
-                tokens: CheckedTokens::default(),
-                sessions: session_rules(&shared.config),
-                revocations: shared.revocations,
-                guessing: shared.guessing,
-                direct_requests: shared.direct_requests,
-                live,
-                live_rules: live_rules(&shared.config),
-                metrics,
-            }))
-        })
-    })
 }
 
 /// Everything that game code needs to sign players in and out.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use muster_wire::envelope::Format;
 use support::http::{self, Response};
 use support::random::Random;
-use support::requests::{Answer, CLASSES, Class};
+use support::requests::{CLASSES, Class, ExpectedAnswer};
 use support::server::{Server, Setup};
 use support::socket::Socket;
 use support::{DEADLINE, wait_until};
@@ -81,9 +81,11 @@ fn send(server: &Server, class: &Class, random: &mut Random) {
     let responses = Response::all(&bytes);
     let statuses: Vec<_> = responses.iter().map(|response| (response.status, response.code())).collect();
     let is_right = match (class.answer, &statuses[..]) {
-        (Answer::Error(status, code), &[(given, Some(given_code))]) => (given, given_code) == (status, code),
-        (Answer::Status(status), &[(given, None)]) => given == status,
-        (Answer::Nothing | Answer::Refused, []) | (Answer::Refused, [(400 | 431, None)]) => true,
+        (ExpectedAnswer::Error(status, code), &[(given, Some(given_code))]) => (given, given_code) == (status, code),
+        (ExpectedAnswer::Status(status), &[(given, None)]) => given == status,
+        (ExpectedAnswer::Nothing | ExpectedAnswer::Refused, []) | (ExpectedAnswer::Refused, [(400 | 431, None)]) => {
+            true
+        }
         _ => false,
     };
     let shown = String::from_utf8_lossy(&request[..request.len().min(600)]);
@@ -259,10 +261,10 @@ fn the_reference_lists_every_class() {
     let page = include_str!("../../../docs/reference/limits.md");
     for class in CLASSES {
         let answer = match class.answer {
-            Answer::Error(status, code) => format!("{status}, code {code}"),
-            Answer::Status(status) => status.to_string(),
-            Answer::Nothing => "none".to_owned(),
-            Answer::Refused => "400, 431 or none".to_owned(),
+            ExpectedAnswer::Error(status, code) => format!("{status}, code {code}"),
+            ExpectedAnswer::Status(status) => status.to_string(),
+            ExpectedAnswer::Nothing => "none".to_owned(),
+            ExpectedAnswer::Refused => "400, 431 or none".to_owned(),
         };
         let row = format!("| {} | {answer} |", class.name);
         assert!(page.contains(&row), "docs/reference/limits.md has no row {row}");

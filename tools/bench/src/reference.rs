@@ -179,7 +179,7 @@ fn answer_frame(bytes: &mut [u8]) -> anyhow::Result<Option<(usize, Vec<u8>)>> {
 mod tests {
     use super::*;
     use crate::load::Format;
-    use crate::load::envelopes::{self, Answer};
+    use crate::load::envelopes::{self, PingAnswer};
     use crate::load::frames::read_server_frame;
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
             let (len, pong) = answer_frame(&mut bytes).unwrap().unwrap();
             let frame = read_server_frame(&pong).unwrap().unwrap();
             let answer = envelopes::check_pong(format, frame.opcode, frame.payload, envelopes::cid(7));
-            assert_eq!((len, answer.unwrap()), (whole, Answer::Pong));
+            assert_eq!((len, answer.unwrap()), (whole, PingAnswer::Pong));
         }
     }
 }

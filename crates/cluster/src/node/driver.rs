@@ -162,7 +162,7 @@ impl<N: Bus + Registry> Driver<N> {
     fn step(&mut self, event: Event) {
         let mut actions = Vec::new();
         self.membership.handle(self.clock.now(), event, &mut actions);
-        // The authority ends first, so that nobody acts on it while the actions are carried out.
+        // The authority is updated first, so that nobody who is told of an action sees the outdated one.
         self.authority.set(self.membership.online_until());
         self.metrics.membership.send_replace(self.membership.stats());
         actions.into_iter().for_each(|action| self.carry_out(action));

@@ -19,7 +19,7 @@ const DEFAULT_DATABASE: &str = "nakama";
 /// Everything but the unreserved characters of RFC 3986 is encoded in a URL that we build.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where the durable data is.
+/// The database of durable data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseAddress {
     /// A file on this machine.

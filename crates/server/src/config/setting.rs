@@ -49,7 +49,7 @@ impl fmt::Display for Source {
 pub struct Entry {
     /// The value as text.
     pub text: String,
-    /// Where it comes from.
+    /// The source of the text.
     pub source: Source,
 }
 

@@ -8,7 +8,7 @@ use super::socket::{BINARY, CLOSE, CONTINUATION, FINAL, PING, PONG, TEXT, frame,
 
 /// The end of a socket after a frame of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ExpectedEnd {
     /// A close frame with this code, counted under this reason.
     Close(u16, &'static str),
     /// An error message with the first code, then a close frame.
@@ -20,18 +20,18 @@ pub enum End {
 /// A class of frames that a client sends on an open socket.
 pub struct Class {
     pub name: &'static str,
-    pub end: End,
+    pub end: ExpectedEnd,
     pub make: fn(&mut Random, Format) -> Vec<u8>,
 }
 
-const fn class(name: &'static str, end: End, make: fn(&mut Random, Format) -> Vec<u8>) -> Class {
+const fn class(name: &'static str, end: ExpectedEnd, make: fn(&mut Random, Format) -> Vec<u8>) -> Class {
     Class { name, end, make }
 }
 
-const PROTOCOL: End = End::Close(1002, "protocol_error");
-const TOO_BIG: End = End::Close(1009, "message_too_big");
-const MALFORMED: End = End::Close(1007, "invalid_payload");
-const LOST: End = End::Lost("connection_lost");
+const PROTOCOL: ExpectedEnd = ExpectedEnd::Close(1002, "protocol_error");
+const TOO_BIG: ExpectedEnd = ExpectedEnd::Close(1009, "message_too_big");
+const MALFORMED: ExpectedEnd = ExpectedEnd::Close(1007, "invalid_payload");
+const LOST: ExpectedEnd = ExpectedEnd::Lost("connection_lost");
 
 pub const CLASSES: &[Class] = &[
     class("unmasked frame", PROTOCOL, unmasked),
@@ -46,13 +46,13 @@ pub const CLASSES: &[Class] = &[
     class("frame too long", TOO_BIG, long_frame),
     class("fragments too long together", TOO_BIG, long_fragments),
     class("length of exabytes", TOO_BIG, huge_length),
-    class("message of the other format", End::Close(1003, "wrong_frame_type"), wrong_type),
+    class("message of the other format", ExpectedEnd::Close(1003, "wrong_frame_type"), wrong_type),
     class("text that is not UTF-8", MALFORMED, not_utf8),
     class("malformed envelope", MALFORMED, malformed),
     class("unknown field in a JSON envelope", MALFORMED, unknown_field),
     class("deeply nested envelope", MALFORMED, deep_nesting),
-    class("message that only the server sends", End::Error(1, 1003, "unexpected_message"), server_only),
-    class("empty envelope", End::Error(2, 1003, "unexpected_message"), empty_envelope),
+    class("message that only the server sends", ExpectedEnd::Error(1, 1003, "unexpected_message"), server_only),
+    class("empty envelope", ExpectedEnd::Error(2, 1003, "unexpected_message"), empty_envelope),
     class("half a frame", LOST, half_a_frame),
     class("half a message", LOST, half_a_message),
     class("nothing", LOST, |_, _| Vec::new()),

@@ -17,7 +17,7 @@ use super::socket::UPGRADE;
 
 /// The expected answer to a class of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ExpectedAnswer {
     /// An error of the protocol: HTTP status and code.
     Error(u16, u64),
     /// A status alone or with plain text: the request did not reach the protocol.
@@ -31,27 +31,27 @@ pub enum Answer {
 /// A class of requests.
 pub struct Class {
     pub name: &'static str,
-    pub answer: Answer,
+    pub answer: ExpectedAnswer,
     /// Whether the client closes its sending side, so that the request stays incomplete.
     pub is_half_closed: bool,
     pub make: fn(&mut Random) -> Vec<u8>,
 }
 
-const fn class(name: &'static str, answer: Answer, make: fn(&mut Random) -> Vec<u8>) -> Class {
+const fn class(name: &'static str, answer: ExpectedAnswer, make: fn(&mut Random) -> Vec<u8>) -> Class {
     Class { name, answer, is_half_closed: false, make }
 }
 
-const fn cut(name: &'static str, answer: Answer, make: fn(&mut Random) -> Vec<u8>) -> Class {
+const fn cut(name: &'static str, answer: ExpectedAnswer, make: fn(&mut Random) -> Vec<u8>) -> Class {
     Class { name, answer, is_half_closed: true, make }
 }
 
-const INVALID: Answer = Answer::Error(400, 3);
+const INVALID: ExpectedAnswer = ExpectedAnswer::Error(400, 3);
 
 pub const CLASSES: &[Class] = &[
-    cut("truncated head", Answer::Nothing, truncated_head),
+    cut("truncated head", ExpectedAnswer::Nothing, truncated_head),
     cut("truncated body", INVALID, truncated_body),
-    class("head too long", Answer::Status(431), long_head),
-    class("too many headers", Answer::Status(431), many_headers),
+    class("head too long", ExpectedAnswer::Status(431), long_head),
+    class("too many headers", ExpectedAnswer::Status(431), many_headers),
     class("body too long", INVALID, long_body),
     class("chunked body too long", INVALID, long_chunked_body),
     class("zip bomb", INVALID, zip_bomb),
@@ -64,25 +64,25 @@ pub const CLASSES: &[Class] = &[
     class("deep nesting", INVALID, deep_nesting),
     class("NUL in a value", INVALID, nul_value),
     class("bad percent-encoding", INVALID, bad_percent),
-    class("long query", Answer::Status(200), long_query),
-    class("bad Content-Length", Answer::Status(400), bad_length),
-    class("conflicting Content-Length", Answer::Status(400), conflicting_length),
+    class("long query", ExpectedAnswer::Status(200), long_query),
+    class("bad Content-Length", ExpectedAnswer::Status(400), bad_length),
+    class("conflicting Content-Length", ExpectedAnswer::Status(400), conflicting_length),
     class("smuggled request", INVALID, smuggled),
-    class("bad Transfer-Encoding", Answer::Status(400), bad_transfer_encoding),
+    class("bad Transfer-Encoding", ExpectedAnswer::Status(400), bad_transfer_encoding),
     class("bad chunks", INVALID, bad_chunks),
-    class("bad header line", Answer::Status(400), bad_header_line),
-    class("bad request line", Answer::Status(400), bad_request_line),
+    class("bad header line", ExpectedAnswer::Status(400), bad_header_line),
+    class("bad request line", ExpectedAnswer::Status(400), bad_request_line),
     class("missing or second Host", INVALID, bad_host),
-    class("unknown method", Answer::Error(501, 12), unknown_method),
-    class("path traversal", Answer::Error(404, 5), traversal),
-    cut("noise", Answer::Refused, noise),
-    class("HTTP/2 preface", Answer::Nothing, http2_preface),
+    class("unknown method", ExpectedAnswer::Error(501, 12), unknown_method),
+    class("path traversal", ExpectedAnswer::Error(404, 5), traversal),
+    cut("noise", ExpectedAnswer::Refused, noise),
+    class("HTTP/2 preface", ExpectedAnswer::Nothing, http2_preface),
     class("second Authorization", INVALID, second_authorization),
-    class("bad Authorization", Answer::Error(401, 16), bad_authorization),
-    class("bad token", Answer::Error(401, 16), bad_token),
-    class("forwarded to a development server", Answer::Error(403, 7), forwarded),
-    class("bad socket handshake", Answer::Status(400), bad_handshake),
-    class("socket with a bad token", Answer::Status(401), bad_socket_token),
+    class("bad Authorization", ExpectedAnswer::Error(401, 16), bad_authorization),
+    class("bad token", ExpectedAnswer::Error(401, 16), bad_token),
+    class("forwarded to a development server", ExpectedAnswer::Error(403, 7), forwarded),
+    class("bad socket handshake", ExpectedAnswer::Status(400), bad_handshake),
+    class("socket with a bad token", ExpectedAnswer::Status(401), bad_socket_token),
 ];
 
 const SIGN_IN: &str = "/v2/account/authenticate/device?create=true";

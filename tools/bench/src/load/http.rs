@@ -22,7 +22,7 @@ pub struct HttpConnection {
 
 /// An answer with its body complete.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct HttpAnswer<'a> {
     pub status: u16,
     pub body: &'a [u8],
 }
@@ -35,7 +35,7 @@ impl HttpConnection {
     }
 
     /// Sends one whole request and waits for the whole answer.
-    pub async fn exchange(&mut self, request: &[u8]) -> Result<Answer<'_>, Fault> {
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<HttpAnswer<'_>, Fault> {
         self.stream.write_all(request).await.map_err(lost)?;
         self.buffer.clear();
         let head = loop {
@@ -50,13 +50,13 @@ impl HttpConnection {
                 while self.buffer.len() < end {
                     self.read_more(Fault::Truncated).await?;
                 }
-                Ok(Answer { status: head.status, body: &self.buffer[head.len..end] })
+                Ok(HttpAnswer { status: head.status, body: &self.buffer[head.len..end] })
             }
             BodyLength::Chunked => {
                 while !join_chunks(&self.buffer[head.len..], &mut self.body)? {
                     self.read_more(Fault::Truncated).await?;
                 }
-                Ok(Answer { status: head.status, body: &self.body })
+                Ok(HttpAnswer { status: head.status, body: &self.body })
             }
         }
     }

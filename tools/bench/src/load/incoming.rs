@@ -19,7 +19,7 @@ use super::{Fault, Format};
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// A message of a player.
-    Said(Said<'a>),
+    Said(PlayerMessage<'a>),
     /// Another event in a room of the server.
     RoomEvent,
     /// The acknowledgement of a chat message; it answers the request with this cid.
@@ -31,7 +31,7 @@ pub enum Incoming<'a> {
 
 /// A message of a player, by chat, in a match or on a stream.
 #[derive(Debug, Default)]
-pub struct Said<'a> {
+pub struct PlayerMessage<'a> {
     pub way: Way,
     /// Channel id, match id, or the stream's subject.
     room: Cow<'a, [u8]>,
@@ -52,7 +52,7 @@ pub enum Way {
     Stream,
 }
 
-impl Said<'_> {
+impl PlayerMessage<'_> {
     pub fn origin(&self) -> Origin<'_> {
         Origin { room: &self.room, user: &self.user }
     }
@@ -121,8 +121,8 @@ fn read_json(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     }
 }
 
-fn read_json_said<'a>(way: Way, members: &mut Members<'a>) -> Result<Said<'a>, Fault> {
-    let mut said = Said { way, ..Said::default() };
+fn read_json_said<'a>(way: Way, members: &mut Members<'a>) -> Result<PlayerMessage<'a>, Fault> {
+    let mut said = PlayerMessage { way, ..PlayerMessage::default() };
     while let Some(name) = members.take_name()? {
         match (way, name) {
             (Way::Match, b"presence") | (Way::Stream, b"sender") => {
@@ -195,7 +195,7 @@ fn chat_message(content: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     Ok(into_bytes(content.m))
 }
 
-fn set_room_data<'a>(said: &mut Said<'a>, message: Option<Cow<'a, [u8]>>) {
+fn set_room_data<'a>(said: &mut PlayerMessage<'a>, message: Option<Cow<'a, [u8]>>) {
     said.is_event = message.is_none();
     said.message = message.unwrap_or_default();
 }
@@ -262,8 +262,8 @@ fn read_protobuf(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     }
 }
 
-fn read_protobuf_said<'a>(way: Way, value: Field<'a>) -> Result<Said<'a>, Fault> {
-    let mut said = Said { way, ..Said::default() };
+fn read_protobuf_said<'a>(way: Way, value: Field<'a>) -> Result<PlayerMessage<'a>, Fault> {
+    let mut said = PlayerMessage { way, ..PlayerMessage::default() };
     let mut rest = value.bytes()?;
     while let Some((number, value)) = take_field(&mut rest)? {
         match (way, number) {

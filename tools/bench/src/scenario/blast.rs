@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::Connections;
 use super::sockets::{self, Player, stay};
-use crate::load::envelopes::{self, Answer};
+use crate::load::envelopes::{self, PingAnswer};
 use crate::load::frames::Opcode;
 use crate::load::socket::{SocketReader, SocketWriter};
 use crate::load::{Fault, Format};
@@ -98,7 +98,7 @@ impl Ledger {
     fn take_answer(&self, opcode: Opcode, payload: &[u8]) {
         let index = self.answered.get();
         let outcome = envelopes::check_pong(self.format, opcode, payload, envelopes::cid(index + 1));
-        if matches!(outcome, Ok(Answer::Push)) {
+        if matches!(outcome, Ok(PingAnswer::Push)) {
             return;
         }
         let sent_at = self.batches_sent_at.borrow().get((index / BATCH_LEN) as usize).copied();

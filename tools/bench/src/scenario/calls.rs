@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::Connections;
 use crate::load::Fault;
-use crate::load::http::{Answer, HttpConnection};
+use crate::load::http::{HttpAnswer, HttpConnection};
 use crate::pacing::{Arrivals, run_arrivals};
 use crate::plan::{Event, Window};
 use crate::worker::{Connected, Worker, say};
@@ -116,7 +116,7 @@ impl Line {
         &mut self,
         worker: &Worker,
         request: &[u8],
-        check: impl FnOnce(&Answer<'_>) -> Result<(), Fault>,
+        check: impl FnOnce(&HttpAnswer<'_>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,

@@ -32,7 +32,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         let field = field.clone();
         move |_, (player, index)| field.clone().stay(player, index)
     };
-    let enter = async |player, arrival: sockets::Arrival| Ok((player, arrival.index));
+    let enter = async |player, arrival: sockets::ArrivingPlayer| Ok((player, arrival.index));
     let mut connections = sockets::let_players_come(&worker, enter, live).await?;
     field.post_watchers(&mut connections).await?;
     say(&Event::Ready)?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::Connections;
 use super::sockets::{self, Player};
 use crate::load::Fault;
-use crate::load::envelopes::{self, Answer, CID_LEN};
+use crate::load::envelopes::{self, CID_LEN, PingAnswer};
 use crate::load::socket::{Sent, SocketReader, SocketWriter};
 use crate::worker::Worker;
 
@@ -117,8 +117,8 @@ impl Pingers {
             let received = reader.receive(&pinger.writer, |opcode, payload| {
                 let due = pinger.under_way.borrow().front().map_or([0; CID_LEN], |ping| ping.cid);
                 let outcome = match envelopes::check_pong(format, opcode, payload, due) {
-                    Ok(Answer::Push) => return,
-                    Ok(Answer::Pong) => Ok(()),
+                    Ok(PingAnswer::Push) => return,
+                    Ok(PingAnswer::Pong) => Ok(()),
                     Err(fault) => Err(fault),
                 };
                 match (pinger.under_way.borrow_mut().pop_front(), outcome) {

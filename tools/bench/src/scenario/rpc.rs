@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Connections;
 use super::calls::{self, Caller, Line};
 use super::sockets::{self, Player};
-use crate::load::http::Answer;
+use crate::load::http::HttpAnswer;
 use crate::load::{Fault, requests};
 use crate::options::Over;
 use crate::plan::{Event, Scenario};
@@ -72,7 +72,7 @@ impl Caller for Client {
         self.number += 1;
         let sent = payload(worker, self.number);
         let request = requests::rpc(&self.token, function(worker), &sent.to_string());
-        let check = |answer: &Answer<'_>| {
+        let check = |answer: &HttpAnswer<'_>| {
             if answer.status != 200 {
                 return Err(Fault::Status(answer.status));
             }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Connections;
 use super::calls::{self, Caller, Line};
 use crate::load::Fault;
-use crate::load::http::{Answer, HttpConnection};
+use crate::load::http::{HttpAnswer, HttpConnection};
 use crate::load::requests::{DeviceId, DeviceSignIn, fresh_device_id};
 use crate::load::session::{SignedIn, check_sign_in};
 use crate::plan::{Plan, Scenario};
@@ -71,8 +71,9 @@ struct Client {
 impl Caller for Client {
     async fn call(&mut self, worker: &Worker) -> Result<(), Fault> {
         let (id, expected) = self.players.choose(&mut worker.random.borrow_mut());
-        let check =
-            |answer: &Answer<'_>| check_sign_in(answer).and_then(|signed_in| self.players.check(&signed_in, expected));
+        let check = |answer: &HttpAnswer<'_>| {
+            check_sign_in(answer).and_then(|signed_in| self.players.check(&signed_in, expected))
+        };
         self.line.exchange(worker, self.request.with(&id), check).await
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::Connections;
-use crate::load::envelopes::{self, Answer, CID_LEN};
+use crate::load::envelopes::{self, CID_LEN, PingAnswer};
 use crate::load::frames::Opcode;
 use crate::load::http::HttpConnection;
 use crate::load::incoming::{self, Incoming};
@@ -32,7 +32,7 @@ const ARRIVING_MAX_PERMITS: u32 = ARRIVING_MAX as u32;
 
 /// A player that is about to arrive.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrival {
+pub struct ArrivingPlayer {
     /// Number of the player within the worker.
     pub index: usize,
     /// Intended time of the arrival.
@@ -76,7 +76,7 @@ pub async fn sign_in(worker: &Worker, index: usize) -> Result<(Uuid, String), Fa
 /// function returns once each player has arrived or failed; it is an error if all failed.
 pub async fn let_players_come<Entered, Live>(
     worker: &Rc<Worker>,
-    enter: impl AsyncFn(Player, Arrival) -> Result<Entered, Fault> + Clone + 'static,
+    enter: impl AsyncFn(Player, ArrivingPlayer) -> Result<Entered, Fault> + Clone + 'static,
     live: impl Fn(Rc<Worker>, Entered) -> Live + Clone + 'static,
 ) -> anyhow::Result<Connections>
 where
@@ -89,7 +89,7 @@ where
     let timer = PreciseTimer::new()?;
     let mut arrivals = Arrivals::new(Instant::now(), worker.plan.connect_rate, Spread::Fixed, worker.plan.seed);
     for index in 0..worker.plan.connections {
-        let arrival = Arrival { index, intended: arrivals.take() };
+        let arrival = ArrivingPlayer { index, intended: arrivals.take() };
         timer.sleep_until(arrival.intended).await?;
         let permit = arriving.clone().acquire_owned().await?;
         let (worker, enter, live) = (worker.clone(), enter.clone(), live.clone());
@@ -115,8 +115,8 @@ where
 /// Lets one player arrive and enter, with the plan's patience. A failure is counted.
 pub async fn come<Entered>(
     worker: &Rc<Worker>,
-    arrival: Arrival,
-    enter: impl AsyncFn(Player, Arrival) -> Result<Entered, Fault>,
+    arrival: ArrivingPlayer,
+    enter: impl AsyncFn(Player, ArrivingPlayer) -> Result<Entered, Fault>,
 ) -> Option<Entered> {
     let coming = async { enter(arrive(worker, arrival.index).await?, arrival).await };
     let entered = tokio::time::timeout(worker.plan.patience, coming).await.unwrap_or(Err(Fault::Unanswered));
@@ -124,7 +124,7 @@ pub async fn come<Entered>(
 }
 
 /// An `enter` for players who have nothing to do before they count as arrived.
-pub async fn stand_still(player: Player, _: Arrival) -> Result<Player, Fault> {
+pub async fn stand_still(player: Player, _: ArrivingPlayer) -> Result<Player, Fault> {
     Ok(player)
 }
 
@@ -216,8 +216,8 @@ pub async fn receive_pong(player: &mut Player, format: Format, cid: [u8; CID_LEN
     let mut outcome = None;
     while outcome.is_none() {
         let on_message = |opcode, payload: &[u8]| match envelopes::check_pong(format, opcode, payload, cid) {
-            Ok(Answer::Push) => {}
-            Ok(Answer::Pong) => outcome = Some(Ok(())),
+            Ok(PingAnswer::Push) => {}
+            Ok(PingAnswer::Pong) => outcome = Some(Ok(())),
             Err(fault) => outcome = Some(Err(fault)),
         };
         player.reader.receive(&player.writer, on_message).await?;

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench_cluster, patience};
+use crate::support::{Manner, ToolOutput, bench_cluster, patience};
 
 const TIMES: &str = "--duration 0.6 --warmup 1";
 
@@ -33,7 +33,7 @@ fn hops_are_told_from_what_stays_on_a_node() {
     assert!(lossy.errors("message lost") > 2, "{}", lossy.first_line);
 }
 
-fn converge(manner: Manner, rooms: &str) -> Said {
+fn converge(manner: Manner, rooms: &str) -> ToolOutput {
     bench_cluster(
         manner,
         2,

@@ -1,9 +1,9 @@
 //! Tests with players who talk in groups, on servers that lose, double, swap, alter and misplace messages.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench, patience};
+use crate::support::{Manner, ToolOutput, bench, patience};
 
-fn run(manner: Manner, scenario: &str) -> Said {
+fn run(manner: Manner, scenario: &str) -> ToolOutput {
     let patience = patience(manner, 1.5);
     bench(manner, &format!("{scenario} -c 6 --room-size 3 --duration 0.4 --warmup 0 --patience {patience}"))
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench};
+use crate::support::{Manner, ToolOutput, bench};
 
 const SHORT: &str = "-c 4 --duration 0.4 --warmup 0";
 
-fn run(manner: Manner, scenario: &str) -> Said {
+fn run(manner: Manner, scenario: &str) -> ToolOutput {
     bench(manner, &format!("{scenario} {SHORT}"))
 }
 

@@ -1,10 +1,10 @@
 //! Tests with rooms that fill, soak and empty, on servers that misbehave.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench, bench_all, patience};
+use crate::support::{Manner, ToolOutput, bench, bench_all, patience};
 
 /// Nine players who come within a tenth of a second, talk every tenth of a second, and stay for half a second.
-fn rooms(manner: Manner, scenario: &str) -> Said {
+fn rooms(manner: Manner, scenario: &str) -> ToolOutput {
     let arguments = "-c 9 --connect-rate 90 --each 10 --duration 0.5 --warmup 1 --leave-rate 90";
     bench(manner, &format!("{scenario} {arguments} --patience {}", patience(manner, 1.0)))
 }
@@ -81,7 +81,7 @@ fn silence_at_the_end_is_noticed() {
 }
 
 /// A soak of three seconds with two replaced players, two who stop reading and two who vanish.
-fn churn(manner: Manner) -> Said {
+fn churn(manner: Manner) -> ToolOutput {
     let arguments = "-c 40 --connect-rate 400 --each 10 --replaced 100 --stopped 5 --half-open 5 --metrics STUB";
     let times = "--duration 3 --warmup 1 --leave-rate 200 --patience 1";
     bench(manner, &format!("churn {arguments} {times} --pid {}", std::process::id()))

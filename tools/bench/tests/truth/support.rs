@@ -308,13 +308,13 @@ fn respond(stream: &mut TcpStream, status: u16, body: &str) -> std::io::Result<(
 }
 
 /// Output of the tool.
-pub struct Said {
+pub struct ToolOutput {
     pub figures: Value,
     pub first_line: String,
     pub exit_code: Option<i32>,
 }
 
-impl Said {
+impl ToolOutput {
     pub fn number(&self, name: &str) -> f64 {
         self.figures[name].as_f64().unwrap_or_else(|| panic!("no {name} in {}", self.figures))
     }
@@ -337,7 +337,7 @@ impl Said {
 }
 
 /// Runs the tool against a stub with these arguments and `--json`; `STUB` among them is the stub's address.
-pub fn bench(manner: Manner, arguments: &str) -> Said {
+pub fn bench(manner: Manner, arguments: &str) -> ToolOutput {
     bench_all(&[manner], arguments)
 }
 
@@ -348,17 +348,17 @@ pub fn patience(manner: Manner, otherwise: f64) -> f64 {
 }
 
 /// Runs the tool against several independent stubs.
-pub fn bench_all(manners: &[Manner], arguments: &str) -> Said {
+pub fn bench_all(manners: &[Manner], arguments: &str) -> ToolOutput {
     let addresses: Vec<_> = manners.iter().map(|manner| start(*manner).to_string()).collect();
     run(&addresses.join(","), arguments)
 }
 
 /// Runs the tool against one stub under several names, as if it were a cluster.
-pub fn bench_cluster(manner: Manner, nodes: usize, arguments: &str) -> Said {
+pub fn bench_cluster(manner: Manner, nodes: usize, arguments: &str) -> ToolOutput {
     run(&vec![start(manner).to_string(); nodes].join(","), arguments)
 }
 
-fn run(addresses: &str, arguments: &str) -> Said {
+fn run(addresses: &str, arguments: &str) -> ToolOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-bench"));
     let arguments = arguments.replace("STUB", addresses);
     command.args(arguments.split_ascii_whitespace()).args(["--json", "--addr", addresses]);
@@ -366,5 +366,5 @@ fn run(addresses: &str, arguments: &str) -> Said {
     let (figures, words) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let figures = serde_json::from_str(&figures).unwrap_or_else(|error| panic!("{error}: {figures}\n{words}"));
     let first_line = words.lines().next().unwrap_or_default().to_owned();
-    Said { figures, first_line, exit_code: output.status.code() }
+    ToolOutput { figures, first_line, exit_code: output.status.code() }
 }

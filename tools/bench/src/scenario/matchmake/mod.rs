@@ -14,7 +14,7 @@ use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, MatchmakerMatched};
 
 use self::wish::{Wish, user_id};
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, LOOK_INTERVAL, names};
 use crate::load::frames::Opcode;
 use crate::load::incoming::{self, Incoming};
@@ -96,7 +96,7 @@ impl Pool {
         }
     }
 
-    async fn enter(&self, mut player: Player, _: Arrival) -> Result<(Player, Rc<Seeker>), Fault> {
+    async fn enter(&self, mut player: Player, _: ArrivingPlayer) -> Result<(Player, Rc<Seeker>), Fault> {
         let standing = self.standing_left.get().min(TICKETS_PER_SESSION);
         self.standing_left.set(self.standing_left.get() - standing);
         let mut early = Vec::new();

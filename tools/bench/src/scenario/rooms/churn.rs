@@ -15,7 +15,7 @@ use crate::load::envelopes;
 use crate::pacing::{Arrivals, PreciseTimer, Spread, run_arrivals};
 use crate::plan::{Scenario, Window};
 use crate::scenario::names;
-use crate::scenario::sockets::{self, Arrival, Player};
+use crate::scenario::sockets::{self, ArrivingPlayer, Player};
 
 /// Time after which an ill player goes, and the next one falls ill.
 const ILLNESS: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ fn invite(hall: &Rc<Hall>, intended: Instant, order: Order) {
     while newcomers.try_join_next().is_some() {}
     newcomers.spawn_local(async move {
         let enter = async |player, arrival| guest.enter(player, arrival).await;
-        let entered = sockets::come(&guest.worker, Arrival { index, intended }, enter).await;
+        let entered = sockets::come(&guest.worker, ArrivingPlayer { index, intended }, enter).await;
         guest.coming.set(guest.coming.get() - 1);
         if let Some((player, resident)) = entered {
             if order != Order::Stay {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::load::Fault;
-use crate::load::incoming::{Said, Way};
+use crate::load::incoming::{PlayerMessage, Way};
 use crate::options::Via;
 use crate::scenario::talk;
 
@@ -70,7 +70,7 @@ pub fn say_request(via: Via, room: &str, message: &[u8]) -> Message {
 }
 
 /// Whether a message came by the way of the rooms in use.
-pub fn is_way(via: Via, said: &Said<'_>) -> bool {
+pub fn is_way(via: Via, said: &PlayerMessage<'_>) -> bool {
     match via {
         Via::Chat => said.way == Way::Chat,
         Via::Rooms => said.way == Way::Stream && said.code == ROOM_MODE,

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use self::board::Board;
 use self::metronome::Metronome;
 use self::resident::{Order, Place, Resident};
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, LOOK_INTERVAL, names, talk};
 use crate::load::Fault;
 use crate::load::frames::Opcode;
@@ -104,7 +104,7 @@ impl Hall {
     }
 
     /// Puts a player into a room.
-    async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Resident>), Fault> {
+    async fn enter(&self, mut player: Player, arrival: ArrivingPlayer) -> Result<(Player, Rc<Resident>), Fault> {
         let number = talk::player_number(&self.worker, arrival.index);
         let mut early = Vec::new();
         let place = self.place(&mut player, arrival.index, &mut early).await?;

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::Hall;
 use crate::load::frames::{self, Opcode};
-use crate::load::incoming::{self, Incoming, Said};
+use crate::load::incoming::{self, Incoming, PlayerMessage};
 use crate::load::socket::{Sent, SocketWriter};
 use crate::load::stamp::{Origin, Stamp};
 use crate::load::{Fault, envelopes};
@@ -181,7 +181,7 @@ impl Resident {
         }
     }
 
-    fn take_said(&self, hall: &Hall, said: &Said<'_>) -> Result<(), Fault> {
+    fn take_said(&self, hall: &Hall, said: &PlayerMessage<'_>) -> Result<(), Fault> {
         let talk = &hall.worker.plan.talk;
         if !contract::is_way(talk.via, said) || said.origin().room != self.room.as_bytes() {
             return Err(Fault::Wrong("a message for another room"));

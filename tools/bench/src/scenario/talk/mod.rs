@@ -19,10 +19,10 @@ use tokio::sync::OnceCell;
 use self::kinds::ECHO;
 use super::hop::{self, Pair};
 use super::inbox::Inbox;
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, names};
 use crate::load::frames::Opcode;
-use crate::load::incoming::{self, Incoming, Said, Way};
+use crate::load::incoming::{self, Incoming, PlayerMessage, Way};
 use crate::load::socket::{Sent, SocketWriter};
 use crate::load::stamp::{Origin, Stamp};
 use crate::load::{Fault, envelopes};
@@ -167,7 +167,7 @@ impl Talk {
         }
     }
 
-    async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Talker>), Fault> {
+    async fn enter(&self, mut player: Player, arrival: ArrivingPlayer) -> Result<(Player, Rc<Talker>), Fault> {
         let (group, room) = if self.is_game {
             let (group, room) = self.find_match(&mut player).await?;
             self.worker.tally.borrow_mut().record_other(names::ARRIVAL, arrival.intended.elapsed());
@@ -228,7 +228,7 @@ impl Talk {
         }
     }
 
-    fn take_said(&self, talker: &Talker, said: &Said<'_>) -> Result<(), Fault> {
+    fn take_said(&self, talker: &Talker, said: &PlayerMessage<'_>) -> Result<(), Fault> {
         if said.way != self.way || said.origin().room != talker.room.as_bytes() {
             return Err(Fault::Wrong("a message for another room"));
         }
