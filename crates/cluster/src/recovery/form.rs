@@ -1,8 +1,8 @@
-//! The form of what owners keep: under the partition's number, the epoch since which it has its owner, and what it is, in
-//! a batch of the node format.
+//! The format of recovery data. A key holds the partition, the epoch of its owner and the kind of thing; a value is a
+//! batch of the node format.
 //!
-//! Each owner writes under its own epoch. So one that was taken for dead and goes on writing overwrites nothing of its
-//! successor's, and of what there is twice the later is right.
+//! Each owner writes under its own epoch. An owner that was taken for dead and goes on writing therefore overwrites
+//! nothing of its successor's; of two values of one thing, the one with the later epoch is right.
 
 use std::collections::BTreeMap;
 
@@ -26,19 +26,19 @@ pub fn key(Recoverable { epoch, key, .. }: &Recoverable) -> String {
     }
 }
 
-/// With what all keys of a partition begin.
+/// Prefix of all keys of a partition.
 pub fn words_of(partition: Partition) -> String {
     format!("{WORD}.{}", partition.number())
 }
 
-/// Of which partition a key is, and since when that had the owner who wrote it.
+/// The partition of a key, and the epoch of the owner that wrote it.
 pub fn owner_of(key: &str) -> Option<(Partition, Epoch)> {
     let mut words = key.strip_prefix(WORD)?.strip_prefix('.')?.split('.');
     let partition = Partition::new(words.next()?.parse().ok()?)?;
     Some((partition, Epoch(words.next()?.parse().ok()?)))
 }
 
-/// What is kept of a thing that has not ended.
+/// The value kept of a thing; `None` if the thing has ended.
 pub fn value(node: NodeNumber, recoverable: Recoverable) -> Option<Bytes> {
     let Recoverable { epoch, key, parts } = recoverable;
     if parts.is_empty() {
@@ -50,7 +50,7 @@ pub fn value(node: NodeNumber, recoverable: Recoverable) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(encoder.take().content()))
 }
 
-/// What was kept of a partition: of each thing the latest. What cannot be read is left out.
+/// The latest value of each thing of a partition. Values that cannot be read are left out.
 pub fn latest(decoder: &Decoder, node: NodeNumber, found: Vec<(String, Bytes)>) -> Vec<Carried> {
     let mut latest: BTreeMap<String, (Epoch, Bytes)> = BTreeMap::new();
     for (key, value) in found {

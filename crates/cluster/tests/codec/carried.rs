@@ -1,4 +1,4 @@
-//! Arbitrary pieces of partitions.
+//! Arbitrary pieces of partitions that are carried between owners.
 
 use std::sync::Arc;
 

@@ -23,12 +23,12 @@ use muster_live::{
 use crate::every::{Every, every, fields};
 use crate::random::{Arbitrary, Random};
 
-/// An arbitrary value of the type that is asked for.
+/// An arbitrary value of type `T`.
 pub fn any<T: Arbitrary>(random: &mut Random) -> T {
     T::arbitrary(random)
 }
 
-/// Messages of every kind by their names, and with every kind of question and answer.
+/// Messages of every kind with their names, including every kind of question and answer.
 pub fn every_message(random: &mut Random) -> Vec<(String, Message)> {
     let mut messages = named("", random, |message| message);
     messages.extend(every_up(random).into_iter().map(|(name, up)| (name, Message::Up(up))));
@@ -36,7 +36,7 @@ pub fn every_message(random: &mut Random) -> Vec<(String, Message)> {
     messages
 }
 
-/// One value for every kind of `T`.
+/// Messages made of one value for every variant of `T`.
 fn named<T: Every, M>(before: &str, random: &mut Random, make: impl Fn(T) -> M) -> Vec<(String, M)> {
     let name = |kind: &str| format!("{before}{}", kind.split(['(', ' ']).next().unwrap_or_default());
     T::every(random).into_iter().map(|(kind, value)| (name(kind), make(value))).collect()
@@ -116,7 +116,12 @@ every!(Message, random,
 every!(LaneKind, random, LaneKind::Up => LaneKind::Up, LaneKind::Down => LaneKind::Down);
 every!(Up, random,
     Up::Join(_) => Up::Join(Box::new(any(random))),
-    Up::Leave { .. } => Up::Leave { stream: any(random), session: any(random), heard: any(random), reason: any(random) },
+    Up::Leave { .. } => Up::Leave {
+        stream: any(random),
+        session: any(random),
+        heard: any(random),
+        reason: any(random),
+    },
     Up::Listen { .. } => Up::Listen { stream: any(random), listener: any(random), request: any(random) },
     Up::Unlisten { .. } => Up::Unlisten { stream: any(random), listener: any(random), by_join: any(random) },
     Up::Publish(_) => Up::Publish(any(random)),
@@ -404,7 +409,7 @@ pub fn size(random: &mut Random) -> usize {
     random.pick(&[0, 1, 5, 1_000, usize::MAX])
 }
 
-/// Numbers of milliseconds and the like.
+/// A number of milliseconds, or a similar quantity.
 pub fn number(random: &mut Random) -> u64 {
     random.pick(&[0, 1, 60_000, u64::MAX])
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask codegen [--check]`: turns `crates/wire/proto` into the committed code of `muster-wire`.
 //!
-//! Writes the protobuf structs (by prost-build), our JSON and field code (`messages`), the value generator of the
-//! tests (`arbitrary`) and the page of operations. `--check` writes nothing and fails when a committed file is stale.
+//! The output: the protobuf structs (by prost-build), our JSON and field code (`messages`), the value generator of the
+//! tests (`arbitrary`) and the page of operations. `--check` writes nothing, and fails when a committed file is stale.
 
 mod arbitrary;
 mod messages;
@@ -19,7 +19,7 @@ use prost_types::FileDescriptorSet;
 /// The schema files, relative to [`PROTO_DIR`].
 const PROTO_FILES: [&str; 6] =
     ["api.proto", "match_log.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
-/// Rare or large variants of messages between nodes, which would make the frequent ones as large.
+/// Rare or large variants of messages between nodes. They are boxed, so that frequent variants stay small.
 const BOXED: [&str; 19] = [
     "Message.what.reply",
     "Message.what.join",
@@ -41,9 +41,9 @@ const BOXED: [&str; 19] = [
     "Carried.what.view",
     "Carried.what.ticket",
 ];
-/// The package of what clients see: it has JSON too.
+/// The package of messages to clients, which have JSON too.
 const CLIENT_PACKAGE: &str = "nakama";
-/// The package of what only nodes see.
+/// The package of messages between nodes.
 const NODE_PACKAGE: &str = "muster";
 const PROTO_DIR: &str = "crates/wire/proto";
 const GENERATED_DIR: &str = "crates/wire/src/generated";
@@ -63,7 +63,7 @@ pub fn run(check: bool) -> anyhow::Result<()> {
     for (path, text) in rust_files(&root)? {
         apply(&root, &path, &text, check, &mut stale)?;
     }
-    // The page comes last, because it is printed by the crate that was generated just now.
+    // The page comes last: it is printed by the crate that was generated just now.
     let page = operations_page(&root)?;
     apply(&root, Path::new(OPERATIONS_PAGE), &page, check, &mut stale)?;
     if !stale.is_empty() {
@@ -106,7 +106,7 @@ fn rust_files(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// Texts by the two parts of their package; the last is the module's name.
+/// Texts of modules, by the two parts of their package; the second is the module's name.
 type Modules = BTreeMap<(&'static str, String), String>;
 
 /// The structs and enums.
@@ -172,7 +172,7 @@ fn apply(root: &Path, path: &Path, text: &str, check: bool, stale: &mut Vec<Stri
     std::fs::write(&full, text).with_context(|| format!("write {}", full.display()))
 }
 
-/// Formats by the configuration in `root`, wherever the command was started.
+/// Formats a text by the configuration in `root`, wherever the command was started.
 fn rustfmt(root: &Path, text: &str) -> anyhow::Result<String> {
     let mut child = Command::new("rustfmt")
         .args(["--edition", "2024", "--emit", "stdout"])

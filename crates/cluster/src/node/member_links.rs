@@ -1,4 +1,4 @@
-//! A member's links, and the nodes that they lead to: as the view says, no more and no fewer.
+//! The links of a member to the other nodes: one for each other node of the view, and no more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use bytes::Bytes;
 use muster_live::Millis;
 
 use super::metrics::NodeMetrics;
-use super::outbound::{Peer, Peers, Taken};
+use super::outbound::{Peer, Peers, QueuedBatch};
 use crate::NodeNumber;
 use crate::bus::{Address, Bus, BusError};
 use crate::link::{LinkConfig, LinkOutput, Links, LinksStats, token};
 use crate::membership::View;
 
-pub(super) struct Roads {
+pub(super) struct MemberLinks {
     me: Address,
     links: Links,
     others: BTreeMap<NodeNumber, (Address, Arc<Peer>)>,
     peers: Arc<Peers>,
     metrics: Arc<NodeMetrics>,
     output: LinkOutput,
-    /// The bus takes only smaller frames than the links make; said once.
+    /// Whether the log has said that the bus takes only smaller frames than the links make.
     has_told_too_large: bool,
 }
 
-impl Roads {
+impl MemberLinks {
     pub(super) fn new(me: Address, config: LinkConfig, peers: Arc<Peers>, metrics: Arc<NodeMetrics>) -> Self {
         Self {
             me,
@@ -42,7 +42,7 @@ impl Roads {
         self.me
     }
 
-    /// Ends links with whom the view does not have, and begins those with whom it has.
+    /// Ends links to nodes that have left the view, and begins links to new ones.
     pub(super) fn follow(&mut self, view: &View) {
         let is_gone = |address: &Address| view.node(address.number).is_none_or(|node| node.address() != *address);
         let gone: Vec<Address> = self.others.values().map(|(address, _)| *address).filter(is_gone).collect();
@@ -65,9 +65,9 @@ impl Roads {
         self.peers.end(address.number);
     }
 
-    /// A shard sends a batch. One that was given to an earlier link is lost with it.
-    pub(super) fn send(&mut self, now: Millis, taken: Taken) {
-        let Taken { peer, batch } = taken;
+    /// Sends a shard's batch. A batch that was taken for an earlier link is lost with that link.
+    pub(super) fn send(&mut self, now: Millis, taken: QueuedBatch) {
+        let QueuedBatch { peer, batch } = taken;
         let number = peer.number;
         peer.arrived(batch.len());
         let is_current = self.others.get(&number).is_some_and(|(_, current)| Arc::ptr_eq(current, &peer));
@@ -97,7 +97,7 @@ impl Roads {
         self.links.stats()
     }
 
-    /// Publishes what the links say, hands on what arrived, and says how much each link holds.
+    /// Publishes the links' frames, hands on the batches that arrived, and updates how many bytes each link holds.
     pub(super) fn settle(&mut self, bus: &impl Bus, mut hand_on: impl FnMut(NodeNumber, Bytes)) {
         for (to, frame) in self.output.frames.drain(..) {
             let Some((address, _)) = self.others.get(&to) else { continue };
@@ -124,7 +124,7 @@ impl Roads {
     }
 }
 
-impl Drop for Roads {
+impl Drop for MemberLinks {
     fn drop(&mut self) {
         self.others.keys().for_each(|number| self.peers.end(*number));
     }
@@ -141,7 +141,7 @@ mod tests {
 
     const ME: Address = Address { number: 1, incarnation: 1 };
 
-    /// A view with this node, and 2 as this incarnation.
+    /// A view with this node, and node 2 under this incarnation.
     fn view(incarnation: u128) -> View {
         let mut view = View::empty(Epoch::default());
         for incarnation in [ME.incarnation, incarnation] {
@@ -167,21 +167,21 @@ mod tests {
     fn what_was_given_to_a_link_that_ended_is_not_sent_on_the_next() {
         let metrics = Arc::new(NodeMetrics::default());
         let (outbound, mut taken) = channel(metrics.clone());
-        let mut roads = Roads::new(ME, LinkConfig::default(), outbound.peers(), metrics.clone());
+        let mut member_links = MemberLinks::new(ME, LinkConfig::default(), outbound.peers(), metrics.clone());
         let mut give = || {
             outbound.try_send(2, Batch::default()).expect("room");
             taken.try_recv().expect("a batch")
         };
-        roads.follow(&view(2));
+        member_links.follow(&view(2));
         let (first, late) = (give(), give());
-        roads.send(0, first);
-        assert_eq!(roads.output.frames.len(), 1);
-        // A cluster that was set up anew gives numbers anew.
-        roads.follow(&view(3));
-        roads.send(0, late);
-        assert_eq!((roads.output.frames.len(), metrics.batches_lost.load(Ordering::Relaxed)), (1, 1));
+        member_links.send(0, first);
+        assert_eq!(member_links.output.frames.len(), 1);
+        // A cluster that was set up anew gives the same numbers to other nodes.
+        member_links.follow(&view(3));
+        member_links.send(0, late);
+        assert_eq!((member_links.output.frames.len(), metrics.batches_lost.load(Ordering::Relaxed)), (1, 1));
         let next = give();
-        roads.send(0, next);
-        assert_eq!(roads.output.frames.len(), 2);
+        member_links.send(0, next);
+        assert_eq!(member_links.output.frames.len(), 2);
     }
 }

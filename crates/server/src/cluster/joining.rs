@@ -1,4 +1,4 @@
-//! How a node comes into its cluster.
+//! Waits until a new node is a member of its cluster and may act as an owner.
 
 use std::sync::Arc;
 
@@ -8,37 +8,42 @@ use muster_cluster::membership::View;
 use muster_cluster::node::NodeEvent;
 use tokio::sync::{mpsc, watch};
 
-/// A node that may act.
+/// A node that is online in its cluster.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct JoinedNode {
     pub(super) number: NodeNumber,
-    /// What others told it before it could: they know it from when it is in the view, and tell nothing twice.
-    pub(super) early: Vec<(NodeNumber, Bytes)>,
+    /// Batches of other nodes that came before this node was online, with their senders. The others send from the
+    /// moment when the node is in the view, and send nothing twice.
+    pub(super) early_batches: Vec<(NodeNumber, Bytes)>,
 }
 
-/// Waits until the node may act.
+/// Waits until the node is online, and keeps `view` up to date meanwhile.
 ///
 /// # Errors
-/// Why it never will.
-pub(super) async fn arrive(
+/// A sentence that says why the node will never be online.
+pub(super) async fn wait_until_online(
     events: &mut mpsc::Receiver<NodeEvent>,
     view: &watch::Sender<Arc<View>>,
-) -> Result<Arrival, String> {
-    let (mut joined, mut early) = (None, Vec::new());
+) -> Result<JoinedNode, String> {
+    let mut joined = None;
+    let mut early_batches = Vec::new();
     loop {
         match events.recv().await {
             Some(NodeEvent::View { new, .. }) => {
                 view.send_replace(new);
             }
             Some(NodeEvent::Joined(address)) => joined = Some(address.number),
-            Some(NodeEvent::Batch { from, bytes }) => early.push((from, bytes)),
+            Some(NodeEvent::Batch { from, bytes }) => early_batches.push((from, bytes)),
             Some(NodeEvent::Online) => {
                 if let Some(number) = joined {
-                    return Ok(Arrival { number, early });
+                    return Ok(JoinedNode { number, early_batches });
                 }
             }
-            // What it was told it was told as a node that is there no more.
-            Some(NodeEvent::VotedOut) => (joined, early) = (None, Vec::new()),
+            // The batches were sent to this node's former number, so they are dropped.
+            Some(NodeEvent::VotedOut) => {
+                joined = None;
+                early_batches.clear();
+            }
             Some(NodeEvent::Refused(reason)) => return Err(reason.to_string()),
             Some(_) => {}
             None => return Err("the connection to NATS ended".to_owned()),
@@ -63,9 +68,9 @@ mod tests {
         {
             events_in.send(event).await.unwrap();
         }
-        let Arrival { number, early } = arrive(&mut events, &view).await.unwrap();
+        let JoinedNode { number, early_batches } = wait_until_online(&mut events, &view).await.unwrap();
         assert_eq!(number, 2);
-        let told: Vec<&[u8]> = early.iter().map(|(_, bytes)| &**bytes).collect();
+        let told: Vec<&[u8]> = early_batches.iter().map(|(_, bytes)| &**bytes).collect();
         assert_eq!(told, [&b"first"[..], b"second"]);
         assert!(matches!(events.recv().await, Some(NodeEvent::Batch { .. })), "that waits until there are shards");
     }

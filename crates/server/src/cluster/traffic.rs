@@ -1,4 +1,4 @@
-//! What shards of different nodes tell each other, between their lanes and the links between nodes.
+//! Messages between shards of different nodes: passed from the lanes of shards to the links between nodes, and back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use muster_live::Place;
 use muster_live::plane::Message;
 use tokio::sync::mpsc;
 
-/// From so many bytes on a batch leaves, though more waits.
+/// Size from which on a batch is sent although more messages wait.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// See the module.
-pub(super) struct Freight {
+/// Passes messages between this node's shards and other nodes.
+pub(super) struct NodeTraffic {
     me: NodeNumber,
     outbound: Outbound,
     decoder: Decoder,
-    /// To each other node, those that something was sent to.
-    roads: HashMap<NodeNumber, mpsc::UnboundedSender<FarBatch>>,
+    /// Batches that wait to be sent, by their destination. A node has a queue once something was sent to it.
+    queues: HashMap<NodeNumber, mpsc::UnboundedSender<FarBatch>>,
     lanes: LaneSenders,
 }
 
-impl Freight {
+impl NodeTraffic {
     pub(super) fn new(me: NodeNumber, outbound: Outbound, lanes: LaneSenders, metrics: Arc<DecoderMetrics>) -> Self {
-        Self { me, outbound, decoder: Decoder::new(me, metrics), roads: HashMap::new(), lanes }
+        Self { me, outbound, decoder: Decoder::new(me, metrics), queues: HashMap::new(), lanes }
     }
 
-    /// Ends the roads to nodes that are not there any more.
+    /// Drops the queues for nodes that are not in the view.
     pub(super) fn forget_all_but(&mut self, view: &View) {
-        self.roads.retain(|node, _| view.node(*node).is_some());
+        self.queues.retain(|node, _| view.node(*node).is_some());
     }
 
-    /// What a shard of this node has for another node.
+    /// Queues a batch of one of this node's shards for another node.
     #[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
     pub(super) fn send_out(&mut self, batch: FarBatch) {
         let to = batch.to;
         let (me, outbound) = (self.me, &self.outbound);
-        let road = self.roads.entry(to).or_insert_with(|| {
-            let (road, waiting) = mpsc::unbounded_channel();
-            tokio::task::spawn_local(travel(me, to, outbound.clone(), waiting));
-            road
+        let queue = self.queues.entry(to).or_insert_with(|| {
+            let (queue, waiting) = mpsc::unbounded_channel();
+            tokio::task::spawn_local(send_queued(me, to, outbound.clone(), waiting));
+            queue
         });
-        // It has ended when there is no link any more: what is for that node is lost.
-        let _ = road.send(batch);
+        // An error means that the link has ended: batches for that node are lost.
+        let _ = queue.send(batch);
     }
 
-    /// What arrived from another node, in order: to the lanes of the shards that it is for.
+    /// Takes in a batch of another node, and passes its messages in order to the lanes of their shards.
     pub(super) fn take_in(&mut self, from: NodeNumber, bytes: Bytes) {
         let mut sorted: Vec<Vec<Batch>> = self.lanes.iter().map(|_| Vec::new()).collect();
         let mut instead = Vec::new();
@@ -73,14 +73,14 @@ impl Freight {
         }
         for (batches, lane) in sorted.into_iter().zip(&self.lanes) {
             for batch in batches {
-                // A shard that has ended hears nothing any more: the server is stopping.
+                // An error means that the shard has ended: the server is stopping.
                 let _ = lane.send(batch);
             }
         }
     }
 }
 
-/// Adds a message behind those for the same shard.
+/// Adds a message after those for the same shard.
 fn put(sorted: &mut [Vec<Batch>], from: Place, to: Place, message: Message) {
     let Some(batches) = sorted.get_mut(usize::from(to.shard())) else { return };
     match batches.last_mut().filter(|batch| batch.from == from) {
@@ -89,15 +89,20 @@ fn put(sorted: &mut [Vec<Batch>], from: Place, to: Place, message: Message) {
     }
 }
 
-/// Takes everything for one node to the link there, as much at once as there is.
-async fn travel(me: NodeNumber, to: NodeNumber, outbound: Outbound, mut waiting: mpsc::UnboundedReceiver<FarBatch>) {
+/// Sends the batches that wait for one node over the link to it, joining as many as there are.
+async fn send_queued(
+    me: NodeNumber,
+    to: NodeNumber,
+    outbound: Outbound,
+    mut waiting: mpsc::UnboundedReceiver<FarBatch>,
+) {
     let mut encoder = Encoder::new(me);
     while let Some(first) = waiting.recv().await {
-        load(&mut encoder, &first);
+        encode(&mut encoder, &first);
         while encoder.len() < BATCH_BYTES
             && let Ok(more) = waiting.try_recv()
         {
-            load(&mut encoder, &more);
+            encode(&mut encoder, &more);
         }
         let mut batch = encoder.take();
         while let Err(refused) = outbound.try_send(to, batch) {
@@ -116,6 +121,6 @@ async fn travel(me: NodeNumber, to: NodeNumber, outbound: Outbound, mut waiting:
     }
 }
 
-fn load(encoder: &mut Encoder, FarBatch { from, messages, .. }: &FarBatch) {
+fn encode(encoder: &mut Encoder, FarBatch { from, messages, .. }: &FarBatch) {
     messages.iter().for_each(|(to, message)| encoder.push(from.shard(), *to, message));
 }
