@@ -21,7 +21,7 @@ use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
 use super::register::{Registered, initializer};
 use super::sources::Sources;
-use super::{fated, globals};
+use super::{deterministic, globals};
 use crate::host::{Host, line_of};
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
@@ -129,7 +129,7 @@ impl Engine {
             let make = || -> Result<_> {
                 globals::add(&ctx, &means)?;
                 if is_recorded {
-                    fated::replace(&ctx, &means.host.current)?;
+                    deterministic::replace(&ctx, &means.host.current)?;
                 }
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
                 let logger = Persistent::save(&ctx, logger(&ctx, &means)?);

@@ -1,11 +1,11 @@
-//! The callbacks of a match's module, and what they may return.
+//! The callbacks of a match's module, and the meaning of what they return.
 
 use std::sync::Arc;
 
 use mlua::{Function, Result, Value as LuaValue};
 use muster_live::matches::{Callback, Outcome};
 
-/// The seven callbacks, and those that a module may have beside them.
+/// The seven callbacks that a module must have, and the two optional ones.
 pub(super) struct Handler {
     pub(super) init: Function,
     pub(super) join_attempt: Function,
@@ -19,7 +19,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// What the module of this name returned.
+    /// The callbacks in the table that a module returned. `name` is the module's, for errors.
     pub(super) fn of(module: LuaValue, name: &str) -> Result<Self> {
         let LuaValue::Table(module) = module else {
             return Err(mlua::Error::runtime(format!(
@@ -55,7 +55,7 @@ impl Handler {
     }
 }
 
-/// What a module writes for a callback.
+/// The name of a callback in a module.
 pub(super) fn name(callback: &Callback) -> &'static str {
     match callback {
         Callback::Init { .. } => "match_init",
@@ -69,7 +69,7 @@ pub(super) fn name(callback: &Callback) -> &'static str {
     }
 }
 
-/// What the first callback returned: state, ticks a second and label.
+/// The state, ticks per second and label that `match_init` returned.
 ///
 /// # Errors
 /// A sentence, when it returned anything else.
@@ -94,10 +94,10 @@ pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<(LuaValue, u32
     Ok((state, tick_rate, label))
 }
 
-/// What a callback answers behind the state.
+/// The outcome that a callback's answer behind the state means.
 ///
 /// # Errors
-/// A sentence, when it is of another kind than it must be.
+/// A sentence, when the answer is of a wrong type.
 pub(super) fn answer(
     callback: &Callback,
     name: &str,

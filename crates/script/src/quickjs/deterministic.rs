@@ -6,7 +6,7 @@ use rquickjs::{Ctx, Function, Result};
 use crate::host::Current;
 
 /// What is replaced, over functions that answer of the match.
-const REPLACING: &str = include_str!("fated.js");
+const BUILTINS: &str = include_str!("deterministic.js");
 
 /// Replaces the functions in a machine.
 pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
@@ -15,6 +15,6 @@ pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
     let now = Function::new(ctx.clone(), move || its.fate().map_or(0.0, |fate| fate.now().0.div_euclid(1_000) as f64))?;
     let its = current.clone();
     let fraction = Function::new(ctx.clone(), move || its.fate().map_or(0.0, |fate| fate.chance.fraction()))?;
-    let install: Function<'_> = ctx.eval(REPLACING)?;
+    let install: Function<'_> = ctx.eval(BUILTINS)?;
     install.call((now, fraction))
 }
