@@ -1,17 +1,17 @@
-//! The clock and randomness of JavaScript in recorded matches: within a callback the clock stands, and numbers follow from
-//! the match's secret seed and the number of the call.
+//! Clock and randomness of JavaScript that give a recorded match the same answers in every replay. The clock stands
+//! still within a callback, and random numbers follow from the match's secret seed and the number of the call.
 
 use rquickjs::{Ctx, Function, Result};
 
 use crate::host::Current;
 
-/// What is replaced, over functions that answer of the match.
+/// Source of the replacing builtins; it takes the functions that ask the match.
 const BUILTINS: &str = include_str!("deterministic.js");
 
-/// Replaces the functions in a machine.
+/// Replaces the builtins in a machine.
 pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
     let its = current.clone();
-    // Outside of callbacks nothing runs but what every machine runs alike.
+    // Outside of callbacks only code runs that is the same in every machine, so constants suffice.
     let now = Function::new(ctx.clone(), move || its.fate().map_or(0.0, |fate| fate.now().0.div_euclid(1_000) as f64))?;
     let its = current.clone();
     let fraction = Function::new(ctx.clone(), move || its.fate().map_or(0.0, |fate| fate.chance.fraction()))?;
