@@ -8,7 +8,7 @@
 //
 //	func main() { muster.Run(InitModule) }
 //
-// It is built by
+// The Go tool builds it:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -o modules/game.wasm .
 //

@@ -17,7 +17,7 @@ const REPLACED: [(&CStr, Body); 2] = [(c"pcall", pcall), (c"xpcall", xpcall)];
 /// Replaces both functions in a machine.
 pub(super) fn replace(lua: &Lua) -> Result<()> {
     for (name, body) in REPLACED {
-        // SAFETY: the stack has room for one function.
+        // SAFETY: functions of C have stack room for one more value.
         let function: Function =
             unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, body, name.as_ptr(), 0, Some(ended)))? };
         lua.globals().raw_set(&*name.to_string_lossy(), function)?;

@@ -9,7 +9,7 @@ use mlua::{Function, Lua, MultiValue, Result, Value as LuaValue};
 use crate::durable::fate::Fate;
 use crate::host::Current;
 
-/// Source of the replacing builtins; it takes the functions that ask the match.
+/// Source of the replacing builtins; it takes functions that read the match's clock and random numbers.
 const BUILTINS: &str = include_str!("deterministic.lua");
 
 /// Replaces the functions in a machine's libraries.

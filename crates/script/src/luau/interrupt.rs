@@ -100,7 +100,7 @@ unsafe extern "C-unwind" fn interrupt(state: *mut ffi::lua_State, collecting: c_
 /// Raises an error if the call's time is used up or nobody waits for it.
 ///
 /// # Safety
-/// As [`raise`].
+/// The conditions of [`raise`] must hold.
 pub(super) unsafe fn end_if_over(state: *mut ffi::lua_State) {
     // SAFETY: the caller keeps the conditions of `raise`.
     unsafe {
@@ -118,7 +118,7 @@ pub(super) unsafe fn end_if_over(state: *mut ffi::lua_State) {
 /// own functions do.
 ///
 /// # Safety
-/// As [`raise`].
+/// The conditions of [`raise`] must hold.
 pub(super) unsafe fn raise_at_caller(state: *mut ffi::lua_State, told: String) -> ! {
     // SAFETY: room is made for the place and the text, and the text is dropped before the error unwinds the stack.
     unsafe {

@@ -53,7 +53,7 @@ pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Return
 /// Runs `json_encode`. Returns the number of results that it left on the stack.
 ///
 /// # Safety
-/// As [`decode`].
+/// The conditions of [`decode`] must hold.
 pub(super) unsafe fn encode(state: *mut ffi::lua_State, bound: &Bound) -> Returned {
     count(bound)?;
     let mut left = Allowance::new();

@@ -20,7 +20,7 @@ use crate::process::stuck::digest;
 const EXTENSION: &str = "lua";
 /// A file with this line among its first comments allows calls of its functions to be under way at once in one machine.
 const CONCURRENT: &[u8] = b"--!concurrent";
-/// Larger files are refused.
+/// Most bytes of a file; larger ones are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// A compiled file of Lua.
@@ -124,7 +124,7 @@ fn compile(folder: &Path, path: &Path, process: &Process) -> Result<Option<Modul
     Ok(Some(Module { name: parts.join("."), file, code, is_concurrent }))
 }
 
-/// Whether the directive is among the comments with which a file begins.
+/// Whether [`CONCURRENT`] is among the comments with which a file begins.
 fn is_concurrent(source: &[u8]) -> bool {
     let lines = source.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut comments = lines.take_while(|line| line.is_empty() || line.starts_with(b"--"));

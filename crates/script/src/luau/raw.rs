@@ -324,7 +324,7 @@ impl Reader<'_> {
 
     /// Number of list elements of the table at a place of the stack.
     pub(super) fn length(&self, at: c_int) -> usize {
-        // SAFETY: a table lies there.
+        // SAFETY: the caller names a place with a table.
         unsafe { ffi::lua_rawlen(self.state, at) }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn read(lua: &Lua, value: LuaValue) -> Result<Value> {
 /// Reads one of several values that share an allowance.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(super) fn read_within(lua: &Lua, value: LuaValue, left: &mut Allowance) -> Result<Value> {
     let bytes = if let LuaValue::String(text) = &value { text.as_bytes().len() } else { 0 };
     left.take(bytes).map_err(mlua::Error::runtime)?;

@@ -67,7 +67,7 @@ pub(super) struct Compiled {
 /// Compiles a file.
 ///
 /// # Errors
-/// With file, line and column, for TypeScript that cannot be parsed, and JSON that is none.
+/// For TypeScript and JSON that cannot be parsed, with file, line and column.
 pub(super) fn compile(file: &str, text: Vec<u8>, is_entry: bool) -> Result<Compiled, LoadError> {
     let plain = |text: Vec<u8>, is_module| Compiled { text, is_module, imports: Vec::new(), places: None };
     let language = Language::of(file);
@@ -195,9 +195,8 @@ fn imported(source: &str, program: &Program<'_>) -> Vec<Import> {
         Statement::ExportAllDeclaration(export) => Some(&export.source),
         _ => None,
     });
-    let import = |name: &StringLiteral<'_>| {
-        Import { name: name.value.to_string(), place: place_in(source, name.span.start) }
-    };
+    let import =
+        |name: &StringLiteral<'_>| Import { name: name.value.to_string(), place: place_in(source, name.span.start) };
     named.map(import).collect()
 }
 

@@ -5,7 +5,7 @@ use rquickjs::{Ctx, Function, Result};
 
 use crate::host::Current;
 
-/// Source of the replacing builtins; it takes the functions that ask the match.
+/// Source of the replacing builtins; it takes functions that read the match's clock and random numbers.
 const BUILTINS: &str = include_str!("deterministic.js");
 
 /// Replaces the builtins in a machine.

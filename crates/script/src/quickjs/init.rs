@@ -32,7 +32,8 @@ pub(super) struct Init(RefCell<Stage>);
 impl Init {
     /// Begins `InitModule`: a repetition if there are answers of a first run.
     pub(super) fn begin(&self, answers: Option<&Answers>) {
-        let stage = answers.map_or(Stage::First(Vec::new()), |answers| Stage::Repeated { answers: answers.clone(), used: 0 });
+        let stage =
+            answers.map_or(Stage::First(Vec::new()), |answers| Stage::Repeated { answers: answers.clone(), used: 0 });
         self.0.replace(stage);
     }
 

@@ -52,7 +52,8 @@ impl Bundle {
         let meter = Meter::new(Chain::default(), limits);
         let (vm, answers) = host.current.during(meter, Vm::load(&sources, None, host, limits)).await?;
         let registered = vm.engine.registered.borrow();
-        let names = vm.engine.briefly(limits.load_time, |ctx| registered.functions.names(|function| is_async(&ctx, function)));
+        let names =
+            vm.engine.briefly(limits.load_time, |ctx| registered.functions.names(|function| is_async(&ctx, function)));
         let handlers = registered.matches.keys().cloned().collect();
         names.warn_of_unbuilt();
         drop(registered);

@@ -138,7 +138,11 @@ fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<
 }
 
 /// Writes to the registry, if its machine still exists.
-fn set(ctx: &Ctx<'_>, to: &RegisteredRef, write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>) -> Result<()> {
+fn set(
+    ctx: &Ctx<'_>,
+    to: &RegisteredRef,
+    write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>,
+) -> Result<()> {
     let Some(registered) = to.upgrade() else { return Ok(()) };
     let written = write(&mut registered.borrow_mut());
     written.map_err(|why| refused(ctx, &why))
@@ -152,7 +156,12 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>>
     })
 }
 
-fn register_listener<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, occasion: Occasion) -> Result<Function<'js>> {
+fn register_listener<'js>(
+    ctx: &Ctx<'js>,
+    to: RegisteredRef,
+    method: String,
+    occasion: Occasion,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
@@ -197,7 +206,12 @@ fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: S
     })
 }
 
-fn register_message_hook<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: &'static str, when: When) -> Result<Function<'js>> {
+fn register_message_hook<'js>(
+    ctx: &Ctx<'js>,
+    to: RegisteredRef,
+    method: &'static str,
+    when: When,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (name, function) = (id(&ctx, method, first)?, function(&ctx, method, second)?);
         if let Some(operation) = Subject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
@@ -208,7 +222,13 @@ fn register_message_hook<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: &'stati
     })
 }
 
-fn register_hook<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, when: When, name: &'static str) -> Result<Function<'js>> {
+fn register_hook<'js>(
+    ctx: &Ctx<'js>,
+    to: RegisteredRef,
+    method: String,
+    when: When,
+    name: &'static str,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, (Among::Operations, name), function))

@@ -1,5 +1,5 @@
 //! The files of a program: its entry file, and the files that it imports. All are found and compiled before any code
-//! runs, so a name of no file is an error of loading, with its place.
+//! runs, so an import of a file that does not exist is an error of loading, with its place.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Sources {
         self.files.is_empty()
     }
 
-    /// A file by its name.
+    /// The file with this name.
     pub(super) fn get(&self, name: &str) -> Option<&File> {
         self.files.get(name)
     }
@@ -69,7 +69,7 @@ impl Sources {
     /// Reads and compiles the program of a folder. There are no files if no entry file is configured and none is found.
     ///
     /// # Errors
-    /// For a file that cannot be read or compiled, and for an import of no file.
+    /// For a file that cannot be read or compiled, and for an import of a file that does not exist.
     pub(super) fn collect(folder: &Path, entrypoint: Option<&Path>) -> Result<Self, LoadError> {
         let path = match entrypoint {
             Some(path) => folder.join(path),
@@ -153,7 +153,7 @@ fn find(folder: &Path, from: &str, wanted: &str) -> Result<String, String> {
         return Err("the file that imports it lies outside of the folder of modules".to_owned());
     }
     let path = parts.join("/");
-    // TypeScript imports a file by the name that its compiled form has.
+    // TypeScript imports `a.ts` by the name of its compiled form, `a.js`.
     let twin = path.strip_suffix("js").filter(|stem| stem.ends_with(['.', 'm'])).map(|stem| format!("{stem}ts"));
     let with = |ending: &&str| format!("{path}{ending}");
     let below = |ending: &&str| format!("{path}/index{ending}");

@@ -39,7 +39,7 @@ pub(super) fn read(value: &JsValue<'_>) -> std::result::Result<Value, Unreadable
 /// Reads one of several values that share an allowance.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(super) fn read_within(value: &JsValue<'_>, left: &mut Allowance) -> std::result::Result<Value, Unreadable> {
     Reading { left }.read(value, 0)
 }

@@ -21,7 +21,7 @@ use super::mailbox::{Mailbox, Spawn};
 use crate::machine::call::Breach;
 use crate::value::Value;
 
-/// Most calls of functions and hooks that an instance has at a time, over all shards; further ones are refused.
+/// Most calls of functions and hooks under way in an instance, over all shards; further ones are refused.
 pub const CALLS_MAX: usize = 16_384;
 
 /// Most host calls under way in an instance; further ones are refused.

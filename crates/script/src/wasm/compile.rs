@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Config, Engine, InstancePre, Module, OptLevel, RegallocAlgorithm};
 
-use super::instance::State;
+use super::instance::InstanceState;
 use super::wasi::linked;
 
 /// Most compiled modules that are kept: those used last.
@@ -19,7 +19,7 @@ const KEPT_MAX: usize = 4;
 ///
 /// # Errors
 /// A sentence, for a file that is no module, and for a module with imports that the host does not have.
-pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre<State>, String> {
+pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre<InstanceState>, String> {
     let failed = |error: wasmtime::Error| format!("{error:#}");
     let mut config = Config::new();
     config.epoch_interruption(true);

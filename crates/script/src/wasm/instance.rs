@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{Engine, InstancePre, Memory, ResourceLimiter, Store, UpdateDeadline};
 
+use super::call_table::{CallEvent, CallTable, HostCall, INIT};
 use super::frames::{FromInstance, read};
-use super::call_table::{HostCall, CallEvent, INIT, CallTable};
 use super::instance_log::{InstanceLog, bytes_of};
 use crate::metrics::ScriptMetrics;
 use crate::process::clock::{Alarm, Lane as ClockLane};
@@ -62,7 +62,7 @@ pub(super) struct FrameReading {
 }
 
 /// The host's state of an instance.
-pub(super) struct State {
+pub(super) struct InstanceState {
     pub(super) calls: Arc<CallTable>,
     incarnation: u32,
     bounds: Bounds,
@@ -87,9 +87,9 @@ pub(super) struct State {
 }
 
 /// Interrupts an engine by advancing its epoch.
-pub(super) struct Epoch(pub(super) Engine);
+pub(super) struct EpochAlarm(pub(super) Engine);
 
-impl Alarm for Epoch {
+impl Alarm for EpochAlarm {
     fn ring(&self) {
         self.0.increment_epoch();
     }
@@ -98,21 +98,27 @@ impl Alarm for Epoch {
     fn silence(&self) {}
 }
 
-impl State {
-    /// Charges the thread's time since the last charge to the call that runs. Returns that call's time, its limit and
-    /// its name.
-    fn charge(&mut self) -> (Duration, Duration, Arc<str>) {
+/// The time of the call that runs, or of background work.
+struct Charge {
+    spent: Duration,
+    limit: Duration,
+    name: Arc<str>,
+}
+
+impl InstanceState {
+    /// Charges the thread's time since the last charge to the call that runs.
+    fn charge(&mut self) -> Charge {
         let now = used_by_thread();
         let used = now.saturating_sub(self.looked_at);
         self.looked_at = now;
         let charged = self.calls.with(self.current, |open| {
             open.spent += used;
-            (open.spent, open.limit, open.name.clone())
+            Charge { spent: open.spent, limit: open.limit, name: open.name.clone() }
         });
         charged.unwrap_or_else(|| {
             self.background += used;
             let limit = if self.is_ready { self.bounds.background } else { self.bounds.init };
-            (self.background, limit, Arc::from("code that runs outside of calls"))
+            Charge { spent: self.background, limit, name: Arc::from("code that runs outside of calls") }
         })
     }
 
@@ -148,7 +154,9 @@ impl State {
             self.undelivered_since = now;
         }
         self.undelivered.push((call, event));
-        if self.undelivered.len() >= UNDELIVERED_MAX || now.duration_since(self.undelivered_since) >= UNDELIVERED_FOR_MAX {
+        if self.undelivered.len() >= UNDELIVERED_MAX
+            || now.duration_since(self.undelivered_since) >= UNDELIVERED_FOR_MAX
+        {
             self.deliver();
         }
     }
@@ -161,7 +169,7 @@ impl State {
     fn look(&mut self) -> Result<(), Ending> {
         self.deliver();
         self.watched.answer();
-        let (spent, limit, name) = self.charge();
+        let Charge { spent, limit, name } = self.charge();
         if spent <= limit {
             return Ok(());
         }
@@ -198,7 +206,7 @@ impl State {
             }
             FromInstance::Returned { call, result } => self.tell(call, CallEvent::Returned(result)),
             FromInstance::MatchReturned { call, outcome, acts } => {
-                let spent = if call == self.current { self.charge().0 } else { self.spent(call) };
+                let spent = if call == self.current { self.charge().spent } else { self.spent(call) };
                 self.tell(call, CallEvent::MatchReturned { outcome, acts, spent });
             }
             FromInstance::Logged { call, level, line, fields } => {
@@ -217,7 +225,7 @@ impl State {
     }
 }
 
-impl ResourceLimiter for State {
+impl ResourceLimiter for InstanceState {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let has_room = desired <= self.bounds.bytes_max;
         if !has_room {
@@ -240,7 +248,7 @@ pub(super) struct InstanceEnd {
 
 /// Runs an instance until it ends.
 pub(super) fn run(
-    module: &InstancePre<State>,
+    module: &InstancePre<InstanceState>,
     calls: &Arc<CallTable>,
     hello: Vec<u8>,
     bounds: Bounds,
@@ -249,7 +257,7 @@ pub(super) fn run(
     metrics: &Arc<ScriptMetrics>,
 ) -> InstanceEnd {
     let engine = module.module().engine();
-    let state = State {
+    let state = InstanceState {
         calls: calls.clone(),
         incarnation: calls.start(hello),
         bounds,
@@ -265,7 +273,7 @@ pub(super) fn run(
         is_ready: false,
         offender: None,
         watched: watched.clone(),
-        alarm: Arc::new(Epoch(engine.clone())),
+        alarm: Arc::new(EpochAlarm(engine.clone())),
         file: file.clone(),
     };
     let mut store = Store::new(engine, state);
@@ -291,7 +299,7 @@ pub(super) fn run(
     InstanceEnd { why: why.into(), offender }
 }
 
-fn begin(module: &InstancePre<State>, store: &mut Store<State>) -> wasmtime::Result<()> {
+fn begin(module: &InstancePre<InstanceState>, store: &mut Store<InstanceState>) -> wasmtime::Result<()> {
     let instance = module.instantiate(&mut *store)?;
     store.data_mut().memory = instance.get_memory(&mut *store, "memory");
     instance.get_typed_func::<(), ()>(&mut *store, "_start")?.call(store, ())

@@ -10,8 +10,8 @@ use std::time::Duration;
 use muster_api::game::Failure;
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
-use super::frames;
 use super::call_table::CallEvent;
+use super::frames;
 use super::module::GoModule;
 use super::vm::{Vm, serve_call};
 use crate::host::Host;

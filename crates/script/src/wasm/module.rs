@@ -11,11 +11,11 @@ use std::time::Instant;
 use muster_live::matches::Chain;
 use wasmtime::InstancePre;
 
+use super::call_table::{CallEvent, CallTable, INIT, Inbox, TakenCall};
 use super::compile::compile;
 use super::frames::{Registrations, hello};
-use super::instance::{Bounds, InstanceEnd, START_INTERVAL, State, run};
-use super::call_table::{CallEvent, INIT, Inbox, CallTable, TakenCall};
-use super::vm::{serve_call, serve_background};
+use super::instance::{Bounds, InstanceEnd, InstanceState, START_INTERVAL, run};
+use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
@@ -38,23 +38,23 @@ pub struct GoModule {
     file: Arc<str>,
     names: Names,
     handlers: BTreeSet<String>,
-    pub(super) running: Option<Arc<Running>>,
+    pub(super) running: Option<Arc<RunningModule>>,
 }
 
 /// The thread of a module at work. Dropping the last reference ends it.
-pub(super) struct Running {
+pub(super) struct RunningModule {
     pub(super) calls: Arc<CallTable>,
     /// Threads of the shards that take background calls of the host, those on behalf of no call.
     background_shards: Mutex<Vec<ThreadId>>,
 }
 
-impl Drop for Running {
+impl Drop for RunningModule {
     fn drop(&mut self) {
         self.calls.mailbox.close();
     }
 }
 
-impl Running {
+impl RunningModule {
     /// Makes the shard of this thread take background calls of the host until the module's thread ends.
     pub(super) fn settle(&self, host: &Rc<Host>, limits: Limits) {
         let mut shards = self.background_shards.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,10 +88,10 @@ impl GoModule {
         let compiled = tokio::task::spawn_blocking(move || compile(&bytes, kept.as_deref())).await;
         let compiled = compiled.map_err(|error| failed(&error))?.map_err(|why| failed(&why))?;
         let calls = Arc::new(CallTable::new(host.spawn));
-        let running = Running { calls: calls.clone(), background_shards: Mutex::default() };
+        let running = RunningModule { calls: calls.clone(), background_shards: Mutex::default() };
         let inbox = Arc::<Inbox>::default();
         calls.begin_init(limits.load_time, inbox.clone());
-        let thread = Thread::new(compiled, &calls, host, limits, file.as_str().into());
+        let thread = ModuleThread::new(compiled, &calls, host, limits, file.as_str().into());
         let builder = thread::Builder::new().name("script-go".to_owned()).stack_size(STACK_BYTES);
         builder.spawn(move || thread.run()).map_err(|error| failed(&error))?;
         let init = TakenCall { id: INIT, inbox, incarnation: 1 };
@@ -172,8 +172,8 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, LoadError> {
 }
 
 /// The data of a module's thread.
-struct Thread {
-    compiled: InstancePre<State>,
+struct ModuleThread {
+    compiled: InstancePre<InstanceState>,
     calls: Arc<CallTable>,
     process: Arc<Process>,
     node: Arc<str>,
@@ -182,8 +182,14 @@ struct Thread {
     file: Arc<str>,
 }
 
-impl Thread {
-    fn new(compiled: InstancePre<State>, calls: &Arc<CallTable>, host: &Rc<Host>, limits: &Limits, file: Arc<str>) -> Self {
+impl ModuleThread {
+    fn new(
+        compiled: InstancePre<InstanceState>,
+        calls: &Arc<CallTable>,
+        host: &Rc<Host>,
+        limits: &Limits,
+        file: Arc<str>,
+    ) -> Self {
         let bounds = Bounds {
             bytes_max: limits.machine_bytes,
             background: limits.call_time,

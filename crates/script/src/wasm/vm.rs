@@ -14,10 +14,10 @@ use muster_live::matches::Chain;
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
+use super::call_table::{CallEvent, CallTable, HostCall, TakenCall};
 use super::codec::Reader;
 use super::frames;
-use super::call_table::{HostCall, CallEvent, CallTable, TakenCall};
-use super::module::{GoModule, Running};
+use super::module::{GoModule, RunningModule};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
 use crate::machine::call::{Callee, End, Given, Wanted};
@@ -34,7 +34,7 @@ static FUNCTIONS: LazyLock<HashMap<&'static str, &'static HostFunction>> =
 
 /// A way to call the one instance. A shard has as many as it may have machines, which bounds its calls under way.
 pub struct Vm {
-    running: Arc<Running>,
+    running: Arc<RunningModule>,
     host: Rc<Host>,
 }
 
@@ -131,14 +131,16 @@ impl CallService {
             }
             match self.taken.inbox.poll_next(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(CallEvent::HostCalled { host_call, name, arguments }) => match start(&self.host, &name, arguments) {
-                    Ok(Started::Now(value)) => self.calls.answer(host_call, Ok(value)),
-                    Err(error) => self.calls.answer(host_call, Err(error)),
-                    Ok(Started::Later(awaited)) => {
-                        self.unanswered.push(host_call);
-                        self.awaited.push(Box::pin(async move { (host_call, awaited.await) }));
+                Poll::Ready(CallEvent::HostCalled { host_call, name, arguments }) => {
+                    match start(&self.host, &name, arguments) {
+                        Ok(Started::Now(value)) => self.calls.answer(host_call, Ok(value)),
+                        Err(error) => self.calls.answer(host_call, Err(error)),
+                        Ok(Started::Later(awaited)) => {
+                            self.unanswered.push(host_call);
+                            self.awaited.push(Box::pin(async move { (host_call, awaited.await) }));
+                        }
                     }
-                },
+                }
                 Poll::Ready(event) => {
                     self.finish();
                     return Poll::Ready(event);

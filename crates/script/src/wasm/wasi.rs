@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use wasmtime::{Caller, Engine, ExternType, InstancePre, Linker, Module, Val};
 
-use super::instance::{Ending, FrameReading, State};
+use super::instance::{Ending, FrameReading, InstanceState};
 
 /// Error numbers of WASI.
 const SUCCESS: i32 = 0;
@@ -48,7 +48,7 @@ const WRITTEN_PARTS_MAX: u32 = 1_024;
 ///
 /// # Errors
 /// When the module has other imports.
-pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<InstancePre<State>> {
+pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<InstancePre<InstanceState>> {
     let mut linker = Linker::new(engine);
     linker.allow_shadowing(true);
     for import in module.imports().filter(|import| import.module() == WASI) {
@@ -57,12 +57,12 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
         }
     }
     linker.func_wrap(HOST, "send", send)?;
-    linker.func_wrap(HOST, "at", |mut caller: Caller<'_, State>, call: u64| caller.data_mut().at(call))?;
-    linker.func_wrap(WASI, "args_sizes_get", |caller: Caller<'_, State>, count, bytes| {
+    linker.func_wrap(HOST, "at", |mut caller: Caller<'_, InstanceState>, call: u64| caller.data_mut().at(call))?;
+    linker.func_wrap(WASI, "args_sizes_get", |caller: Caller<'_, InstanceState>, count, bytes| {
         sizes(caller, count, bytes, &[])
     })?;
     linker.func_wrap(WASI, "args_get", |_: i32, _: i32| SUCCESS)?;
-    linker.func_wrap(WASI, "environ_sizes_get", |caller: Caller<'_, State>, count, bytes| {
+    linker.func_wrap(WASI, "environ_sizes_get", |caller: Caller<'_, InstanceState>, count, bytes| {
         let environment = environment(&caller);
         sizes(caller, count, bytes, &environment)
     })?;
@@ -80,7 +80,7 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
 }
 
 /// Stands for all other functions of WASI, on files, folders and sockets: always an error.
-fn absent(_: Caller<'_, State>, _: &[Val], results: &mut [Val]) -> wasmtime::Result<()> {
+fn absent(_: Caller<'_, InstanceState>, _: &[Val], results: &mut [Val]) -> wasmtime::Result<()> {
     if let Some(result) = results.first_mut() {
         *result = Val::I32(BAD_FILE);
     }
@@ -88,7 +88,7 @@ fn absent(_: Caller<'_, State>, _: &[Val], results: &mut [Val]) -> wasmtime::Res
 }
 
 /// The instance's memory and the host's state.
-fn parts<'a>(caller: &'a mut Caller<'_, State>) -> (&'a mut [u8], &'a mut State) {
+fn parts<'a>(caller: &'a mut Caller<'_, InstanceState>) -> (&'a mut [u8], &'a mut InstanceState) {
     match caller.data().memory {
         Some(memory) => memory.data_and_store_mut(caller),
         None => (&mut [], caller.data_mut()),
@@ -120,7 +120,7 @@ fn or_fault(done: Option<i32>) -> i32 {
 }
 
 /// Takes a frame from the instance.
-fn send(mut caller: Caller<'_, State>, at: u32, length: u32) -> wasmtime::Result<()> {
+fn send(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> wasmtime::Result<()> {
     let (memory, state) = parts(&mut caller);
     let frame = part(memory, at, length as usize).filter(|frame| frame.len() <= FRAME_BYTES_MAX);
     let frame = frame.ok_or_else(|| Ending::Unreadable(format!("a frame of {length} bytes at {at}")))?;
@@ -129,18 +129,18 @@ fn send(mut caller: Caller<'_, State>, at: u32, length: u32) -> wasmtime::Result
 
 /// Environment variables for Go's runtime. It collects garbage when its memory has grown to five times the size after
 /// the last collection, and more often when memory is nearly used up.
-fn environment(caller: &Caller<'_, State>) -> Vec<String> {
+fn environment(caller: &Caller<'_, InstanceState>) -> Vec<String> {
     vec!["GOGC=400\0".to_owned(), format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 4 * 3)]
 }
 
-fn sizes(mut caller: Caller<'_, State>, count: u32, bytes: u32, texts: &[String]) -> i32 {
+fn sizes(mut caller: Caller<'_, InstanceState>, count: u32, bytes: u32, texts: &[String]) -> i32 {
     let (memory, _) = parts(&mut caller);
     let length: usize = texts.iter().map(String::len).sum();
     let done = put(memory, count, &(texts.len() as u32).to_le_bytes());
     or_fault(done.and_then(|()| put(memory, bytes, &(length as u32).to_le_bytes())).map(|()| SUCCESS))
 }
 
-fn environ_get(mut caller: Caller<'_, State>, pointers: u32, mut texts: u32) -> i32 {
+fn environ_get(mut caller: Caller<'_, InstanceState>, pointers: u32, mut texts: u32) -> i32 {
     let environment = environment(&caller);
     let (memory, _) = parts(&mut caller);
     for (index, text) in environment.iter().enumerate() {
@@ -154,7 +154,7 @@ fn environ_get(mut caller: Caller<'_, State>, pointers: u32, mut texts: u32) -> 
     SUCCESS
 }
 
-fn clock_time_get(mut caller: Caller<'_, State>, clock: i32, _: i64, out: u32) -> i32 {
+fn clock_time_get(mut caller: Caller<'_, InstanceState>, clock: i32, _: i64, out: u32) -> i32 {
     let (memory, state) = parts(&mut caller);
     let now = if clock == MONOTONIC { state.started.elapsed() } else { since_1970() };
     // Go takes zero for a missing clock.
@@ -166,7 +166,7 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn random_get(mut caller: Caller<'_, State>, at: u32, length: u32) -> i32 {
+fn random_get(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> i32 {
     let (memory, _) = parts(&mut caller);
     match part(memory, at, length as usize) {
         None => FAULT,
@@ -175,7 +175,7 @@ fn random_get(mut caller: Caller<'_, State>, at: u32, length: u32) -> i32 {
 }
 
 /// Reads bytes of frames into the instance's buffers, and never waits.
-fn fd_read(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, read: u32) -> i32 {
+fn fd_read(mut caller: Caller<'_, InstanceState>, file: i32, vectors: u32, count: u32, read: u32) -> i32 {
     if file != 0 {
         return BAD_FILE;
     }
@@ -211,7 +211,7 @@ fn vector(memory: &[u8], vectors: u32, index: u32) -> Option<(u32, u32)> {
     Some((u32_at(memory, at)?, u32_at(memory, at + 4)?))
 }
 
-fn fd_write(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, written: u32) -> i32 {
+fn fd_write(mut caller: Caller<'_, InstanceState>, file: i32, vectors: u32, count: u32, written: u32) -> i32 {
     if file != 1 && file != 2 {
         return BAD_FILE;
     }
@@ -231,7 +231,7 @@ fn fd_write(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, 
 }
 
 /// Describes standard input, output and error, the only files. Reading from input never waits.
-fn fd_fdstat_get(mut caller: Caller<'_, State>, file: i32, out: u32) -> i32 {
+fn fd_fdstat_get(mut caller: Caller<'_, InstanceState>, file: i32, out: u32) -> i32 {
     const STREAM: u8 = 6;
     const NON_BLOCKING: u8 = 4;
     const RIGHTS_AT: usize = 8;
@@ -256,7 +256,7 @@ struct Subscription {
 
 /// Waits for a frame or the next timer: Go's runtime calls this when no goroutine can run.
 fn poll_oneoff(
-    mut caller: Caller<'_, State>,
+    mut caller: Caller<'_, InstanceState>,
     subscriptions: u32,
     events: u32,
     count: u32,
@@ -307,7 +307,7 @@ fn poll_oneoff(
     Ok(or_fault(put(memory, happened, &done.to_le_bytes()).map(|()| SUCCESS)))
 }
 
-fn subscription(memory: &[u8], at: usize, state: &State, now: Instant) -> Option<Subscription> {
+fn subscription(memory: &[u8], at: usize, state: &InstanceState, now: Instant) -> Option<Subscription> {
     let (user_data, tag) = (u64_at(memory, at)?, *memory.get(at + TAG_AT)?);
     let due = if tag == TAG_CLOCK {
         let clock = u32_at(memory, at + CLOCK_AT)? as i32;

@@ -42,7 +42,7 @@ pub(super) fn metadata(lua: &Lua, pairs: &[(String, String)]) -> Result<LuaValue
 }
 
 /// Writes tables of presences and messages in one machine.
-pub(super) struct Shapes {
+pub(super) struct ArgumentTables {
     names: Table,
 }
 
@@ -50,11 +50,11 @@ pub(super) struct Shapes {
 pub(super) struct Senders {
     /// List of tables of Lua, one for each kept presence.
     kept: Table,
-    places: RefCell<Places>,
+    places: RefCell<SenderPlaces>,
 }
 
 #[derive(Default)]
-struct Places {
+struct SenderPlaces {
     /// The index of each session's presence in the list, and the presence from which it was written.
     taken: HashMap<SessionId, (i64, Arc<Presence>)>,
     free: Vec<i64>,
@@ -77,7 +77,7 @@ impl Senders {
     }
 }
 
-impl Places {
+impl SenderPlaces {
     /// The index of a presence in the list, and whether it is written there already. If not, the caller writes it and
     /// calls [`note`](Self::note).
     fn of(&self, presence: &Arc<Presence>) -> (i64, bool) {
@@ -97,7 +97,7 @@ impl Places {
     }
 }
 
-impl Shapes {
+impl ArgumentTables {
     /// Prepares the names in a machine.
     pub(super) fn new(lua: &Lua) -> Result<Self> {
         Ok(Self { names: lua.create_sequence_from(NAMES)? })

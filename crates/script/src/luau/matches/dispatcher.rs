@@ -169,8 +169,8 @@ impl Arguments<'_> {
 
     fn sender(&mut self) -> std::result::Result<Sender, Refused> {
         let username = self.field("username", c"username", |name| Some(Arc::from(String::from_utf8_lossy(name))))?;
-        let (session_id, user_id): (SessionId, UserId) =
-            (self.id("session_id", c"session_id")?, self.id("user_id", c"user_id")?);
+        let session_id: SessionId = self.id("session_id", c"session_id")?;
+        let user_id: UserId = self.id("user_id", c"user_id")?;
         Ok(Sender { session_id, user_id, username })
     }
 

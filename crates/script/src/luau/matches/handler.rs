@@ -18,6 +18,14 @@ pub(super) struct Handler {
     pub(super) migrate: Option<Function>,
 }
 
+/// The values that `match_init` returned.
+pub(super) struct InitReturn {
+    pub(super) state: LuaValue,
+    /// Ticks per second.
+    pub(super) tick_rate: u32,
+    pub(super) label: Arc<str>,
+}
+
 impl Handler {
     /// The callbacks in the table that a module returned. `name` is the module's, for errors.
     pub(super) fn of(module: LuaValue, name: &str) -> Result<Self> {
@@ -49,7 +57,7 @@ impl Handler {
 }
 
 impl Handler {
-    /// The file of the module.
+    /// The name of the module's file.
     pub(super) fn file(&self) -> Arc<str> {
         self.run_loop.info().short_src.unwrap_or_default().into()
     }
@@ -69,11 +77,11 @@ pub(super) fn name(callback: &Callback) -> &'static str {
     }
 }
 
-/// The state, ticks per second and label that `match_init` returned.
+/// Reads the values that `match_init` returned.
 ///
 /// # Errors
-/// A sentence, when it returned anything else.
-pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<(LuaValue, u32, Arc<str>), Arc<str>> {
+/// A sentence, when the values are of other types.
+pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<InitReturn, Arc<str>> {
     let mut values = values.into_iter();
     let state = values.next().unwrap_or(LuaValue::Nil);
     if state.is_nil() {
@@ -91,7 +99,7 @@ pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<(LuaValue, u32
             return Err(format!("match_init returned a {} as label, which must be a string", other.type_name()).into());
         }
     };
-    Ok((state, tick_rate, label))
+    Ok(InitReturn { state, tick_rate, label })
 }
 
 /// The outcome that a callback's answer behind the state means.

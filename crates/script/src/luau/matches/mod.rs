@@ -28,16 +28,16 @@ use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
-use arguments::{Senders, Shapes, metadata};
+use arguments::{ArgumentTables, Senders, metadata};
 use dispatcher::Dispatcher;
-use handler::Handler;
+use handler::{Handler, InitReturn};
 
 /// A machine of Lua for many matches.
 pub struct MatchVm {
     vm: Vm,
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
-    shapes: Rc<Shapes>,
+    tables: Rc<ArgumentTables>,
     matches: RefCell<HashMap<MatchId, Rc<LoadedMatch>>>,
     /// Memory categories that no match uses.
     categories: RefCell<Vec<u8>>,
@@ -73,7 +73,7 @@ struct OpenedMatch {
     results: MultiValue,
 }
 
-/// How a match comes into a machine.
+/// The way in which a match begins in a machine.
 enum Beginning {
     /// The match begins by `match_init`, with these parameters.
     Init(Value),
@@ -92,9 +92,9 @@ impl MatchMachine for MatchVm {
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
-        let shapes = Rc::new(Shapes::new(&vm.lua).map_err(failed)?);
+        let tables = Rc::new(ArgumentTables::new(&vm.lua).map_err(failed)?);
         let categories = RefCell::new(memory::CATEGORIES.collect());
-        Ok(Self { vm, chunks, dispatcher, shapes, matches: RefCell::default(), categories, limits })
+        Ok(Self { vm, chunks, dispatcher, tables, matches: RefCell::default(), categories, limits })
     }
 
     fn freeze(&self, id: MatchId) -> Result<Vec<u8>, Arc<str>> {
@@ -164,21 +164,21 @@ impl MatchMachine for MatchVm {
         seat.budget.at(loaded.file.clone());
         let (lua, node, table, its) =
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), loaded.clone());
-        let (callback, label, shapes) = (call.callback.clone(), call.label.clone(), self.shapes.clone());
+        let (callback, label, tables) = (call.callback.clone(), call.label.clone(), self.tables.clone());
         let arguments = move |seat: &Seat| -> mlua::Result<MultiValue> {
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
                     let said = metadata(&lua, said)?;
-                    (&its.handler.join_attempt, shapes.presence(&lua, who, &node)?, Some(said))
+                    (&its.handler.join_attempt, tables.presence(&lua, who, &node)?, Some(said))
                 }
-                Callback::Join(came) => (&its.handler.join, shapes.presences(&lua, came, &node)?, None),
+                Callback::Join(came) => (&its.handler.join, tables.presences(&lua, came, &node)?, None),
                 Callback::Leave(left) => {
                     its.senders.forget(left);
-                    (&its.handler.leave, shapes.left_presences(&lua, left, &node)?, None)
+                    (&its.handler.leave, tables.left_presences(&lua, left, &node)?, None)
                 }
                 Callback::Loop(inputs) => {
-                    (&its.handler.run_loop, shapes.messages(&lua, inputs, &its.senders, &node)?, None)
+                    (&its.handler.run_loop, tables.messages(&lua, inputs, &its.senders, &node)?, None)
                 }
                 Callback::Terminate { grace_sec } => {
                     (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
@@ -263,7 +263,7 @@ impl MatchVm {
         let category = self.take_category();
         let opened = self.open(call.id, &call.handler, Beginning::Init(params), category).await;
         let begun = opened.and_then(|OpenedMatch { handler, context, results }| {
-            let (state, tick_rate, label) = handler::begun(values_of(&self.vm.lua, results)?)?;
+            let InitReturn { state, tick_rate, label } = handler::begun(values_of(&self.vm.lua, results)?)?;
             let loaded = self.load(handler, context, state, tick_rate, category)?;
             Ok((loaded, Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
         });

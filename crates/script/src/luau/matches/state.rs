@@ -20,10 +20,10 @@ const FROZEN_TABLE: u8 = 6;
 const VECTOR: u8 = 7;
 const BUFFER: u8 = 8;
 
-/// Most bytes of a state.
+/// Most bytes of a written state.
 const STATE_BYTES_MAX: usize = 8 << 20;
 
-/// Why a state cannot be kept.
+/// A sentence on why a state cannot be written.
 type Refused = Arc<str>;
 
 /// Writes a state.

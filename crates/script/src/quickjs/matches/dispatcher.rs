@@ -129,8 +129,8 @@ impl<'js> Arguments<'js> {
     fn sender(&self, presence: &JsValue<'js>) -> Result<Sender> {
         let Some(presence) = presence.as_object() else { return Err(self.unfit("a presence", Some(presence))) };
         let username = self.field(presence, "username")?;
-        let (session_id, user_id): (SessionId, UserId) =
-            (self.id(presence, "sessionId")?, self.id(presence, "userId")?);
+        let session_id: SessionId = self.id(presence, "sessionId")?;
+        let user_id: UserId = self.id(presence, "userId")?;
         Ok(Sender { session_id, user_id, username: username.into() })
     }
 

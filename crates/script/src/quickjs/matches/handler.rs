@@ -11,13 +11,13 @@ use crate::quickjs::register::{CALLBACKS, TIMER};
 use crate::quickjs::values::{kind, text};
 
 /// The properties of the object that `matchInit` returned.
-pub(super) struct Begun {
+pub(super) struct InitReturn {
     pub(super) state: Persistent<JsValue<'static>>,
     pub(super) tick_rate: u32,
     pub(super) label: Arc<str>,
 }
 
-/// The index of a callback in [`CALLBACKS`] and its name; no index for the optional one.
+/// The index of a callback in [`CALLBACKS`] and its name. The callback for timers is optional and has no index.
 pub(super) fn callback(callback: &Callback) -> (Option<usize>, &'static str) {
     let index = match callback {
         Callback::Init { .. } => 0,
@@ -36,7 +36,7 @@ pub(super) fn callback(callback: &Callback) -> (Option<usize>, &'static str) {
 ///
 /// # Errors
 /// A sentence, when it returned another value.
-pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<Begun> {
+pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<InitReturn> {
     let Some(object) = returned.as_object() else {
         let got = kind(&returned);
         return Err(
@@ -52,7 +52,7 @@ pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<
         return Err("matchInit must return a whole number as tickRate".into());
     };
     let label = text_of(ctx, object, "matchInit", "label")?;
-    Ok(Begun { state: Persistent::save(ctx, state), tick_rate: tick_rate as u32, label })
+    Ok(InitReturn { state: Persistent::save(ctx, state), tick_rate: tick_rate as u32, label })
 }
 
 /// The outcome that a callback's return means: `null` ends the match, `{ state }` continues with that state, which

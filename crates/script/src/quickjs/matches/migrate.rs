@@ -38,9 +38,7 @@ impl Migrating for MatchVm {
         let call = call.clone();
         budget.begin(self.limits.load_time);
         let body = move || -> MatchResult<Option<LoadedMatch>> {
-            let made = enter(&engine.context, |ctx| {
-                adopt(&ctx, &engine, &script, &call, state, from_generation)
-            });
+            let made = enter(&engine.context, |ctx| adopt(&ctx, &engine, &script, &call, state, from_generation));
             // Only the match's own callbacks are kept.
             *engine.registered.borrow_mut() = Default::default();
             made

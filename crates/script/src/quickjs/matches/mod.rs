@@ -33,7 +33,7 @@ use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
-use handler::Begun;
+use handler::InitReturn;
 
 /// A machine of JavaScript for one match.
 pub struct MatchVm {
@@ -72,7 +72,7 @@ struct LoadedMatch {
     calls: Cell<u32>,
 }
 
-/// How a match comes into a machine.
+/// The way in which a match begins in a machine.
 enum Beginning {
     /// The match begins by `matchInit`, with these parameters.
     Init(Value),
@@ -260,7 +260,7 @@ fn begin(
     let begun = match beginning {
         Beginning::Thaw { tick_rate, state } => {
             let state = Persistent::save(ctx, state::thaw(ctx, &state).map_err(thrown)?);
-            Begun { state, tick_rate, label: Arc::default() }
+            InitReturn { state, tick_rate, label: Arc::default() }
         }
         Beginning::Init(params) => {
             let prepare = || -> Result<_> {
@@ -281,16 +281,12 @@ fn begin(
         }
     };
     context.set("matchTickRate", begun.tick_rate).map_err(thrown)?;
-    let Begun { state, tick_rate, label } = begun;
+    let InitReturn { state, tick_rate, label } = begun;
     Ok(OpenedMatch { loaded: LoadedMatch::new(callbacks, Persistent::save(ctx, context), state), tick_rate, label })
 }
 
 impl LoadedMatch {
-    fn new(
-        callbacks: Callbacks,
-        context: Persistent<Object<'static>>,
-        state: Persistent<JsValue<'static>>,
-    ) -> Self {
+    fn new(callbacks: Callbacks, context: Persistent<Object<'static>>, state: Persistent<JsValue<'static>>) -> Self {
         Self { callbacks, context, state: RefCell::new(state), pace: Pace::default(), calls: Cell::default() }
     }
 
