@@ -59,10 +59,10 @@ pub(super) struct Prelude {
 
 /// The end of a call in a seat.
 pub(super) struct Ran<T> {
-    /// The body's result, or the reason why the stack was given up. Errors that game code raises are values within a
-    /// protected call's results, not an `Err` here.
+    /// The body's result, or an error outside of its protected call, such as a stack that was given up. Errors that
+    /// game code raises are among the results of the protected call.
     pub(super) result: std::result::Result<T, String>,
-    /// The call used up its time.
+    /// Whether the call used up its time.
     pub(super) is_over: bool,
     /// Processor time that the call used.
     pub(super) spent: Duration,

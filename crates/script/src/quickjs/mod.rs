@@ -38,7 +38,7 @@ pub(crate) fn argument_order(name: &str) -> &'static [usize] {
     surface::form(name).order
 }
 
-/// The form of a host function's results in JavaScript.
+/// The conversion of a host function's results for JavaScript.
 pub(crate) fn answered(name: &str) -> Answered {
     surface::form(name).answer
 }

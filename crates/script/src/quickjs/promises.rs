@@ -133,7 +133,7 @@ impl Promises {
         let orphans = self.orphans.take();
         for HostAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
             let unsettled = self.unsettled.borrow_mut().remove(&promise);
-            let Some(UnsettledPromise { settle: [resolve, reject], answer }) = open else { continue };
+            let Some(UnsettledPromise { settle: [resolve, reject], answer }) = unsettled else { continue };
             let settled = match result {
                 Ok(value) => write(ctx, answer, value).and_then(|value| resolve.restore(ctx)?.call::<_, ()>((value,))),
                 Err(error) => refusal(ctx, &error).and_then(|error| reject.restore(ctx)?.call::<_, ()>((error,))),

@@ -1,6 +1,6 @@
 //! The call table, which shards and the thread of an instance share: calls under way, the events for those who wait for
-//! them, and the mailbox of frames for the instance. A *host call* is a call of the host by the instance; background
-//! host calls belong to no call, and go to any shard that works with the instance.
+//! them, and the mailbox of frames for the instance. A *host call* is a call of the host by the instance. A background
+//! host call belongs to no call, and goes to the first shard that works with the instance.
 //!
 //! Locks: the mailbox's and the table's lock are never held at once; an inbox's lock is taken last. No lock is held over
 //! a wait.
@@ -105,7 +105,7 @@ pub(super) struct CallTable {
 struct Calls {
     open: HashMap<u64, OpenCall>,
     functions: usize,
-    /// Inboxes for background host calls, one for each shard that works with the instance.
+    /// Inboxes of the shards that work with the instance; the first one takes background host calls.
     background_inboxes: Vec<Arc<Inbox>>,
     /// Background host calls that wait for the first inbox.
     background_events: Vec<CallEvent>,
@@ -213,7 +213,7 @@ impl CallTable {
         let _ = self.host_call_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less(host_call.bytes));
     }
 
-    /// Adds an inbox for background host calls, when a shard begins to work with the instance.
+    /// Adds the inbox of a shard that begins to work with the instance.
     pub(super) fn add_background_inbox(&self) -> Arc<Inbox> {
         let inbox = Arc::<Inbox>::default();
         let mut calls = locked(&self.calls);
@@ -251,7 +251,7 @@ impl CallTable {
         count < HOST_CALLS_MAX && before.saturating_add(bytes) <= HOST_CALL_BYTES_MAX
     }
 
-    /// Delivers events to the inboxes of their calls, and background host calls to a shard.
+    /// Delivers events to the inboxes of their calls, and background host calls to the first shard.
     pub(super) fn deliver(&self, events: &mut Vec<(u64, CallEvent)>) {
         if events.is_empty() {
             return;
@@ -287,7 +287,7 @@ impl CallTable {
         open.len()
     }
 
-    /// Fails all calls, and tells the shards that take background host calls that the thread ends.
+    /// Fails all calls, and tells the shards that the thread ends.
     pub(super) fn end_all(&self, why: &Arc<str>) {
         self.fail_all(why, None);
         let mut calls = locked(&self.calls);

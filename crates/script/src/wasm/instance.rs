@@ -11,6 +11,7 @@ use wasmtime::{Engine, InstancePre, Memory, ResourceLimiter, Store, UpdateDeadli
 use super::call_table::{CallEvent, CallTable, HostCall, INIT};
 use super::frames::{FromInstance, read};
 use super::instance_log::{InstanceLog, bytes_of};
+use crate::machine::call::Breach;
 use crate::metrics::ScriptMetrics;
 use crate::process::clock::{Alarm, Lane as ClockLane};
 

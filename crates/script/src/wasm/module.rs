@@ -44,7 +44,7 @@ pub struct GoModule {
 /// The thread of a module at work. Dropping the last reference ends it.
 pub(super) struct RunningModule {
     pub(super) calls: Arc<CallTable>,
-    /// Threads of the shards that take background calls of the host, those on behalf of no call.
+    /// Threads of the shards that have an inbox for background host calls, those on behalf of no call.
     background_shards: Mutex<Vec<ThreadId>>,
 }
 
@@ -55,7 +55,7 @@ impl Drop for RunningModule {
 }
 
 impl RunningModule {
-    /// Makes the shard of this thread take background calls of the host until the module's thread ends.
+    /// Makes the shard of this thread take background host calls until the module's thread ends.
     pub(super) fn settle(&self, host: &Rc<Host>, limits: Limits) {
         let mut shards = self.background_shards.lock().unwrap_or_else(PoisonError::into_inner);
         let here = thread::current().id();

@@ -167,7 +167,7 @@ impl CallService {
 
 impl Drop for CallService {
     fn drop(&mut self) {
-        for asked in &self.unanswered {
+        for host_call in &self.unanswered {
             self.calls.give_up(*host_call);
         }
         self.calls.cancel(self.taken.id, self.taken.incarnation);
