@@ -2,8 +2,8 @@
 //! them, and the mailbox of frames for the instance. A *host call* is a call of the host by the instance. A background
 //! host call belongs to no call, and goes to the first shard that works with the instance.
 //!
-//! Locks: the mailbox's and the table's lock are never held at once; an inbox's lock is taken last. No lock is held over
-//! a wait.
+//! Locks: the mailbox's and the table's lock are never held at once; an inbox's lock is taken last. No lock is held
+//! over a wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
