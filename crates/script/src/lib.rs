@@ -31,5 +31,5 @@ pub use machine::limits::Limits;
 pub use matches::{GoMatches, JsMatches, LuaMatches};
 pub use metrics::ScriptMetrics;
 pub use quickjs::program::Bundle;
-pub use wasm::lane::{ASKED_MAX, CALLS_MAX};
+pub use wasm::call_table::{CALLS_MAX, HOST_CALLS_MAX};
 pub use wasm::module::GoModule;

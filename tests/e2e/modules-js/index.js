@@ -1,4 +1,4 @@
-// What javascript.test.mjs calls: functions, hooks and a match, as a bundler of the original's template writes them.
+// Game code for javascript.test.mjs: functions, hooks and a match, as bundled from the original's template.
 "use strict";
 
 const OP = { say: 1, said: 2, kick: 3, over: 4 };
@@ -23,7 +23,7 @@ function endless() {
   for (;;);
 }
 
-// A prize once a day, as a game would give it.
+// Gives a prize once a day, as a game would.
 function prize(ctx, logger, nk, payload) {
   const today = JSON.parse(payload).day;
   const id = { collection: "prizes", key: "daily", userId: ctx.userId };
@@ -170,5 +170,5 @@ function InitModule(ctx, logger, nk, initializer) {
   });
 }
 
-// Keeps bundlers from leaving the function out.
+// This use of the function keeps bundlers from removing it.
 !InitModule && InitModule.bind(null);

@@ -1,4 +1,4 @@
--- How lua-matches.test.mjs makes and finds matches of arena.lua.
+-- Functions by which lua-matches.test.mjs creates, signals and lists matches of arena.lua.
 local nk = require("nakama")
 
 nk.register_rpc(function(_, payload)

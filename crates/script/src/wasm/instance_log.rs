@@ -1,4 +1,5 @@
-//! What an instance writes to the log: by its logger, and to its standard output and error.
+//! The log of an instance: lines of its logger, and its standard output and error. Lines of a call count for the call,
+//! all others for the instance; what exceeds its share is dropped and counted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,35 +8,36 @@ use std::time::{Duration, Instant};
 use crate::host::{LINE_BYTES_MAX, LINE_OVERHEAD_BYTES, line_of};
 use crate::metrics::ScriptMetrics;
 
-/// What belongs to no call may write so much in this time.
+/// Period in which lines that belong to no call share one budget of bytes.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// A line's level, by the SDK's numbers.
+/// Levels of lines, by the SDK's numbers.
 const DEBUG: u8 = 0;
 const INFO: u8 = 1;
 const WARN: u8 = 2;
 
-/// What a line counts with its fields, as far as they are written.
+/// The bytes that a line and its fields count for, as far as they are written.
 pub(super) fn bytes_of(line: &str, fields: &str) -> usize {
     line_of(line).len() + line_of(fields).len() + LINE_OVERHEAD_BYTES
 }
 
-/// See the module.
-pub(super) struct Lines {
+/// The log of one instance, see the module.
+pub(super) struct InstanceLog {
     bytes_max: usize,
     written: usize,
     window: Instant,
-    /// Output and error, as far as their lines are not complete.
+    /// Incomplete last lines of standard output and error.
     rest: [Vec<u8>; 2],
     metrics: Arc<ScriptMetrics>,
 }
 
-impl Lines {
+impl InstanceLog {
     pub(super) fn new(bytes_max: usize, metrics: Arc<ScriptMetrics>) -> Self {
         Self { bytes_max, written: 0, window: Instant::now(), rest: Default::default(), metrics }
     }
 
-    /// A line of its logger. `may` is whether its call may write it, if it is of one.
+    /// Writes a line of the instance's logger. `may` says whether the line's call may write it; `None` for a line of no
+    /// call.
     pub(super) fn log(&mut self, may: Option<bool>, level: u8, line: &str, fields: &str) {
         let (line, fields) = (line_of(line), line_of(fields));
         if !may.unwrap_or_else(|| self.take(bytes_of(line, fields))) {
@@ -51,7 +53,7 @@ impl Lines {
         }
     }
 
-    /// It writes to its output or its error, which is where Go tells of panics.
+    /// Takes bytes that the instance writes to its standard output or error. Go reports panics to standard error.
     pub(super) fn write(&mut self, is_error: bool, bytes: &[u8]) {
         let mut rest = std::mem::take(&mut self.rest[usize::from(is_error)]);
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {

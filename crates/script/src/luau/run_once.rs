@@ -1,4 +1,5 @@
-//! What modules do once in the life of the process, and what code is told of the server without being told who asks.
+//! The host functions `run_once`, which modules call for work that is done once in the life of the process, and
+//! `get_context`, which tells code of the server without a caller.
 
 use std::rc::Rc;
 
@@ -8,8 +9,8 @@ use super::context::Contexts;
 use super::seat::Seats;
 use crate::host::Host;
 
-/// Answers the context for a function that is to be called, unless one was called so in this process already: the first of
-/// all modules alone, as in the original.
+/// Returns a function of Lua that answers the context for the function to be run, or nil if the process has run one
+/// already: only the first of all modules runs its function, as in the original.
 pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc<Contexts>) -> Result<Function> {
     lua.create_function(move |lua, function: LuaValue| {
         if !function.is_function() {
@@ -27,7 +28,7 @@ pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc
     })
 }
 
-/// Answers the context of the call that the machine runs.
+/// Returns a function of Lua that answers the context of the call that the machine runs.
 pub(super) fn get_context(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc<Contexts>) -> Result<Function> {
     lua.create_function(move |lua, _: MultiValue| {
         let known = seats.current().and_then(|seat| seat.context.borrow().clone());

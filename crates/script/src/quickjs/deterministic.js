@@ -1,4 +1,4 @@
-// Clock and randomness of recorded matches, in place of JavaScript's own.
+// Clock and randomness of recorded matches, in place of JavaScript's builtins.
 (function (now, fraction) {
     "use strict";
     const Original = Date;
@@ -20,7 +20,7 @@
     method(globalThis, "Date", MatchDate);
     method(Math, "random", () => fraction());
     if (typeof performance === "object") {
-        // Its functions cannot be replaced; it can.
+        // The functions of `performance` cannot be replaced, but the object can.
         method(globalThis, "performance", { now: () => now(), timeOrigin: 0 });
     }
 })

@@ -1,5 +1,5 @@
--- Clock, randomness and the order of tables of recorded matches, in place of Luau's. Arguments are taken as Luau's own
--- functions take them.
+-- Clock, randomness and table order of recorded matches, in place of Luau's builtins. Arguments are converted as Luau's
+-- own functions convert them. Returns the replacing `pairs` and `next`.
 local seconds, fraction, between, reseed = ...
 local error, floor, type, tonumber, tostring = error, math.floor, type, tonumber, tostring
 local time, date = os.time, os.date
@@ -25,7 +25,7 @@ local function whole(value, number)
     if given == nil then
         error("invalid argument #" .. number .. " to 'random' (number expected, got " .. type(value) .. ")", 3)
     end
-    -- As Luau does: towards zero.
+    -- Luau truncates towards zero.
     return given >= 0 and floor(given) or -floor(-given)
 end
 
@@ -52,7 +52,7 @@ math.random = function(...)
     return between(least, most)
 end
 
--- Until the end of the callback: a generator that went on would be a state that nobody keeps.
+-- The seed holds until the end of the callback: a generator that went on would be state that no snapshot holds.
 math.randomseed = function(seed)
     local given = tonumber(seed)
     if given == nil then
@@ -61,8 +61,8 @@ math.randomseed = function(seed)
     reseed(given)
 end
 
--- In which order a table holds what it holds depends on when memory was collected. Numbers come first here, then strings,
--- then truth values, each in their order; what else is a key comes last, in no order that another run would have.
+-- The order of a table's entries depends on when memory was collected. Here numbers come first, then strings, then
+-- truth values, each sorted. Other keys come last, in an order that another run would not have.
 local RANKS = { number = 1, string = 2, boolean = 3 }
 
 local function precedes(a, b)
@@ -113,7 +113,7 @@ local function ordered_pairs(held)
     end
 end
 
--- The key behind another is looked for among all: for loops there is `pairs`.
+-- Finds the next key by looking at all keys: loops use `pairs`, which sorts once.
 local function ordered_next(held, before)
     expect_table(held, "next", 2)
     local found

@@ -1,5 +1,6 @@
-//! Luau's clock and randomness in recorded matches: within a callback the clock stands, and numbers follow from the match's
-//! secret seed and the number of the call; tables are gone through in an order that does not depend on their past.
+//! Builtins of Luau that give a recorded match the same answers in every replay. The clock stands still within a
+//! callback, random numbers follow from the match's secret seed and the number of the call, and tables are iterated in
+//! an order that does not depend on their history.
 
 use std::rc::Rc;
 
@@ -8,27 +9,27 @@ use mlua::{Function, Lua, MultiValue, Result, Value as LuaValue};
 use crate::durable::fate::Fate;
 use crate::host::Current;
 
-/// What is replaced, over functions that answer of the match.
-const REPLACING: &str = include_str!("fated.lua");
+/// Source of the replacing builtins; it takes functions that read the match's clock and random numbers.
+const BUILTINS: &str = include_str!("deterministic.lua");
 
 /// Replaces the functions in a machine's libraries.
 pub(super) fn replace(lua: &Lua, current: &Current) -> Result<()> {
-    let seconds = of_match(lua, current, |fate, _| Ok(fate.now().0 as f64 / 1e6))?;
-    let fraction = of_match(lua, current, |fate, _| Ok(fate.chance.fraction()))?;
-    let between = of_match(lua, current, |fate, arguments| {
+    let seconds = match_function(lua, current, |fate, _| Ok(fate.now().0 as f64 / 1e6))?;
+    let fraction = match_function(lua, current, |fate, _| Ok(fate.chance.fraction()))?;
+    let between = match_function(lua, current, |fate, arguments| {
         let bounds: Vec<Option<i64>> = arguments.iter().map(|bound| number(bound).map(|bound| bound as i64)).collect();
         match bounds[..] {
-            // Both were looked at by the caller.
+            // The builtins have checked both numbers.
             [Some(least), Some(most)] => Ok(fate.chance.between(least, most) as f64),
             _ => Err(mlua::Error::runtime("whole numbers expected")),
         }
     })?;
-    let reseed = of_match(lua, current, |fate, arguments| {
+    let reseed = match_function(lua, current, |fate, arguments| {
         fate.chance.reseed(arguments.front().and_then(number).unwrap_or_default());
         Ok(0.0)
     })?;
-    let replacing = lua.load(REPLACING).set_name("=fated");
-    let (pairs, next): (Function, Function) = replacing.call((seconds, fraction, between, reseed))?;
+    let builtins = lua.load(BUILTINS).set_name("=deterministic");
+    let (pairs, next): (Function, Function) = builtins.call((seconds, fraction, between, reseed))?;
     lua.globals().raw_set("pairs", pairs)?;
     lua.globals().raw_set("next", next)
 }
@@ -41,7 +42,7 @@ fn number(value: &LuaValue) -> Option<f64> {
     }
 }
 
-fn of_match(
+fn match_function(
     lua: &Lua,
     current: &Current,
     answer: impl Fn(Rc<Fate>, MultiValue) -> Result<f64> + 'static,
