@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Result, Value as LuaValue};
 
-use crate::durable::fate::Fate;
+use crate::durable::recorded_call::RecordedCall;
 use crate::host::Current;
 
 /// What is replaced, over functions that answer of the match.
@@ -13,18 +13,18 @@ const REPLACING: &str = include_str!("fated.lua");
 
 /// Replaces the functions in a machine's libraries.
 pub(super) fn replace(lua: &Lua, current: &Current) -> Result<()> {
-    let seconds = of_match(lua, current, |fate, _| Ok(fate.now().0 as f64 / 1e6))?;
-    let fraction = of_match(lua, current, |fate, _| Ok(fate.chance.fraction()))?;
-    let between = of_match(lua, current, |fate, arguments| {
+    let seconds = of_match(lua, current, |call, _| Ok(call.now().0 as f64 / 1e6))?;
+    let fraction = of_match(lua, current, |call, _| Ok(call.chance.fraction()))?;
+    let between = of_match(lua, current, |call, arguments| {
         let bounds: Vec<Option<i64>> = arguments.iter().map(|bound| number(bound).map(|bound| bound as i64)).collect();
         match bounds[..] {
             // Both were looked at by the caller.
-            [Some(least), Some(most)] => Ok(fate.chance.between(least, most) as f64),
+            [Some(least), Some(most)] => Ok(call.chance.between(least, most) as f64),
             _ => Err(mlua::Error::runtime("whole numbers expected")),
         }
     })?;
-    let reseed = of_match(lua, current, |fate, arguments| {
-        fate.chance.reseed(arguments.front().and_then(number).unwrap_or_default());
+    let reseed = of_match(lua, current, |call, arguments| {
+        call.chance.reseed(arguments.front().and_then(number).unwrap_or_default());
         Ok(0.0)
     })?;
     let replacing = lua.load(REPLACING).set_name("=fated");
@@ -44,11 +44,11 @@ fn number(value: &LuaValue) -> Option<f64> {
 fn of_match(
     lua: &Lua,
     current: &Current,
-    answer: impl Fn(Rc<Fate>, MultiValue) -> Result<f64> + 'static,
+    answer: impl Fn(Rc<RecordedCall>, MultiValue) -> Result<f64> + 'static,
 ) -> Result<Function> {
     let current = current.clone();
-    lua.create_function(move |_, arguments: MultiValue| match current.fate() {
-        Some(fate) => answer(fate, arguments),
+    lua.create_function(move |_, arguments: MultiValue| match current.recorded_call() {
+        Some(call) => answer(call, arguments),
         None => Err(mlua::Error::runtime("no callback of a match is running")),
     })
 }

@@ -19,7 +19,7 @@ use super::values::{self, kind, text};
 use super::vm::{Engine, Vm, enter, settled};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -40,14 +40,14 @@ impl Machine for Vm {
         loaded.map(|(vm, _)| vm)
     }
 
-    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
         let its = self.engine.promises.begin();
         let mut spent = Duration::ZERO;
         let engine = self.engine.clone();
-        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, arguments, wanted));
+        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, input, wanted));
         let mut end = self.turn(&its, limits, &mut spent, begin).await;
         loop {
             if let Some(end) = end {
@@ -118,7 +118,7 @@ fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
     function: Kept,
-    (invocation, given): (Invocation, Given),
+    CallInput { invocation, given }: CallInput,
     wanted: Wanted,
 ) -> Turned {
     let failed = |error: rquickjs::Error| raised(ctx, &error);

@@ -202,14 +202,14 @@ fn register_message_hook<'js>(ctx: &Ctx<'js>, to: To, method: &'static str, when
             let (operation, takes) = (operation.name(), method.replace("Rt", ""));
             return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
         }
-        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, (Among::Messages, &name), function))
+        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, Among::Messages, &name, function))
     })
 }
 
 fn register_hook<'js>(ctx: &Ctx<'js>, to: To, method: String, when: When, name: &'static str) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
-        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, (Among::Operations, name), function))
+        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, Among::Operations, name, function))
     })
 }
 

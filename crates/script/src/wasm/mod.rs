@@ -6,6 +6,7 @@ mod compile;
 mod frames;
 mod instance;
 pub mod lane;
+pub(crate) mod language;
 mod lines;
 mod mailbox;
 pub(crate) mod matches;

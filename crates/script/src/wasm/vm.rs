@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::Failure;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matches::Chain;
 use muster_wire::code::Code;
@@ -20,7 +20,7 @@ use super::lane::{Asked, Breached, Event, Lane, Taken};
 use super::module::{GoModule, Running};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
@@ -74,7 +74,7 @@ impl Machine for Vm {
     async fn call(
         &self,
         callee: Callee<'_>,
-        (invocation, given): (Invocation, Given),
+        CallInput { invocation, given }: CallInput,
         wanted: Wanted,
         limits: &Limits,
     ) -> End {

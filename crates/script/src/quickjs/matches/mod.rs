@@ -73,7 +73,6 @@ type Ended<T> = std::result::Result<T, Arc<str>>;
 
 impl MatchMachine for MatchVm {
     type Program = Bundle;
-    const LANGUAGE: &'static str = "JavaScript";
     /// Frames of what runs are kept by the runtime, so of matches that share one only one could wait, and not for another.
     const MATCHES_MAX: usize = 1;
 
