@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 use muster_domain::sessions::Claims;
+use muster_live::plane::HandlerOrder;
 use muster_live::stream::Presence;
 use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
+use crate::live::Live;
 use crate::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 
 /// The parameter with the key of servers of the studio.
@@ -254,6 +256,11 @@ pub trait GameFunctions {
     /// Resolves when it has been told of all events, and runs nothing else by itself.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// Carries out an order of the plane to the engines that run match handlers. Without engines no match can be made.
+    fn run_handler(&self, live: &Live, order: HandlerOrder) {
+        live.refuse_handler(order);
     }
 
     /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.

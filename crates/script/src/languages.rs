@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::live::Live;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_domain::ports::clock::Clock;
 use muster_live::matches::{Call, Callback, Outline};
@@ -31,15 +32,14 @@ pub struct Languages {
     /// In the order of their precedence.
     engines: Vec<Box<dyn EngineFunctions>>,
     index: RefCell<Index>,
-    /// Kept here because the plane, which calls the matches, holds no strong reference to them.
-    _matches: Rc<LanguageMatches>,
+    matches: Rc<LanguageMatches>,
 }
 
 impl Languages {
     /// Functions of these engines, in the order of their precedence, beside the matches of the same shard.
     pub fn new(engines: Vec<Box<dyn EngineFunctions>>, matches: Rc<LanguageMatches>) -> Self {
         let index = RefCell::new(Index::of(&engines));
-        Self { engines, index, _matches: matches }
+        Self { engines, index, matches }
     }
 
     /// Calls that begin from now on are of these programs. Calls under way end in their own. `generation` is the serial
@@ -84,6 +84,10 @@ impl Languages {
 }
 
 impl GameFunctions for Languages {
+    fn run_handler(&self, _live: &Live, order: HandlerOrder) {
+        self.matches.order(order);
+    }
+
     fn has(&self, id: &str) -> bool {
         self.with_function(id).is_some()
     }

@@ -174,7 +174,7 @@ impl Game {
     }
 }
 
-/// The matches of a shard, which carry out what its plane orders.
+/// The matches of a shard.
 fn matches(
     programs: &Programs,
     host: &Rc<Host>,
@@ -196,12 +196,6 @@ fn matches(
     }
     let matches = Rc::new(matches);
     shard.host.handlers.set(&matches);
-    let runner = Rc::downgrade(&matches);
-    live.on_handler(move |order| {
-        if let Some(matches) = runner.upgrade() {
-            matches.order(order);
-        }
-    });
     matches
 }
 

@@ -6,13 +6,12 @@ mod rooms;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
-use muster_live::plane::{Down, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
+use muster_live::plane::{Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
 use muster_live::rooms::{Answer, RoomId};
 use muster_live::stream::mode;
-use muster_live::{Delivery, SessionKey, SessionRef, ShardIndex, StreamKey};
+use muster_live::{SessionRef, ShardIndex, StreamKey};
 
 use crate::scenario::Who;
 
@@ -264,8 +263,12 @@ impl Faults {
     }
 
     /// Changes what sessions of one shard are delivered.
-    pub fn alter_deliveries(&mut self, deliveries: &mut [(SessionKey, Bytes, Delivery)]) {
-        if let [(_, one, _), (_, other, _), ..] = deliveries
+    pub fn alter_deliveries(&mut self, effects: &mut Effects) {
+        let mut frames = effects.iter_mut().filter_map(|effect| match effect {
+            Effect::Deliver(_, frame, _) => Some(frame),
+            _ => None,
+        });
+        if let (Some(one), Some(other)) = (frames.next(), frames.next())
             && one != other
             && self.strikes(Fault::SwapDeliveries)
         {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use muster_live::party;
-use muster_live::plane::{LaneKind, Message, Output};
+use muster_live::plane::{Effect, Effects, LaneKind, Message};
 use muster_live::{Encoding, Millis, Plane, Routes, SessionRef, ShardIndex, StreamKey};
 
 use crate::faults::{Fault, Faults};
@@ -237,32 +237,31 @@ impl World {
     }
 
     /// One step of a shard, its effects carried out and checked.
-    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> Checked<R> {
+    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> Checked<R> {
         self.steps += 1;
         self.encoder.tales.now.set(self.now);
-        let mut out = Output::default();
+        let mut out = Effects::default();
         let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
-        // A snapshot stands before the events that follow it. Carried out late it would undo them.
-        for (request, reply) in out.replies {
-            self.answer(shard, request, reply)?;
-        }
-        self.faults.alter_deliveries(&mut out.deliveries);
-        for (key, frame, delivery) in out.deliveries {
-            self.deliver(SessionRef { place: shard.into(), key }, &frame, delivery)?;
-        }
-        for (key, reason) in out.closes {
-            self.told_to_close(SessionRef { place: shard.into(), key }, reason)?;
-        }
-        for found in &out.matches {
-            self.matched(found)?;
-        }
-        for (to, message) in out.sends {
-            self.send(shard, to.shard(), message)?;
+        self.faults.alter_deliveries(&mut out);
+        for effect in out {
+            self.carry_out(shard, effect)?;
         }
         self.note_left_for_others(shard)?;
         self.check_limits(shard)?;
         self.check_owned_rooms(shard)?;
         Ok(result)
+    }
+
+    fn carry_out(&mut self, shard: ShardIndex, effect: Effect) -> Checked {
+        let session = |key| SessionRef { place: shard.into(), key };
+        match effect {
+            Effect::Reply(request, reply) => self.answer(shard, request, reply),
+            Effect::Deliver(key, frame, delivery) => self.deliver(session(key), &frame, delivery),
+            Effect::Close(key, reason) => self.told_to_close(session(key), reason),
+            Effect::Matched(found) => self.matched(&found),
+            Effect::Send(to, message) => self.send(shard, to.shard(), message),
+            _ => Ok(()),
+        }
     }
 
     /// The shard that owns a stream.

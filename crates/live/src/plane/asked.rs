@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use muster_domain::{Error, ErrorKind};
 
+use super::effect::Effects;
 use super::local::{Coming, Local, OnStream, is_from};
 use super::message::{JoinRefusal, Joined, Reply, Up};
-use super::output::Output;
 use super::pool::PoolAsk;
 use super::tickets::here_and_elsewhere;
 use crate::matchmaker::{Owner, TicketId};
@@ -213,14 +213,14 @@ impl Local {
     }
 
     /// Answers the questions that nobody will answer any more, and undoes what they had begun, the latest first.
-    pub(super) fn give_up(&mut self, is_lost: impl Fn(u64, &Question) -> bool, out: &mut Output) {
+    pub(super) fn give_up(&mut self, is_lost: impl Fn(u64, &Question) -> bool, out: &mut Effects) {
         let Some(asked) = &mut self.asked else { return };
         let lost: Vec<(u64, Question)> =
             asked.open.extract_if(.., |number, question| is_lost(*number, question)).collect();
         let mut begun = Vec::new();
         for (request, mut question) in lost {
             if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
-                out.replies.push((request, question.about.refusal()));
+                out.reply(request, question.about.refusal());
             }
             begun.extend(question.beginning);
         }
@@ -228,19 +228,19 @@ impl Local {
     }
 
     /// Answers what was to go to a place that is not there, as if it had gone after.
-    pub(super) fn give_up_on(&mut self, place: Place, up: &Up, out: &mut Output) {
+    pub(super) fn give_up_on(&mut self, place: Place, up: &Up, out: &mut Effects) {
         if self.asked.is_some() {
             self.give_up(|_, question| question.of == place, out);
         } else {
-            out.replies.extend(up.request().map(|request| (request.id, About::of(up).refusal())));
+            out.reply_if_asked(up.request(), About::of(up).refusal());
         }
     }
 
     /// Answers a question that nobody will answer any more.
-    pub(super) fn give_up_one(&mut self, request: u64, out: &mut Output) {
+    pub(super) fn give_up_one(&mut self, request: u64, out: &mut Effects) {
         let Some(mut question) = self.asked.as_mut().and_then(|asked| asked.open.remove(&request)) else { return };
         if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
-            out.replies.push((request, question.about.refusal()));
+            out.reply(request, question.about.refusal());
         }
         if let Some(begun) = question.beginning {
             if let Some(serial) = begun.serial {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 
 use super::Plane;
+use super::effect::{Effect, Effects};
 use super::message::Down;
-use super::output::Output;
 use super::pool::Matched;
 use crate::matchmaker::{Match, MemberKey};
 use crate::session::Millis;
@@ -47,7 +47,7 @@ impl AskedMatches {
 }
 
 impl Plane {
-    /// Whether game code is asked of each match from now on. What is asked is in [`Output::asked_matches`], and what it
+    /// Whether game code is asked of each match from now on. What is asked is in [`Effect::AskOfMatch`], and what it
     /// says is for [`Self::match_answered`].
     pub fn ask_of_matches(&mut self, is_asked: bool) {
         self.asks_of_matches = is_asked;
@@ -60,7 +60,7 @@ impl Plane {
 
     /// Game code has said where the players of a match go: to a match of its own by this public id, or where players go
     /// without game code.
-    pub fn match_answered(&mut self, now: Millis, asked: AskedMatch, match_id: Option<Arc<str>>, out: &mut Output) {
+    pub fn match_answered(&mut self, now: Millis, asked: AskedMatch, match_id: Option<Arc<str>>, out: &mut Effects) {
         if let Some(found) = self.pool.asked.held.remove(&asked) {
             self.announce(now, Match { match_id, ..found }, out);
             self.hand_over(now, out);
@@ -68,7 +68,7 @@ impl Plane {
     }
 
     /// What a pass has found is to be told, or asked of game code before.
-    pub(super) fn found(&mut self, now: Millis, found: Matched, out: &mut Output) {
+    pub(super) fn found(&mut self, now: Millis, found: Matched, out: &mut Effects) {
         if !self.asks_of_matches {
             return self.announce(now, found, out);
         }
@@ -76,17 +76,17 @@ impl Plane {
         self.last_asked_match += 1;
         let asked = AskedMatch(self.last_asked_match);
         self.pool.asked.held.insert(asked, found);
-        out.asked_matches.push(asked);
+        out.push(Effect::AskOfMatch(asked));
     }
 
     /// Has players told of a match, and places that tickets are no more.
-    fn announce(&mut self, now: Millis, found: Matched, out: &mut Output) {
+    fn announce(&mut self, now: Millis, found: Matched, out: &mut Effects) {
         self.note_tickets(now, found.tickets.iter().chain(&found.dropped).map(|ticket| &**ticket));
         if self.local.routes.is_of_cluster() {
             for (SessionRef { place, key: session }, ticket) in found.bereft() {
                 self.local.down(place, Down::Ticket { session, ticket, is_on: false }, out);
             }
         }
-        out.matches.push(found);
+        out.push(Effect::Matched(Box::new(found)));
     }
 }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::Map;
+use super::effect::Effects;
 use super::local::Local;
 use super::message::{Frames, Listener, LocalAudience};
 use super::moves::Rebound;
-use super::output::Output;
 use crate::outbox::Delivery;
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, StreamKey};
@@ -101,7 +101,7 @@ impl Local {
         frames: Frames,
         audience: LocalAudience,
         delivery: Delivery,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
         if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
@@ -116,7 +116,7 @@ impl Local {
                 && is_news(&mut listeners.latest, key, delivery)
             {
                 self.deliveries += 1;
-                out.deliveries.push((key, frame.clone(), delivery.arrived()));
+                out.deliver(key, frame.clone(), delivery.arrived());
             }
         };
         match audience {
@@ -144,7 +144,7 @@ impl Local {
     }
 
     /// An owner has bound a session to another place: it has what is being broadcast here before that.
-    pub(super) fn rebound(&mut self, rebound: Rebound, out: &mut Output) {
+    pub(super) fn rebound(&mut self, rebound: Rebound, out: &mut Effects) {
         // What a partition's owner did before another was to own it and died is undone.
         if !self.is_asked(rebound.request) {
             return;
@@ -166,7 +166,7 @@ impl Local {
     }
 
     /// Goes on with one slice of a broadcast in progress. Answers whether there is more to do.
-    pub(super) fn run_slice(&mut self, out: &mut Output) -> bool {
+    pub(super) fn run_slice(&mut self, out: &mut Effects) -> bool {
         let Some(stream) = self.busy.pop_front() else { return false };
         let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
         match listeners.jobs.front_mut() {
@@ -254,10 +254,10 @@ fn deliver_slice(
     job: &mut Job,
     (sessions, latest): (&Sessions, &mut Map<SessionKey, u64>),
     max: usize,
-    out: &mut Output,
+    out: &mut Effects,
 ) -> u64 {
     let end = job.receivers.len().min(job.next + max);
-    let before = out.deliveries.len();
+    let before = out.len();
     for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
         // Who left meanwhile receives nothing any more.
         let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
@@ -266,9 +266,9 @@ fn deliver_slice(
             && let Some(frame) = job.frames.get(*encoding)
             && is_news(latest, *key, job.delivery)
         {
-            out.deliveries.push((*key, frame.clone(), job.delivery.arrived()));
+            out.deliver(*key, frame.clone(), job.delivery.arrived());
         }
     }
     job.next = end;
-    (out.deliveries.len() - before) as u64
+    (out.len() - before) as u64
 }

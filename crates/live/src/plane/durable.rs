@@ -13,8 +13,8 @@ use muster_domain::ids::Uuid;
 
 use super::Plane;
 use super::Timer;
+use super::effect::{Effect, Effects, HandlerOrder};
 use super::message::{Listener, Standing};
-use super::output::{HandlerOrder, Output};
 use super::owner::Owning;
 use super::rebuild::Cause;
 use super::recovery::Kept;
@@ -81,7 +81,7 @@ impl Plane {
 
     /// Goes on with matches of a partition when the process has started again, on a node on its own, before there are
     /// sessions: for their handlers all players have gone.
-    pub fn resume_matches(&mut self, now: Millis, partition: Partition, outlines: Vec<Outline>, out: &mut Output) {
+    pub fn resume_matches(&mut self, now: Millis, partition: Partition, outlines: Vec<Outline>, out: &mut Effects) {
         let of_partition = outlines.into_iter().filter(|outline| outline.id.partition() == partition);
         let node = self.config.node.clone();
         for outline in of_partition {
@@ -99,7 +99,7 @@ impl Plane {
         partition: Partition,
         epoch: Epoch,
         outlines: Vec<Outline>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let rebuilding = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
         if let Some(rebuilding) = rebuilding {
@@ -113,12 +113,12 @@ impl Plane {
         } else if self.is_owner(partition) && self.owned_since(partition) == epoch {
             self.resume_matches(now, partition, outlines, out);
         } else if !self.is_owner(partition) {
-            out.handlers.push(HandlerOrder::Forget(partition));
+            out.order_handler(HandlerOrder::Forget(partition));
         }
     }
 
     /// The log of a partition is given up, as [`HandlerOrder::Release`] said.
-    pub fn matches_released(&mut self, now: Millis, partition: Partition, out: &mut Output) {
+    pub fn matches_released(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         if let Some(rest) = self.rests.of.get_mut(&partition).filter(|rest| **rest == Rest::Releasing) {
             *rest = Rest::Released;
             self.hand_over(now, out);
@@ -127,7 +127,7 @@ impl Plane {
 
     /// The server stops: no call of a durable match begins any more, and none is made. When those that are under way have
     /// returned, the logs are given up; [`Self::are_matches_at_rest`] tells when all are.
-    pub fn rest_matches(&mut self, out: &mut Output) {
+    pub fn rest_matches(&mut self, out: &mut Effects) {
         self.rests.all = true;
         self.matches.make_no_more();
         self.go_on_to_rest(out);
@@ -140,7 +140,7 @@ impl Plane {
     }
 
     /// A call has returned, perhaps the last one.
-    pub(super) fn go_on_to_rest(&mut self, out: &mut Output) {
+    pub(super) fn go_on_to_rest(&mut self, out: &mut Effects) {
         if self.rests.all {
             for partition in self.matches.partitions() {
                 self.rest(partition, out);
@@ -149,14 +149,14 @@ impl Plane {
     }
 
     /// Lets the durable matches of a partition come to rest. Answers whether they have.
-    pub(super) fn rest(&mut self, partition: Partition, out: &mut Output) -> bool {
+    pub(super) fn rest(&mut self, partition: Partition, out: &mut Effects) -> bool {
         if !self.rests.of.contains_key(&partition) && !self.matches.has_durable(partition) {
             return true;
         }
         let rest = self.rests.of.entry(partition).or_insert(Rest::Ending);
         if *rest == Rest::Ending && self.matches.rest(partition) {
             *rest = Rest::Releasing;
-            out.handlers.push(HandlerOrder::Release(partition));
+            out.order_handler(HandlerOrder::Release(partition));
         }
         *rest == Rest::Released
     }
@@ -168,7 +168,13 @@ impl Plane {
 
     /// Goes on with matches that a living owner has handed over, as far as their log is here. With a match that only the log
     /// knows that owner was to go on too, and had not read it in time.
-    pub(super) fn wake_matches(&mut self, now: Millis, partition: Partition, outlines: Vec<Outline>, out: &mut Output) {
+    pub(super) fn wake_matches(
+        &mut self,
+        now: Millis,
+        partition: Partition,
+        outlines: Vec<Outline>,
+        out: &mut Effects,
+    ) {
         let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
         let further = outlines.into_iter().filter(|outline| !self.matches.contains(outline.id)).collect();
         let mut owning = self.owning(now, out);
@@ -179,18 +185,18 @@ impl Plane {
     }
 
     /// These partitions are others', or this place's anew: what it has of their matches is put away.
-    pub(super) fn forget_matches(&mut self, changed: &BTreeSet<Partition>, out: &mut Output) {
+    pub(super) fn forget_matches(&mut self, changed: &BTreeSet<Partition>, out: &mut Effects) {
         self.rests.of.retain(|partition, _| !changed.contains(partition));
         let mut lost = self.matches.forget(|partition| changed.contains(&partition));
         let has_some = |outlines: &Kept<Outline>| !matches!(outlines, Kept::Here(here) if here.is_empty());
         let rebuilding =
             self.rebuilding.iter().filter(|(partition, it)| changed.contains(partition) && has_some(&it.outlines));
         lost.extend(rebuilding.map(|(partition, _)| *partition));
-        out.handlers.extend(lost.into_iter().map(HandlerOrder::Forget));
+        out.extend(lost.into_iter().map(HandlerOrder::Forget).map(Effect::Handler));
     }
 
     /// Has the engine take over the logs of partitions that are this place's from now on.
-    pub(super) fn ask_for_matches(&mut self, now: Millis, partitions: Vec<(Partition, Epoch)>, out: &mut Output) {
+    pub(super) fn ask_for_matches(&mut self, now: Millis, partitions: Vec<(Partition, Epoch)>, out: &mut Effects) {
         if partitions.is_empty() {
             return;
         }
@@ -201,11 +207,11 @@ impl Plane {
             }
         }
         self.wheel.set(until, Timer::RecoveryLate);
-        out.handlers.push(HandlerOrder::TakeOver(partitions));
+        out.order_handler(HandlerOrder::TakeOver(partitions));
     }
 
     /// Goes on without matches that were asked for long ago.
-    pub(super) fn go_on_without_matches(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn go_on_without_matches(&mut self, now: Millis, out: &mut Effects) {
         let late = self.rebuilding.iter().filter(|(_, rebuilding)| rebuilding.outlines.is_late(now));
         let late: Vec<(Partition, Epoch)> = late.map(|(partition, it)| (*partition, it.epoch)).collect();
         self.changes.count_late(late.len());

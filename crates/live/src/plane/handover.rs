@@ -11,8 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::effect::{Effects, HandlerOrder};
 use super::message::{Down, Message, Up};
-use super::output::{HandlerOrder, Output};
 use super::pool::POOL;
 use super::rebuild::Rebuilding;
 use super::recovery::Kept;
@@ -76,7 +76,7 @@ impl Handovers {
 
 impl Plane {
     /// Partitions are on their way: the former owners are told that nothing more comes to them from here.
-    pub(super) fn begin_moves(&mut self, now: Millis, routes: Routes, out: &mut Output) {
+    pub(super) fn begin_moves(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
         let before = std::mem::replace(&mut self.local.routes, routes);
         let routes = &self.local.routes;
         let is_new = |partition: &Partition| routes.epoch(*partition) > before.epoch(*partition);
@@ -101,7 +101,7 @@ impl Plane {
     }
 
     /// A place tells this former owner nothing more of these.
-    pub(super) fn passed(&mut self, now: Millis, from: Place, partitions: &[(Partition, Epoch)], out: &mut Output) {
+    pub(super) fn passed(&mut self, now: Millis, from: Place, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         let mut over = Vec::new();
         for (partition, epoch) in partitions.iter().copied() {
             match self.handovers.leaving.get_mut(&partition) {
@@ -117,7 +117,7 @@ impl Plane {
     }
 
     /// A place has heard all that this former owner had to say of these.
-    pub(super) fn heard(&mut self, from: Place, partitions: &[(Partition, Epoch)], out: &mut Output) {
+    pub(super) fn heard(&mut self, from: Place, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         for (partition, epoch) in partitions {
             if let Some(packed) = self.handovers.packed.get_mut(partition).filter(|packed| packed.epoch == *epoch) {
                 packed.awaited.retain(|place| *place != from);
@@ -127,7 +127,7 @@ impl Plane {
     }
 
     /// Nothing comes any more of places that have gone.
-    pub(super) fn pass_without(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
+    pub(super) fn pass_without(&mut self, now: Millis, gone: &[Place], out: &mut Effects) {
         let Handovers { leaving, packed, speaking } = &mut self.handovers;
         let awaited = leaving.values_mut().map(|leaving| &mut leaving.awaited);
         for awaited in awaited.chain(packed.values_mut().map(|packed| &mut packed.awaited)) {
@@ -140,7 +140,7 @@ impl Plane {
     }
 
     /// Packs what is complete, and says that nothing more will be said of it.
-    pub(super) fn hand_over(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn hand_over(&mut self, now: Millis, out: &mut Effects) {
         if self.handovers.leaving.is_empty() {
             return;
         }
@@ -177,14 +177,14 @@ impl Plane {
     }
 
     /// Sends to their next owners the partitions of which all places have heard the last.
-    fn send_packed(&mut self, out: &mut Output) {
+    fn send_packed(&mut self, out: &mut Effects) {
         for (partition, packed) in self.handovers.packed.extract_if(.., |_, packed| packed.awaited.is_empty()) {
             let Packed { next, epoch, mut parts, .. } = packed;
             loop {
                 let rest = parts.split_off(parts.len().min(PARTS_MAX));
                 let ends = rest.is_empty();
                 // Before what waits for credit, which is perhaps held there until this comes.
-                out.sends.push((next, Message::Up(Up::Carried { partition, epoch, parts, ends })));
+                out.send(next, Message::Up(Up::Carried { partition, epoch, parts, ends }));
                 if ends {
                     break;
                 }
@@ -199,7 +199,7 @@ impl Plane {
         now: Millis,
         former: Place,
         partitions: Vec<(Partition, Epoch)>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         for (partition, epoch) in &partitions {
             let speaking = &mut self.handovers.speaking;
@@ -218,7 +218,7 @@ impl Plane {
         (partition, epoch): (Partition, Epoch),
         parts: Vec<Carried>,
         ends: bool,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let rebuilding = self.rebuilding.get_mut(&partition);
         let Some(rebuilding) = rebuilding.filter(|it| it.epoch == epoch && it.former == Some(from)) else { return };
@@ -237,13 +237,13 @@ impl Plane {
             self.ask_for_matches(now, vec![(partition, epoch)], out);
         } else if ends && self.config.recover.matches {
             // For matches that are yet to be made.
-            out.handlers.push(HandlerOrder::TakeOver(vec![(partition, epoch)]));
+            out.order_handler(HandlerOrder::TakeOver(vec![(partition, epoch)]));
         }
         self.complete_moves(now, out);
     }
 
     /// Goes on with partitions that have arrived here.
-    pub(super) fn complete_moves(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn complete_moves(&mut self, now: Millis, out: &mut Effects) {
         let arrived = self.rebuilding.iter().filter_map(|(partition, rebuilding)| {
             let former = rebuilding.former?;
             let is_here = rebuilding.awaited.is_empty() && rebuilding.outlines.is_here();

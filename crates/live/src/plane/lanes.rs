@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 use super::Map;
+use super::effect::Effects;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
-use super::output::Output;
 use crate::matches::MatchAsk;
 use crate::party;
 use crate::place::{Epoch, Place};
@@ -145,15 +145,15 @@ impl Lanes {
         self.pairs.entry(place).or_insert_with(pair)
     }
 
-    pub(super) fn up(&mut self, to: Place, dated: Dated, out: &mut Output) {
+    pub(super) fn up(&mut self, to: Place, dated: Dated, out: &mut Effects) {
         if let Some(dated) = self.with(to).up.admit(dated) {
-            out.sends.push((to, dated.into()));
+            out.send(to, dated.into());
         }
     }
 
-    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
+    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
         if let Some(down) = self.with(to).down.admit(down) {
-            out.sends.push((to, Message::Down(down)));
+            out.send(to, Message::Down(down));
         }
     }
 
@@ -163,31 +163,31 @@ impl Lanes {
     }
 
     /// More may be sent.
-    pub(super) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Output) {
+    pub(super) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Effects) {
         let pair = self.with(from);
         match kind {
             LaneKind::Up => {
                 pair.up.credits += count;
                 while let Some(dated) = pair.up.next() {
-                    out.sends.push((from, dated.into()));
+                    out.send(from, dated.into());
                 }
             }
             LaneKind::Down => {
                 pair.down.credits += count;
                 while let Some(down) = pair.down.next() {
-                    out.sends.push((from, Message::Down(down)));
+                    out.send(from, Message::Down(down));
                 }
             }
         }
     }
 
     /// A message with credit was worked off. Credits go back in quarters, not one by one.
-    pub(super) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Output) {
+    pub(super) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Effects) {
         let (lane, give_back) = (kind as usize, self.give_back);
         let count = &mut self.with(from).worked_off[lane];
         *count += 1;
         if *count >= give_back[lane] {
-            out.sends.push((from, Message::Credit(kind, std::mem::take(count))));
+            out.send(from, Message::Credit(kind, std::mem::take(count)));
         }
     }
 

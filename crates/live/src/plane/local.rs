@@ -9,12 +9,12 @@ use muster_domain::ids::SessionId;
 use super::Map;
 use super::asked::Asked;
 use super::broadcast::Listeners;
+use super::effect::{Effect, Effects};
 use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
 use super::moves::{Moving, Rebound};
 use super::options::PlaneConfig;
 use super::orders::ForAll;
-use super::output::Output;
 use super::roster::Rosters;
 use super::tickets::Held;
 use crate::matches::LeaveReason;
@@ -329,7 +329,7 @@ impl Local {
     }
 
     /// Sends down, or does at once what concerns this shard.
-    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
+    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
         if to == self.me {
             self.receive(to, down, out);
         } else if self.is_there(to) {
@@ -338,7 +338,7 @@ impl Local {
     }
 
     /// Sends up to another place. What is for one that has gone is lost; what it asks is answered as if it had gone after.
-    pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Output) {
+    pub(super) fn up(&mut self, to: Place, up: Up, out: &mut Effects) {
         if self.is_there(to) {
             let partition = up.partition().filter(|_| self.routes.is_of_cluster());
             let epoch = partition.map(|partition| self.routes.epoch(partition));
@@ -353,11 +353,11 @@ impl Local {
     }
 
     /// What an owner told this shard. Nothing here sends anything to another shard.
-    pub(super) fn receive(&mut self, from: Place, down: Down, out: &mut Output) {
+    pub(super) fn receive(&mut self, from: Place, down: Down, out: &mut Effects) {
         match down {
             Down::Reply(request, reply) => {
                 if self.is_answered(request, &reply) {
-                    out.replies.push((request, reply));
+                    out.reply(request, reply);
                 }
             }
             // The plane's.
@@ -374,8 +374,12 @@ impl Local {
                     on.present.take_if(|present| *present == serial);
                     on.hearing.take_if(|hearing| hearing.join == Some(serial));
                 });
-                let awaited = request.map(|request| (request, Reply::Joined(Err(refusal))));
-                out.replies.extend(awaited.filter(|(request, reply)| self.is_answered(*request, reply)));
+                let reply = Reply::Joined(Err(refusal));
+                if let Some(request) = request
+                    && self.is_answered(request, &reply)
+                {
+                    out.reply(request, reply);
+                }
             }
             Down::Listening { stream, listener, told } => self.listening(stream, listener, told, out),
             Down::Removed { stream, listener } => self.take_off(&stream, listener),
@@ -406,7 +410,7 @@ impl Local {
                 if let Some(known) = self.sessions.get(session) {
                     let frame = self.encode.frame(&*payload, known.encoding);
                     self.deliveries += 1;
-                    out.deliveries.push((session, frame, delivery));
+                    out.deliver(session, frame, delivery);
                 }
             }
             Down::Ticket { session, ticket, is_on: true } => self.put_on_ticket(session, ticket),
@@ -415,9 +419,9 @@ impl Local {
                 let Some(known) = self.sessions.get(session) else { return };
                 if let Some(payload) = payload.or_else(|| self.encode.farewell(reason)) {
                     let frame = self.encode.frame(&*payload, known.encoding);
-                    out.deliveries.push((session, frame, Delivery::Reliable));
+                    out.deliver(session, frame, Delivery::Reliable);
                 }
-                out.closes.push((session, reason));
+                out.push(Effect::Close(session, reason));
             }
         }
     }
@@ -440,7 +444,7 @@ impl Local {
         }
     }
 
-    fn listening(&mut self, stream: StreamKey, listener: Listener, told: Option<Frames>, out: &mut Output) {
+    fn listening(&mut self, stream: StreamKey, listener: Listener, told: Option<Frames>, out: &mut Effects) {
         let key = listener.session.key;
         let Some(session) = self.sessions.get_mut(key) else { return };
         let hearing = session.streams.iter_mut().find(|on| on.stream == stream).and_then(|on| on.hearing.as_mut());

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use muster_domain::ids::Uuid;
 
 use super::Plane;
+use super::effect::{Effects, HandlerOrder};
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
-use super::output::{HandlerOrder, Output};
 use super::owner::Owning;
 use crate::matches::{Answer, CallRef, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, Return, ended};
 use crate::outbox::Delivery;
@@ -41,10 +41,10 @@ impl Plane {
         stream: StreamKey,
         metadata: Arc<[(String, String)]>,
         request: RequestRef,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         if self.owner_of_match(&stream).is_none() {
-            out.replies.push((request.id, Reply::Match(Err(ended()))));
+            out.reply(request.id, Reply::Match(Err(ended())));
             return;
         }
         if let Some(member) = self.set_out(key, &stream, true, request, out) {
@@ -60,11 +60,11 @@ impl Plane {
         stream: StreamKey,
         ask: MatchAsk,
         request: Option<RequestRef>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         match self.owner_of_match(&stream) {
             Some(owner) => self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out),
-            None => out.replies.extend(request.map(|request| (request.id, Reply::Match(Err(ended()))))),
+            None => out.reply_if_asked(request, Reply::Match(Err(ended()))),
         }
     }
 
@@ -75,7 +75,7 @@ impl Plane {
     }
 
     /// A handler has returned.
-    pub fn match_returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Output) {
+    pub fn match_returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Effects) {
         let mut owning = self.owning(now, out);
         let mut effects = Vec::new();
         owning.matches.returned(now, call, returned, &mut effects);
@@ -86,7 +86,7 @@ impl Plane {
     }
 
     /// The server stops: handlers of matches that end with it are told so.
-    pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Output) {
+    pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Effects) {
         let mut owning = self.owning(now, out);
         let mut effects = Vec::new();
         owning.matches.terminate(now, grace_sec, &mut effects);
@@ -95,7 +95,7 @@ impl Plane {
     }
 
     /// Places have gone, and with them matches: their players see themselves go.
-    pub(super) fn end_anchorless(&mut self, out: &mut Output) {
+    pub(super) fn end_anchorless(&mut self, out: &mut Effects) {
         let me = self.local.me;
         for (stream, listener, presence) in self.local.anchorless() {
             if let Some(presence) = presence {
@@ -108,7 +108,7 @@ impl Plane {
     }
 
     /// Runs ticks that are due.
-    pub(super) fn turn_matches(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn turn_matches(&mut self, now: Millis, out: &mut Effects) {
         if self.matches.next_due().is_some_and(|due| due <= now) {
             let mut owning = self.owning(now, out);
             let mut effects = Vec::new();
@@ -144,8 +144,8 @@ impl Owning<'_> {
         for effect in effects {
             match effect {
                 Effect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
-                Effect::Call(call) => self.out.handlers.push(HandlerOrder::Call(call)),
-                Effect::Drop(id) => self.out.handlers.push(HandlerOrder::Drop(id)),
+                Effect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
+                Effect::Drop(id) => self.out.order_handler(HandlerOrder::Drop(id)),
                 Effect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
                 Effect::Refuse(id, listener) => {
                     let stream = id.stream(&node);

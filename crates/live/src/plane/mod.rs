@@ -1,6 +1,6 @@
 //! One shard's part of the live plane: its sessions, the streams it owns, and what it tells other shards.
 //!
-//! A step takes what happened and the time, changes the state, and leaves in [`Output`] what is to be done. It never
+//! A step takes what happened and the time, changes the state, and leaves in [`Effects`] what is to be done. It never
 //! waits. Messages from one shard to another arrive in the order in which they were sent; that is all it relies on.
 
 mod asked;
@@ -8,6 +8,7 @@ mod asked_matches;
 mod broadcast;
 mod carry;
 mod durable;
+mod effect;
 mod handover;
 mod lanes;
 mod local;
@@ -16,7 +17,6 @@ mod message;
 mod moves;
 mod options;
 mod orders;
-mod output;
 mod owner;
 mod parties;
 mod pool;
@@ -39,6 +39,7 @@ pub use broadcast::SLICE_DELIVERIES;
 pub use carry::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
 use durable::Rests;
 pub use durable::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
+pub use effect::{Effect, Effects, HandlerOrder};
 use handover::Handovers;
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
 use local::{Coming, Forgotten, Local, Session};
@@ -50,7 +51,6 @@ pub use moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
 pub use orders::{Errand, Order, Whom};
-pub use output::{HandlerOrder, Output};
 use owner::{Owning, Streams};
 use pool::Pool;
 pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
@@ -151,7 +151,7 @@ impl Plane {
         &self.local.routes
     }
 
-    /// A number for a question of this shard; its answer comes in [`Output::replies`].
+    /// A number for a question of this shard; its answer comes as [`Effect::Reply`].
     pub fn request(&mut self) -> RequestRef {
         self.next_request += 1;
         RequestRef { place: self.local.me, id: self.next_request }
@@ -163,7 +163,7 @@ impl Plane {
     }
 
     /// A session closed: it is on no stream any more, and receives nothing.
-    pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
+    pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
         self.forget_tickets(now, key, out);
         for (stream, forgotten) in self.local.close(key) {
             self.tell_forgotten(now, stream, (forgotten, LeaveReason::Disconnected), out);
@@ -216,7 +216,7 @@ impl Plane {
         stream: StreamKey,
         options: JoinOptions,
         request: Option<RequestRef>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let JoinOptions { hidden, persistence, status, listens, condition } = options;
         let replaces = matches!(condition, Condition::Replace);
@@ -228,7 +228,7 @@ impl Plane {
             (Ok(noted), Some(presence)) => (noted, presence),
             (noted, _) => {
                 let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-                out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal)))));
+                out.reply_if_asked(request, Reply::Joined(Err(refusal)));
                 return;
             }
         };
@@ -245,14 +245,14 @@ impl Plane {
         stream: &StreamKey,
         persistence: bool,
         request: RequestRef,
-        out: &mut Output,
+        out: &mut Effects,
     ) -> Option<Member> {
         let coming = Coming { listens: true, persistence, ..Coming::default() };
         let before = self.local.before(key, stream);
         let noted = self.local.note_join(key, stream, coming, self.config.session_streams_max).map(|(_, new)| new);
         let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
             let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-            out.replies.push((request.id, Reply::Joined(Err(refusal))));
+            out.reply(request.id, Reply::Joined(Err(refusal)));
             return None;
         };
         self.local.begins(key, Some((listener.serial, None)), before);
@@ -260,13 +260,13 @@ impl Plane {
     }
 
     /// Takes a session from a stream. Answers whether it was there.
-    pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
+    pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
         let forgotten = self.local.forget(key, &stream);
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out))
     }
 
     /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
-    pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
+    pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
         // What it heard by its join it hears by itself from now on, whatever comes of the join.
         if let Some(listener) = self.local.listener(key, &stream)
             && self.local.note_listen(key, &stream, self.config.session_streams_max).is_ok()
@@ -289,7 +289,7 @@ impl Plane {
         key: SessionKey,
         stream: StreamKey,
         request: Option<RequestRef>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let owner = self.local.routes.owner(stream.partition());
         let before = self.local.before(key, &stream);
@@ -304,29 +304,29 @@ impl Plane {
                 let limit = self.config.snapshot_max;
                 self.send_up(now, owner, Up::List { request, stream, with_hidden: false, skip: 0, limit }, out);
             }
-            Err(refusal) => out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal))))),
+            Err(refusal) => out.reply_if_asked(request, Reply::Joined(Err(refusal))),
         }
     }
 
     /// Lets a session hear a stream no longer.
-    pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) {
+    pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) {
         if let Some(forgotten) = self.local.forget_hearing(key, &stream) {
             self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out);
         }
     }
 
     /// Asks or tells the owner of a stream.
-    pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Output) {
+    pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Effects) {
         self.send_up(now, self.local.routes.owner(stream.partition()), up, out);
     }
 
     /// Asks or tells a place as an owner.
-    pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Output) {
+    pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Effects) {
         self.send_up(now, place, up, out);
     }
 
     /// Sends something to those who hear a stream.
-    pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Output) {
+    pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Effects) {
         self.send_up(now, self.local.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
@@ -342,23 +342,23 @@ impl Plane {
     }
 
     /// Closes a session of this shard, behind what it was sent and a last message.
-    pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Output) {
+    pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Effects) {
         self.local.receive(self.local.me, Down::Close { session: key, payload, reason }, out);
     }
 
     /// Sends something to one session, wherever it is.
-    pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Output) {
+    pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Effects) {
         self.push_of_tickets(session, payload, Vec::new(), out);
     }
 
     /// A message from another shard.
-    pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Output) {
+    pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Effects) {
         let Some(message) = self.admit(from, message) else { return };
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Dated(epoch, up) => self.receive_dated(now, from, epoch, up, out),
             Message::Down(Down::HandedOver { partitions }) => self.hear_over(now, from, partitions, out),
-            Message::Down(Down::Taken { partitions }) => out.handed_over.extend(partitions),
+            Message::Down(Down::Taken { partitions }) => out.push(Effect::HandedOver(partitions)),
             Message::Down(down) => self.receive_down(now, from, down, out),
             Message::Credit(kind, count) => {
                 self.local.lanes.credit(from, kind, count, out);
@@ -367,7 +367,7 @@ impl Plane {
         }
     }
 
-    fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Output) {
+    fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Effects) {
         let has_credit = lanes::Traffic::needs_credit(&down);
         if self.is_by_owner(from, &down) {
             self.local.receive(from, down, out);
@@ -384,7 +384,7 @@ impl Plane {
     }
 
     /// Runs what is due.
-    pub fn turn(&mut self, now: Millis, out: &mut Output) {
+    pub fn turn(&mut self, now: Millis, out: &mut Effects) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.take_due(now, &mut due);
         for timer in due.drain(..) {
@@ -404,7 +404,7 @@ impl Plane {
     }
 
     /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
-    pub fn run_slice(&mut self, out: &mut Output) -> bool {
+    pub fn run_slice(&mut self, out: &mut Effects) -> bool {
         let more = self.local.run_slice(out);
         let more = self.local.run_for_all(out) || more;
         self.run_pass(out) || more
@@ -458,7 +458,7 @@ impl Plane {
         now: Millis,
         stream: StreamKey,
         (forgotten, reason): (Forgotten, LeaveReason),
-        out: &mut Output,
+        out: &mut Effects,
     ) -> bool {
         let was_present = forgotten.was_present;
         let owner = self.local.routes.owner(stream.partition());
@@ -468,7 +468,7 @@ impl Plane {
         was_present
     }
 
-    fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Output) {
+    fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Effects) {
         if let Some(asked) = &mut self.local.asked {
             asked.note(to, &up);
         }
@@ -490,7 +490,7 @@ impl Plane {
     }
 
     /// As an owner. While the way down is blocked nothing more is taken in, in order.
-    fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
+    fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) {
         let Some(up) = self.screen(now, from, up, out) else { return };
         if !self.held.is_empty() || self.local.lanes.waiting().1 > 0 {
             self.held.push_back((from, up));
@@ -499,7 +499,7 @@ impl Plane {
         }
     }
 
-    fn release_held(&mut self, now: Millis, out: &mut Output) {
+    fn release_held(&mut self, now: Millis, out: &mut Effects) {
         while self.local.lanes.waiting().1 == 0
             && let Some((from, up)) = self.held.pop_front()
         {
@@ -508,7 +508,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
+    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) {
         let has_credit = from != self.local.me && lanes::Traffic::needs_credit(&up);
         let mut owning = self.owning(now, out);
         match up {
@@ -533,8 +533,8 @@ impl Plane {
             Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
             Up::Passed { partitions } => self.passed(now, from, &partitions, out),
             Up::Heard { partitions } => self.heard(from, &partitions, out),
-            Up::Claim { request, claim } => out.claims.push((request, claim)),
-            Up::Order { request, order } => out.orders.push((request, *order)),
+            Up::Claim { request, claim } => out.push(Effect::Depart(request, claim)),
+            Up::Order { request, order } => out.push(Effect::Order(request, order)),
             Up::All { request, payload } => self.local.tell_all(request, &payload),
             Up::Rebind { request, rebind } => owning.rebind(request, *rebind),
             // Of a change that is over.
@@ -547,7 +547,7 @@ impl Plane {
     }
 
     /// What follows from what was done as an owner.
-    fn after_owning(&mut self, now: Millis, out: &mut Output) {
+    fn after_owning(&mut self, now: Millis, out: &mut Effects) {
         self.set_rooms_timer();
         self.leave_others(now, out);
         self.cancel_tickets(now, out);
@@ -555,7 +555,7 @@ impl Plane {
 
     /// Sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so
     /// the way down stays free.
-    fn leave_others(&mut self, now: Millis, out: &mut Output) {
+    fn leave_others(&mut self, now: Millis, out: &mut Effects) {
         while let Some(stray) = self.local.strays.pop() {
             self.send_stray_away(now, stray, out);
         }
@@ -573,7 +573,7 @@ impl Plane {
         }
     }
 
-    fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Output) -> Owning<'a> {
+    fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Effects) -> Owning<'a> {
         Owning {
             streams: &mut self.streams,
             parties: &mut self.parties,

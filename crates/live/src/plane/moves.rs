@@ -13,9 +13,9 @@ use muster_domain::ids::{SessionId, UserId};
 use muster_domain::sessions::Claims;
 
 use super::Plane;
+use super::effect::Effects;
 use super::local::{Hearing, Local, OnStream, Session};
 use super::message::{Down, Listener, Reply, RequestRef, Standing, Up};
-use super::output::Output;
 use super::pool::POOL;
 use super::tickets::{Held, OnTicket};
 use crate::matches::LeaveReason;
@@ -176,7 +176,7 @@ impl Plane {
         key: SessionKey,
         info: SessionInfo,
         departed: Departed,
-        out: &mut Output,
+        out: &mut Effects,
     ) -> bool {
         let is_whole = self.local.settle(now, key, info, departed);
         if let Some(session) = self.local.sessions.get_mut(key).filter(|_| !is_whole) {
@@ -198,13 +198,13 @@ impl Plane {
 
     /// Asks the owner of a stream to bind a session that departs. The answer to `request` is [`Reply::Rebound`]; any
     /// other says that nothing is known of it, and may be followed by another try.
-    pub fn rebind(&mut self, now: Millis, key: SessionKey, stream: &StreamKey, request: RequestRef, out: &mut Output) {
+    pub fn rebind(&mut self, now: Millis, key: SessionKey, stream: &StreamKey, request: RequestRef, out: &mut Effects) {
         match self.local.rebind_of(key, stream) {
             Some(rebind) => {
                 let owner = self.local.routes.owner(stream.partition());
                 self.send_up(now, owner, Up::Rebind { request, rebind: Box::new(rebind) }, out);
             }
-            None => out.replies.push((request.id, Reply::Rebound)),
+            None => out.reply(request.id, Reply::Rebound),
         }
     }
 
@@ -237,12 +237,12 @@ impl Plane {
     }
 
     /// Answers a question that was handed out.
-    pub fn answer(&mut self, request: RequestRef, reply: Reply, out: &mut Output) {
+    pub fn answer(&mut self, request: RequestRef, reply: Reply, out: &mut Effects) {
         self.local.down(request.place, Down::Reply(request.id, reply), out);
     }
 
     /// A session went on here and is not here any more: its owner is told.
-    pub(super) fn send_stray_away(&mut self, now: Millis, stray: Standing, out: &mut Output) {
+    pub(super) fn send_stray_away(&mut self, now: Millis, stray: Standing, out: &mut Effects) {
         let Standing { stream, presence, listener, by_join, .. } = stray;
         let heard = listener.filter(|_| !by_join).map(|listener| listener.encoding);
         let owner = self.local.routes.owner(stream.partition());
@@ -290,7 +290,7 @@ impl Local {
     }
 
     /// Nothing of a stream comes to a session any more.
-    pub(super) fn departed(&mut self, rebound: Rebound, out: &mut Output) {
+    pub(super) fn departed(&mut self, rebound: Rebound, out: &mut Effects) {
         let Rebound { request, stream, session: key, standing } = rebound;
         // All that was told to it here is behind it.
         let latest = self.latest(key, &stream);
@@ -301,7 +301,7 @@ impl Local {
             bound.extend(standing.map(|standing| (standing, epoch)));
         }
         if self.is_answered(request, &Reply::Rebound) {
-            out.replies.push((request, Reply::Rebound));
+            out.reply(request, Reply::Rebound);
         }
     }
 

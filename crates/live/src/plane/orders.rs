@@ -1,14 +1,14 @@
 //! What is done with sessions wherever they are, on behalf of somebody who may: game code.
 //!
-//! An order goes to the place that has the session, which hands it out in [`Output::orders`]: what it asks owners for is
+//! An order goes to the place that has the session, which hands it out in [`super::Effect::Order`]: what it asks owners for is
 //! asked by that place, as its sessions would.
 
 use muster_domain::ids::{SessionId, UserId};
 
 use super::Plane;
+use super::effect::Effects;
 use super::local::Local;
 use super::message::{Frames, Reply, RequestRef};
-use super::output::Output;
 use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::registry::SessionKey;
@@ -119,14 +119,14 @@ impl Local {
     }
 
     /// Goes on with that, one slice. Answers whether there is more.
-    pub(super) fn run_for_all(&mut self, out: &mut Output) -> bool {
+    pub(super) fn run_for_all(&mut self, out: &mut Effects) -> bool {
         let Some(job) = self.for_all.front_mut() else { return false };
         let end = job.keys.len().min(job.next + self.slice_deliveries);
         for key in &job.keys[job.next..end] {
             let encoding = self.sessions.get(*key).map(|session| session.encoding);
             if let Some(frame) = encoding.and_then(|encoding| job.frames.get(encoding)) {
                 self.deliveries += 1;
-                out.deliveries.push((*key, frame.clone(), Delivery::Reliable));
+                out.deliver(*key, frame.clone(), Delivery::Reliable);
             }
         }
         job.next = end;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
 
+use super::effect::Effects;
 use super::local::Local;
 use super::message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, Listener, LocalAudience, Publish, Reply, RequestRef,
     Up,
 };
-use super::output::Output;
 use super::presences::{Here, Presences};
 use super::rebuild::{Cause, Rebuilding};
 use super::recovery::Changes;
@@ -140,7 +140,7 @@ pub(super) struct Owning<'a> {
     pub wheel: &'a mut Wheel<Timer>,
     pub config: &'a PlaneConfig,
     pub now: Millis,
-    pub out: &'a mut Output,
+    pub out: &'a mut Effects,
 }
 
 impl Owning<'_> {
@@ -426,7 +426,7 @@ pub(super) fn fan_out(
     audience: &Audience,
     delivery: Delivery,
     local: &mut Local,
-    out: &mut Output,
+    out: &mut Effects,
 ) {
     let chosen = match audience {
         Audience::Only(ids) => chosen(stream, ids),

@@ -4,8 +4,8 @@
 //! is gone; until it is let in it is in no event and hears nothing.
 
 use super::Plane;
+use super::effect::Effects;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
-use super::output::Output;
 use super::owner::Owning;
 use super::recovery::Thing;
 use crate::outbox::Delivery;
@@ -31,7 +31,7 @@ impl Plane {
         stream: StreamKey,
         ask: impl FnOnce(Member) -> Request,
         request: RequestRef,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         if let Some(member) = self.set_out(key, &stream, false, request, out) {
             self.ask_party(now, stream, ask(member), Some(request), out);
@@ -45,7 +45,7 @@ impl Plane {
         stream: StreamKey,
         ask: Request,
         request: Option<RequestRef>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let owner = self.local.routes.owner(stream.partition());
         self.send_up(now, owner, Up::Party { request, stream, ask: Box::new(ask) }, out);

@@ -6,8 +6,8 @@ use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::asked_matches::AskedMatches;
+use super::effect::{Effect, Effects};
 use super::message::{Down, Reply, RequestRef, Up};
-use super::output::Output;
 use super::recovery::Thing;
 use super::tickets::{ended, here_and_elsewhere};
 use super::{Plane, Timer};
@@ -165,7 +165,7 @@ impl Plane {
     }
 
     /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].
-    pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Output) {
+    pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Effects) {
         if let PoolAsk::Add(ticket) = &ask {
             for member in &ticket.members {
                 self.local.note_ticket(member.presence.session);
@@ -177,7 +177,7 @@ impl Plane {
     }
 
     /// When a session closes: its tickets go, if it had any.
-    pub(super) fn forget_tickets(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
+    pub(super) fn forget_tickets(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
         self.local.leave_tickets_of_coming(key);
         self.send_stray_tickets_away(now, out);
         if let Some(session) = self.local.session_with_tickets(key) {
@@ -186,14 +186,14 @@ impl Plane {
     }
 
     /// Who is in a party has changed: its tickets were for those who were.
-    pub(super) fn cancel_tickets(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn cancel_tickets(&mut self, now: Millis, out: &mut Effects) {
         for (party, is_lost) in std::mem::take(&mut self.streams.cancelled) {
             let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
             self.cancel(now, owner, is_lost, out);
         }
     }
 
-    pub(super) fn own_pool(&mut self, now: Millis, request: Option<RequestRef>, ask: PoolAsk, out: &mut Output) {
+    pub(super) fn own_pool(&mut self, now: Millis, request: Option<RequestRef>, ask: PoolAsk, out: &mut Effects) {
         let ask = match ask {
             // Where it was to go on is no more.
             PoolAsk::Rebind(session, to) if !self.local.is_there(to.place) => PoolAsk::RemoveSession(session),
@@ -209,7 +209,7 @@ impl Plane {
         self.note_tickets(now, gone.iter().map(|ticket| &**ticket));
         // Before the answer: who is told that a ticket is gone has it no more.
         if are_lost {
-            out.ended_tickets.extend(gone.iter().flat_map(|ticket| ended(ticket)));
+            out.extend(gone.iter().flat_map(|ticket| ended(ticket)).map(Effect::EndTicket));
         } else {
             self.tell_off(&gone, closed, out);
         }
@@ -246,7 +246,7 @@ impl Plane {
     }
 
     /// The sessions of these places are gone: whatever ticket they are in goes.
-    pub(super) fn lose_tickets(&mut self, places: &[Place], out: &mut Output) {
+    pub(super) fn lose_tickets(&mut self, places: &[Place], out: &mut Effects) {
         let gone = self.pool.lose(places);
         self.tell_off(&gone, None, out);
     }
@@ -271,7 +271,7 @@ impl Plane {
     }
 
     /// One slice of a pass. Answers whether there is more to do.
-    pub(super) fn run_pass(&mut self, out: &mut Output) -> bool {
+    pub(super) fn run_pass(&mut self, out: &mut Effects) -> bool {
         if !self.pool.is_passing {
             return false;
         }

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::effect::Effects;
 use super::local::Local;
 use super::message::{Down, Listener, Standing, Up};
-use super::output::Output;
 use super::owner::{Owning, Stream, Streams};
 use super::pool::{POOL, PoolAsk};
 use super::recovery::Kept;
@@ -88,7 +88,7 @@ impl Rebuilding {
 impl Plane {
     /// Owners of these partitions are others now, this place perhaps. Whatever it knew of them is no more, and what it
     /// was still to do about them goes back.
-    pub(super) fn take_over(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Output) {
+    pub(super) fn take_over(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Effects) {
         let directory = self.local.routes.epoch(Owner::Directory.partition());
         self.owning(now, out).leave_rosters(|partition| changed.contains(&partition));
         self.streams.forget(|stream| changed.contains(&stream.partition()));
@@ -107,11 +107,12 @@ impl Plane {
             lost.extend(self.rebuilding.remove(partition).into_iter().flat_map(|rebuilding| rebuilding.held));
             if self.local.routes.owner(*partition) == self.local.me {
                 let (epoch, awaited) = (self.local.routes.epoch(*partition), self.local.routes.places().to_vec());
-                let kept = self.ask_for_kept(now, *partition, epoch, out);
+                let kept = self.kept_so_far(now);
                 self.rebuilding.insert(*partition, Rebuilding::new(epoch, awaited, kept));
                 taken_over.push((*partition, epoch));
             }
         }
+        self.ask_for_kept(now, &taken_over, out);
         if self.config.recover.matches {
             self.ask_for_matches(now, taken_over, out);
         }
@@ -119,7 +120,7 @@ impl Plane {
     }
 
     /// Tells new owners what sessions of this place are.
-    pub(super) fn tell_owners(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Output) {
+    pub(super) fn tell_owners(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Effects) {
         if changed.contains(&Owner::Directory.partition()) {
             self.rooms.relist(now);
             self.set_rooms_timer();
@@ -150,7 +151,7 @@ impl Plane {
     }
 
     /// Nothing is awaited any more of places that have gone.
-    pub(super) fn await_no_more(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
+    pub(super) fn await_no_more(&mut self, now: Millis, gone: &[Place], out: &mut Effects) {
         for rebuilding in self.rebuilding.values_mut() {
             rebuilding.held.retain(|(from, _)| !gone.contains(from));
             if rebuilding.former.is_none() {
@@ -164,7 +165,7 @@ impl Plane {
 
     /// Tells the directory of partitions that were rebuilt: it forgot their rooms when their owner died, and may have
     /// learned of them again by what this place had told of them long before.
-    pub(super) fn tell_forgotten_rooms(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn tell_forgotten_rooms(&mut self, now: Millis, out: &mut Effects) {
         if !self.rebuilt.is_empty() {
             let forgotten = Across::Forgotten(std::mem::take(&mut self.rebuilt));
             self.ask_rooms(now, ToOwner::Across(Owner::Directory, forgotten), out);
@@ -210,7 +211,7 @@ impl Plane {
     }
 
     /// A message for what this place owned since an epoch. Of another epoch none is taken.
-    pub(super) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, mut up: Up, out: &mut Output) {
+    pub(super) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, mut up: Up, out: &mut Effects) {
         if let Up::Rooms(ask) = &mut up
             && !self.drop_old_reports(from, ask)
         {
@@ -224,7 +225,7 @@ impl Plane {
     }
 
     /// Answers a message back if this place may carry it out as an owner now.
-    pub(super) fn screen(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) -> Option<Up> {
+    pub(super) fn screen(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) -> Option<Up> {
         if !self.local.routes.is_of_cluster() {
             return Some(up);
         }
@@ -281,7 +282,7 @@ impl Plane {
         self.rebuilding.get(&partition).is_some_and(|rebuilding| rebuilding.former.is_some())
     }
 
-    fn misdirect(&mut self, from: Place, up: &Up, out: &mut Output) {
+    fn misdirect(&mut self, from: Place, up: &Up, out: &mut Effects) {
         self.misdirected += 1;
         if from != self.local.me && self.local.is_there(from) && lanes::Traffic::needs_credit(up) {
             self.local.lanes.worked_off(from, LaneKind::Up, out);
@@ -306,7 +307,7 @@ impl Plane {
         }
     }
 
-    fn fenced(&mut self, now: Millis, from: Place, partition: Partition, epoch: Epoch, out: &mut Output) {
+    fn fenced(&mut self, now: Millis, from: Place, partition: Partition, epoch: Epoch, out: &mut Effects) {
         let rebuilding = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
         let Some(rebuilding) = rebuilding else { return };
         rebuilding.awaited.retain(|place| *place != from);
@@ -314,7 +315,7 @@ impl Plane {
     }
 
     /// Goes on with a partition whose owner died, if nothing of it is awaited any more.
-    pub(super) fn complete(&mut self, now: Millis, partition: Partition, out: &mut Output) {
+    pub(super) fn complete(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         if self.rebuilding.get(&partition).is_some_and(Rebuilding::is_complete) {
             self.rebuilt(now, partition, out);
         }
@@ -331,7 +332,7 @@ impl Plane {
     }
 
     /// Sessions of nodes that died while the partition was on its way leave now.
-    fn lose_absent(&mut self, now: Millis, partition: Partition, streams: &BTreeSet<StreamKey>, out: &mut Output) {
+    fn lose_absent(&mut self, now: Millis, partition: Partition, streams: &BTreeSet<StreamKey>, out: &mut Effects) {
         let mut absent = self.owning(now, out).absent(streams);
         let waiting = self.parties.sessions().map(|(_, session)| session.place);
         let waiting = waiting.chain(self.matches.attempting().map(|(_, session)| session.place));
@@ -347,7 +348,7 @@ impl Plane {
     }
 
     /// All have told what they know.
-    pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Output) {
+    pub(super) fn rebuilt(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         let Some(rebuilding) = self.rebuilding.remove(&partition) else { return };
         let Rebuilding { streams, held, former, missed, gathered, tickets, kept, outlines, .. } = rebuilding;
         let mut outlines = outlines.into_here();

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_domain::ids::Uuid;
 
+use super::effect::{Effect, Effects};
 use super::message::{Listener, Standing};
-use super::output::Output;
 use super::owner::Owning;
 use super::pool::POOL;
 use super::rebuild::Cause;
@@ -153,14 +153,14 @@ impl Changes {
 }
 
 impl Plane {
-    /// What was kept of a partition, as [`Output::recovering`] asked for it. What comes too late is passed over.
+    /// What was kept of a partition, as [`super::Effect::Recover`] asked for it. What comes too late is passed over.
     pub fn recovered(
         &mut self,
         now: Millis,
         partition: Partition,
         epoch: Epoch,
         parts: Vec<Carried>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let rebuilding = self.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
         let Some(rebuilding) = rebuilding.filter(|rebuilding| matches!(rebuilding.kept, Kept::Awaited(_))) else {
@@ -171,26 +171,21 @@ impl Plane {
         self.tell_forgotten_rooms(now, out);
     }
 
-    /// Asks for what was kept of a partition that this place takes over.
-    pub(super) fn ask_for_kept(
-        &mut self,
-        now: Millis,
-        partition: Partition,
-        epoch: Epoch,
-        out: &mut Output,
-    ) -> Kept<Carried> {
-        if !self.config.recover.any() {
-            return Kept::Here(Vec::new());
-        }
-        if out.recovering.is_empty() {
+    /// The recovery data of a partition that this place takes over, as far as they are here.
+    pub(super) fn kept_so_far(&self, now: Millis) -> Kept<Carried> {
+        if self.config.recover.any() { Kept::Awaited(now + RECOVERY_WAIT_MS) } else { Kept::Here(Vec::new()) }
+    }
+
+    /// Asks for the recovery data of partitions that this place takes over.
+    pub(super) fn ask_for_kept(&mut self, now: Millis, partitions: &[(Partition, Epoch)], out: &mut Effects) {
+        if self.config.recover.any() && !partitions.is_empty() {
             self.wheel.set(now + RECOVERY_WAIT_MS, Timer::RecoveryLate);
+            out.push(Effect::Recover(partitions.to_vec()));
         }
-        out.recovering.push((partition, epoch));
-        Kept::Awaited(now + RECOVERY_WAIT_MS)
     }
 
     /// Goes on without what was asked for long ago.
-    pub(super) fn recover_without(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn recover_without(&mut self, now: Millis, out: &mut Effects) {
         let late = self.rebuilding.iter().filter(|(_, rebuilding)| rebuilding.kept.is_late(now));
         let late: Vec<(Partition, Epoch)> = late.map(|(partition, it)| (*partition, it.epoch)).collect();
         self.changes.count_late(late.len());
@@ -199,14 +194,18 @@ impl Plane {
     }
 
     /// Hands out what changed. An island does so when it is back: until then it may not be the owner any more.
-    pub(super) fn tell_changes(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn tell_changes(&mut self, now: Millis, out: &mut Effects) {
         let is_early = |thing: &Thing| self.is_island || self.rebuilding.contains_key(&thing.partition());
         let (early, due): (BTreeSet<Thing>, BTreeSet<Thing>) =
             std::mem::take(&mut self.changes.things).into_iter().partition(is_early);
-        for thing in due.into_iter().filter(|thing| self.is_owner(thing.partition())) {
+        let due = due.into_iter().filter(|thing| self.is_owner(thing.partition()));
+        let recoverable = due.map(|thing| {
             let epoch = self.owned_since(thing.partition());
-            let parts = self.parts_of(now, thing);
-            out.recoverable.push(Recoverable { epoch, thing, parts });
+            Recoverable { epoch, thing, parts: self.parts_of(now, thing) }
+        });
+        let recoverable: Vec<Recoverable> = recoverable.collect();
+        if !recoverable.is_empty() {
+            out.push(Effect::Keep(recoverable));
         }
         self.changes.is_timed = !early.is_empty();
         if self.changes.is_timed {
@@ -238,7 +237,7 @@ impl Plane {
         kept: Vec<Carried>,
         outlines: Vec<Outline>,
         mut gathered: BTreeMap<StreamKey, Vec<Standing>>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let (tickets, kept): (Vec<_>, Vec<_>) = kept.into_iter().partition(|part| matches!(part, Carried::Ticket(_)));
         tickets.into_iter().for_each(|part| self.go_on_with_ticket_of_server(now, part));

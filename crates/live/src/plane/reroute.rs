@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::output::Output;
+use super::effect::Effects;
 use super::owner::Owning;
 use super::{Message, Plane};
 use crate::matches::{LeaveReason, MatchId};
@@ -16,11 +16,11 @@ impl Plane {
     /// owns, as if they had closed; what was on its way there is lost, and questions to them are answered with a refusal
     /// that says to ask again. Partitions that have new owners are rebuilt there of what places know of their sessions;
     /// parties and rooms end with their owner. What is on its way from a living owner is handed over with all
-    /// that is in it; [`Output::handed_over`] tells when it has arrived.
+    /// that is in it; [`super::Effect::HandedOver`] tells when it has arrived.
     ///
     /// To be called on the plane's own thread, once for each view from the first in which this node is, in their order;
     /// views in between may be left out.
-    pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Output) {
+    pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
         // Whatever changed otherwise comes first: a view in between may be missing.
         let before = routes.before_moves(|partition| routes.epoch(partition) > self.local.routes.epoch(partition));
         self.change_owners(now, before, out);
@@ -31,7 +31,7 @@ impl Plane {
         self.cancel_again(now, out);
     }
 
-    fn change_owners(&mut self, now: Millis, routes: Routes, out: &mut Output) {
+    fn change_owners(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
         let former = std::mem::replace(&mut self.local.routes, routes);
         let gone: Vec<Place> = former.places().iter().copied().filter(|place| !self.local.routes.has(*place)).collect();
         let is_changed = |partition: &Partition| self.local.routes.epoch(*partition) > former.epoch(*partition);
@@ -64,7 +64,7 @@ impl Plane {
         None
     }
 
-    fn lose(&mut self, now: Millis, gone: &[Place], out: &mut Output) {
+    fn lose(&mut self, now: Millis, gone: &[Place], out: &mut Effects) {
         gone.iter().for_each(|place| self.local.lanes.forget(*place));
         self.held.retain(|(from, _)| !gone.contains(from));
         self.local.give_up(|_, question| question.may_wander || gone.contains(&question.of), out);

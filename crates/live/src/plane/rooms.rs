@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 
+use super::effect::Effects;
 use super::message::{Audience, Down, Publish, Reply, RequestRef, Up};
-use super::output::Output;
 use super::owner::Owning;
 use super::recovery::Thing;
 use super::{Listener, Plane, Timer};
@@ -57,7 +57,7 @@ impl Owner {
 
 impl Plane {
     /// Asks something of an owner of rooms. The answer to the request in it is [`Reply::Rooms`].
-    pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Output) {
+    pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Effects) {
         let owner = self.local.routes.owner(ask.owner().partition());
         self.send_up(now, owner, Up::Rooms(Box::new(ask)), out);
     }
@@ -76,7 +76,7 @@ impl Plane {
         room: RoomId,
         entry: Entry,
         request: RequestRef,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let stream = room.stream();
         let Some(Member { presence, listener }) = self.set_out(key, &stream, false, request, out) else { return };

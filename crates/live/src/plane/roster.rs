@@ -5,9 +5,9 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
 use super::Map;
+use super::effect::Effects;
 use super::local::Local;
 use super::message::{Frames, LocalAudience};
-use super::output::Output;
 use crate::outbox::Delivery;
 use crate::place::Place;
 use crate::stream::{Encoding, Presence, PresenceEvent, StreamKey};
@@ -124,7 +124,7 @@ impl Local {
 
     /// Tells those who hear a stream how its roster differs from what they know: who went first. Some may be told of
     /// somebody whom they were shown before.
-    pub(super) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Output) {
+    pub(super) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
         let is_in = |roster: &Roster, presence: &Presence, told: bool| {
             let known = roster.get(&presence.session_id).filter(|known| known.is_told || !told);
@@ -142,7 +142,7 @@ impl Local {
         joins.chunks(self.event_max).for_each(|joins| self.tell_event(stream, joins, &[], out));
     }
 
-    fn tell_event(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence], out: &mut Output) {
+    fn tell_event(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence], out: &mut Effects) {
         if joins.is_empty() && leaves.is_empty() {
             return;
         }

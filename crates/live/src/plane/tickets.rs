@@ -11,9 +11,9 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 
 use super::Plane;
+use super::effect::{Effect, Effects};
 use super::local::Local;
 use super::message::{Down, Reply, RequestRef, Up};
-use super::output::Output;
 use super::pool::{POOL, PoolAsk};
 use crate::matchmaker::{Match, MemberKey, NewTicket, Owner, Ticket, TicketId};
 use crate::outbox::Delivery;
@@ -78,17 +78,17 @@ impl Plane {
         session: SessionRef,
         payload: SharedPayload,
         ended: Vec<TicketId>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let push = Down::Push { session: session.key, payload, delivery: Delivery::Reliable, ended };
         self.local.down(session.place, push, out);
     }
 
     /// Has the pool know a session that departs as the one that it is to be. The answer to `request` is [`Reply::Pool`].
-    pub fn rebind_tickets(&mut self, now: Millis, key: SessionKey, request: RequestRef, out: &mut Output) {
+    pub fn rebind_tickets(&mut self, now: Millis, key: SessionKey, request: RequestRef, out: &mut Effects) {
         match self.local.asks_pool_to_rebind(key) {
             Some((session, to)) => self.ask_pool(now, PoolAsk::Rebind(session, to), Some(request), out),
-            None => out.replies.push((request.id, Reply::Rebound)),
+            None => out.reply(request.id, Reply::Rebound),
         }
     }
 
@@ -103,14 +103,14 @@ impl Plane {
     }
 
     /// Members of a ticket that are elsewhere than who asked for it learn that they are on it.
-    pub(super) fn tell_on(&mut self, id: &TicketId, members: Vec<SessionRef>, out: &mut Output) {
+    pub(super) fn tell_on(&mut self, id: &TicketId, members: Vec<SessionRef>, out: &mut Effects) {
         for SessionRef { place, key: session } in members {
             self.local.down(place, Down::Ticket { session, ticket: id.clone(), is_on: true }, out);
         }
     }
 
     /// The pool takes sessions for being here that are not.
-    pub(super) fn send_stray_tickets_away(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn send_stray_tickets_away(&mut self, now: Millis, out: &mut Effects) {
         while let Some((ticket, key)) = self.local.stray_tickets.pop() {
             let session = SessionRef { place: self.local.me, key };
             self.ask_pool(now, PoolAsk::RemoveStray(ticket, session), None, out);
@@ -118,7 +118,7 @@ impl Plane {
     }
 
     /// These tickets are no more: the places of their members learn it, but for one member's.
-    pub(super) fn tell_off(&mut self, gone: &[Box<Ticket<Presence>>], except: Option<SessionId>, out: &mut Output) {
+    pub(super) fn tell_off(&mut self, gone: &[Box<Ticket<Presence>>], except: Option<SessionId>, out: &mut Effects) {
         if !self.local.routes.is_of_cluster() {
             return;
         }
@@ -132,7 +132,7 @@ impl Plane {
     }
 
     /// Tells a new owner of the pool which tickets sessions of this place are on.
-    pub(super) fn tell_tickets(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn tell_tickets(&mut self, now: Millis, out: &mut Effects) {
         let (owner, epoch) = (self.pool_owner(), self.local.routes.epoch(POOL.partition()));
         let mut standings = self.local.ticket_standings(now);
         while !standings.is_empty() {
@@ -151,7 +151,7 @@ impl Plane {
     }
 
     /// Goes on with the tickets that places have told of, as their owner.
-    pub(super) fn go_on_with_tickets(&mut self, now: Millis, standings: Vec<TicketStanding>, out: &mut Output) {
+    pub(super) fn go_on_with_tickets(&mut self, now: Millis, standings: Vec<TicketStanding>, out: &mut Effects) {
         let is_there = |standing: &TicketStanding| self.local.is_there(standing.session.place);
         let standings: Vec<TicketStanding> = standings.into_iter().filter(is_there).collect();
         let mut on: BTreeMap<TicketId, BTreeMap<SessionId, SessionRef>> = BTreeMap::new();
@@ -172,13 +172,13 @@ impl Plane {
         }
         for (id, members) in on {
             self.pool.matchmaker.lose();
-            out.ended_tickets.extend(members.into_values().map(|session| (session, id.clone())));
+            out.extend(members.into_values().map(|session| Effect::EndTicket((session, id.clone()))));
         }
         self.time_first_pass(now);
     }
 
     /// Who was in a party has changed: its tickets go, whoever owns the pool.
-    pub(super) fn cancel(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Output) {
+    pub(super) fn cancel(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Effects) {
         // The answer is awaited only where an owner may die before it has heard of it.
         let request = self.local.routes.is_of_cluster().then(|| self.request());
         let ask = if is_lost { PoolAsk::LoseOwner(owner) } else { PoolAsk::RemoveOwner(owner) };
@@ -186,7 +186,7 @@ impl Plane {
     }
 
     /// What was to be cancelled and nobody has confirmed is asked of who owns the pool now.
-    pub(super) fn cancel_again(&mut self, now: Millis, out: &mut Output) {
+    pub(super) fn cancel_again(&mut self, now: Millis, out: &mut Effects) {
         let again = std::mem::take(&mut self.local.uncancelled);
         again.into_iter().for_each(|(owner, is_lost)| self.cancel(now, owner, is_lost, out));
     }

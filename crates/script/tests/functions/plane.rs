@@ -8,7 +8,7 @@ use std::rc::Rc;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{JoinOptions, PlaneConfig};
+use muster_live::plane::{Effect, HandlerOrder, JoinOptions, PlaneConfig};
 use muster_live::{CloseReason, Encoding, Place, Plane, Routes, SessionInfo, SessionKey, StreamKey};
 use rim::TestRim;
 use serde_json::Value;
@@ -24,11 +24,24 @@ impl Default for Connected {
         let sockets = Rc::new(TestRim::default());
         let framer = Framer::new("muster".into());
         let plane = Plane::new(Place::from(0), Routes::alone(1), PlaneConfig::default(), framer);
-        Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets }
+        let connected = Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets };
+        let live = Rc::downgrade(&connected.live);
+        connected.on_handler(move |order| live.upgrade().unwrap().refuse_handler(order));
+        connected
     }
 }
 
 impl Connected {
+    /// Has `run` carry out the orders for match handlers.
+    pub fn on_handler(&self, run: impl Fn(HandlerOrder) + 'static) {
+        let others = move |effect| {
+            if let Effect::Handler(order) = effect {
+                run(order);
+            }
+        };
+        self.sockets.others.replace(Some(Rc::new(others)));
+    }
+
     /// Opens a session of a user with this number, as a socket does.
     pub fn open(&self, user: &str, name: &str, number: u128) -> SessionKey {
         let user: UserId = user.parse().unwrap();

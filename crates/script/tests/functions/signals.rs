@@ -97,7 +97,7 @@ impl Shard {
         let returns =
             move |call, returned| plane.step(|plane, now, out| plane.match_returned(now, call, returned, out));
         let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, Arc::default(), returns));
-        live.on_handler(move |order| drop(matches.order(order)));
+        connected.on_handler(move |order| drop(matches.order(order)));
         let functions = LuaFunctions::new(program, host, limits, Arc::default());
         Self { functions, connected }
     }

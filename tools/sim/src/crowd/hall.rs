@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply, Up};
+use muster_live::plane::{Audience, Effect, Effects, JoinOptions, Message, Publish, Reply, Up};
 use muster_live::registry::SessionInfo;
 use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{
@@ -168,35 +168,38 @@ impl Hall {
         &mut self,
         shard: ShardIndex,
         what: &'static str,
-        step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R,
+        step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R,
     ) -> R {
         let at = usize::from(shard);
-        let mut out = Output::default();
+        let mut out = Effects::default();
         let started = cpu_time();
         let result = step(&mut self.planes[at], self.now, &mut out);
         let took = cpu_time().saturating_sub(started);
         self.steps.push(Step { took, what });
-        for (key, frame, _) in &out.deliveries {
-            self.deliveries += 1;
-            let number = frame.first_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes));
-            if number == u32::MAX {
-                continue;
-            }
-            let next = &mut self.heard[at][key.index()];
-            self.out_of_order += u64::from(number != *next);
-            *next = number + 1;
-        }
-        for (_, reply) in &out.replies {
-            match reply {
-                Reply::Joined(Ok(_)) => self.joined += 1,
-                Reply::Presences(page, _) => (self.pages, self.listed) = (self.pages + 1, self.listed + page.len()),
-                _ => {}
-            }
-        }
-        for (to, message) in out.sends {
-            self.inboxes[usize::from(to.shard())].push_back((shard, message));
+        for effect in out {
+            self.carry_out(shard, effect);
         }
         result
+    }
+
+    fn carry_out(&mut self, shard: ShardIndex, effect: Effect) {
+        match effect {
+            Effect::Deliver(key, frame, _) => {
+                self.deliveries += 1;
+                let number = frame.first_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes));
+                if number != u32::MAX {
+                    let next = &mut self.heard[usize::from(shard)][key.index()];
+                    self.out_of_order += u64::from(number != *next);
+                    *next = number + 1;
+                }
+            }
+            Effect::Reply(_, Reply::Joined(Ok(_))) => self.joined += 1,
+            Effect::Reply(_, Reply::Presences(page, _)) => {
+                (self.pages, self.listed) = (self.pages + 1, self.listed + page.len());
+            }
+            Effect::Send(to, message) => self.inboxes[usize::from(to.shard())].push_back((shard, message)),
+            _ => {}
+        }
     }
 
     /// Everything that can happen without time passing.

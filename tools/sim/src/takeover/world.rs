@@ -9,7 +9,7 @@ use muster_domain::ids::Uuid;
 use muster_live::matches::MatchesConfig;
 use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::place::Epoch;
-use muster_live::plane::{Down, Message, Output, Recover, Reply};
+use muster_live::plane::{Down, Effect, Effects, Message, Recover, Reply};
 use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::stream::mode;
 use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, StreamKey};
@@ -225,45 +225,67 @@ impl World {
     pub(super) fn step<R>(
         &mut self,
         place: Place,
-        step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R,
+        step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R,
     ) -> Checked<R> {
         self.steps += 1;
         self.encoder.tales.now.set(self.now);
-        let mut out = Output::default();
+        let mut out = Effects::default();
         let mark = (self.cluster.view_of(place) as u32) << 1 | u32::from(self.is_difference);
         self.encoder.mark.set(Some(mark));
         let Some(plane) = self.cluster.planes.get_mut(&place) else {
             return Err(Violation { check: Check::Stray, detail: format!("there is no place {place:?}") });
         };
         let result = step(plane, self.now, &mut out);
-        for (request, reply) in out.replies {
-            self.answer(place, request, reply)?;
+        // What these lead to are steps of their own.
+        let mut afterwards = Vec::new();
+        for effect in out {
+            match effect {
+                Effect::Matched(_) | Effect::EndTicket(_) | Effect::Depart(..) | Effect::Handler(_) => {
+                    afterwards.push(effect);
+                }
+                effect => self.carry_out(place, effect)?,
+            }
         }
-        for (key, frame, _) in out.deliveries {
-            self.deliver(SessionRef { place, key }, &frame)?;
+        for effect in afterwards {
+            match effect {
+                Effect::Matched(found) => self.tell_matched(place, &found)?,
+                Effect::EndTicket(ended) => self.tell_lost(place, ended)?,
+                Effect::Depart(request, claim) => self.claimed(place, request, claim)?,
+                Effect::Handler(order) => self.order(place, order)?,
+                _ => {}
+            }
         }
-        for (key, reason) in out.closes {
-            self.trace.line(|| format!("  {place:?} closes a session: {reason:?}"));
-            self.closing.extend(self.by_ref.get(&SessionRef { place, key }));
-        }
-        if !out.handed_over.is_empty() {
-            self.trace.line(|| format!("  {place:?} has handed over {}", out.handed_over.len()));
-            self.cluster.handed_over(place, &out.handed_over);
-        }
-        for recoverable in out.recoverable {
-            self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.thing));
-            self.keep(recoverable)?;
-        }
-        self.recovery.asked.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
-        for (to, message) in out.sends {
-            self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
-            self.cluster.send(place, to, message);
-        }
-        out.matches.iter().try_for_each(|found| self.tell_matched(place, found))?;
-        out.ended_tickets.into_iter().try_for_each(|ended| self.tell_lost(place, ended))?;
-        out.claims.into_iter().try_for_each(|(request, claim)| self.claimed(place, request, claim))?;
-        out.handlers.into_iter().try_for_each(|order| self.order(place, order))?;
         Ok(result)
+    }
+
+    fn carry_out(&mut self, place: Place, effect: Effect) -> Checked {
+        match effect {
+            Effect::Reply(request, reply) => self.answer(place, request, reply)?,
+            Effect::Deliver(key, frame, _) => self.deliver(SessionRef { place, key }, &frame)?,
+            Effect::Close(key, reason) => {
+                self.trace.line(|| format!("  {place:?} closes a session: {reason:?}"));
+                self.closing.extend(self.by_ref.get(&SessionRef { place, key }));
+            }
+            Effect::HandedOver(partitions) => {
+                self.trace.line(|| format!("  {place:?} has handed over {}", partitions.len()));
+                self.cluster.handed_over(place, &partitions);
+            }
+            Effect::Keep(things) => {
+                for recoverable in things {
+                    self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.thing));
+                    self.keep(recoverable)?;
+                }
+            }
+            Effect::Recover(partitions) => {
+                self.recovery.asked.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
+            }
+            Effect::Send(to, message) => {
+                self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
+                self.cluster.send(place, to, message);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// One thing that may happen, if there is any.
