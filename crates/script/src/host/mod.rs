@@ -59,7 +59,7 @@ pub use streams::{
     STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
 };
 
-use crate::durable::term::Term;
+use crate::durable::open_log::OpenLog;
 use crate::functions::Surroundings;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
@@ -101,9 +101,9 @@ impl Host {
     /// What the context of a match says of where it is: of a recorded one, where it was made.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let around = self.process.around.clone();
-        match self.current.fate() {
-            Some(fate) => {
-                let (node, version) = (fate.origin.node.clone(), fate.origin.version.clone());
+        match self.current.recorded_call() {
+            Some(call) => {
+                let (node, version) = (call.origin.node.clone(), call.origin.version.clone());
                 Surroundings { node, version, ..around }
             }
             None => around,
@@ -112,7 +112,7 @@ impl Host {
 
     /// When what a call writes is written.
     fn stamp(&self) -> WriteStamp {
-        self.current.fate().map_or_else(|| WriteStamp::at(self.clock.now()), |fate| fate.stamp())
+        self.current.recorded_call().map_or_else(|| WriteStamp::at(self.clock.now()), |call| call.stamp())
     }
 }
 
@@ -130,7 +130,7 @@ impl Handlers {
     }
 
     /// Has the log of a partition opened, before a durable match is made on behalf of these.
-    pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<Term>, LogError> {
+    pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<OpenLog>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
         match matches {
             Some(matches) => matches.open(partition, chain).await,
@@ -179,8 +179,8 @@ impl HostFunction {
     pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<Started> {
         host.current.count(&host.process.metrics)?;
         let arguments = Arguments::check(self, values)?;
-        match host.current.fate() {
-            Some(fate) => fate.start(host, self, arguments),
+        match host.current.recorded_call() {
+            Some(call) => call.start(host, self, arguments),
             None => self.run(host, arguments),
         }
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use mlua::{IntoLuaMulti, Lua, MultiValue, Result, Value as LuaValue};
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::Failure;
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
@@ -13,7 +13,7 @@ use super::vm::{Vm, plain};
 use super::{messages, values};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -61,13 +61,15 @@ impl Machine for Vm {
 
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
+    /// The first call starts a machine: that takes less than a millisecond.
+    const STARTS_EARLY: bool = false;
     const FORM: WriteOptions = messages::FORM;
 
     async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
         Self::load(&program.modules, host, limits).await
     }
 
-    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
         let Some(function) = self.registered.borrow().find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
@@ -77,7 +79,7 @@ impl Machine for Vm {
         };
         seat.budget.at(self.file_of(&function));
         let (lua, host, contexts) = (self.lua.clone(), self.host.clone(), self.contexts.clone());
-        let (invocation, given_to_it) = arguments;
+        let CallInput { invocation, given: given_to_it } = input;
         let call = move |seat: &Seat| -> Result<MultiValue> {
             let (context, written) = contexts.of_call(&lua, &invocation, &given_to_it, &host.process.around)?;
             seat.context.replace(Some(context.clone()));

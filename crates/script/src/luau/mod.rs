@@ -14,6 +14,7 @@ mod functions;
 mod instance;
 mod interrupt;
 mod json;
+pub(crate) mod language;
 pub mod matches;
 mod memory;
 mod messages;

@@ -118,7 +118,7 @@ fn register_hook(
         let (LuaValue::Function(function), LuaValue::String(name)) = (function, name) else {
             return refused(lua, format!("{registers} expects a function and a name"));
         };
-        let set = registered.borrow_mut().set_hook(registers, when, (among, &name.to_string_lossy()), function);
+        let set = registered.borrow_mut().set_hook(registers, when, among, &name.to_string_lossy(), function);
         bound_result(lua, set)
     })
 }

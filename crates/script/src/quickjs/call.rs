@@ -20,7 +20,7 @@ use super::values::{self, kind, text};
 use super::vm::{Engine, Vm, enter, settled};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -42,7 +42,7 @@ impl Machine for Vm {
         loaded.map(|(vm, _)| vm)
     }
 
-    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
@@ -50,7 +50,7 @@ impl Machine for Vm {
         let its = self.engine.promises.begin();
         let mut spent = Duration::ZERO;
         let engine = self.engine.clone();
-        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, invocation, given, wanted));
+        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, input, wanted));
         let mut end = self.turn(&its, limits, &mut spent, begin).await;
         loop {
             if let Some(end) = end {
@@ -122,8 +122,7 @@ fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
     function: SavedFunction,
-    invocation: Invocation,
-    given: Given,
+    CallInput { invocation, given }: CallInput,
     wanted: Wanted,
 ) -> TurnEnd {
     let failed = |error: rquickjs::Error| raised(ctx, &error);

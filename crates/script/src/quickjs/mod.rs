@@ -14,6 +14,7 @@ mod format;
 mod globals;
 mod host;
 mod init;
+pub(crate) mod language;
 mod logger;
 pub mod matches;
 mod modules;

@@ -218,7 +218,7 @@ fn register_message_hook<'js>(
             let (operation, takes) = (operation.name(), method.replace("Rt", ""));
             return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
         }
-        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, (Among::Messages, &name), function))
+        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, Among::Messages, &name, function))
     })
 }
 
@@ -231,7 +231,7 @@ fn register_hook<'js>(
 ) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
-        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, (Among::Operations, name), function))
+        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, Among::Operations, name, function))
     })
 }
 

@@ -269,10 +269,10 @@ fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
         let (kind, name) = (reader.byte()?, reader.text()?);
         match kind {
             0 => registry.set_function("RegisterRpc", &name, ())?,
-            1 => registry.set_hook("RegisterBefore", When::Before, (Among::Operations, &name), ())?,
-            2 => registry.set_hook("RegisterAfter", When::After, (Among::Operations, &name), ())?,
-            3 => registry.set_hook("RegisterBeforeRt", When::Before, (Among::Messages, &name), ())?,
-            4 => registry.set_hook("RegisterAfterRt", When::After, (Among::Messages, &name), ())?,
+            1 => registry.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
+            2 => registry.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
+            3 => registry.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
+            4 => registry.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
             5 => registry.set_sole(Sole::Farewell, ()),
             6 => registry.set_sole(Sole::Matched, ()),
             7 => registry.add_listener(Occasion::Reported, ()),

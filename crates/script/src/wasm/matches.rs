@@ -42,7 +42,7 @@ const NOT_RECORDED: &str = "matches in Go are not durable";
 
 impl MatchMachine for MatchVm {
     type Program = GoModule;
-    const LANGUAGE: &'static str = "Go";
+    const FREEZES: bool = false;
     const PARKS: bool = true;
 
     fn new(program: &GoModule, host: &Rc<Host>, limits: Limits, _: bool) -> Result<Self, LoadError> {

@@ -7,6 +7,7 @@ mod compile;
 mod frames;
 mod instance;
 mod instance_log;
+pub(crate) mod language;
 mod mailbox;
 pub(crate) mod matches;
 pub mod module;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::Failure;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matches::Chain;
 use muster_wire::code::Code;
@@ -20,7 +20,7 @@ use super::frames;
 use super::module::{GoModule, RunningModule};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
-use crate::machine::call::{Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
@@ -71,8 +71,13 @@ impl Machine for Vm {
         }
     }
 
-    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
-        let (invocation, given) = arguments;
+    async fn call(
+        &self,
+        callee: Callee<'_>,
+        CallInput { invocation, given }: CallInput,
+        wanted: Wanted,
+        limits: &Limits,
+    ) -> End {
         let frame = |id| Ok(frames::call(id, callee, &invocation, given));
         let taken = self.calls().begin(Arc::from(callee.name()), limits.call_time, false, frame);
         let taken = match taken {

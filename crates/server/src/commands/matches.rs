@@ -35,7 +35,7 @@ pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> 
 /// Replays one recording. Answers whether the code did the same as recorded.
 async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool, String> {
     let recording = read_recording(file)?;
-    let (handler, id) = (recording.tape.handler().to_owned(), recording.tape.id());
+    let (handler, id) = (recording.transcript.handler().to_owned(), recording.transcript.id());
     if action == MatchAction::Replay {
         print(&format!("{}: match {id} of '{handler}'", file.display()))?;
     }
@@ -48,7 +48,7 @@ async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool,
             difference.get_or_insert(format!("call {} ({}): {what}", played.number, name(&played.call.callback)));
         }
     };
-    let replayed = player.play(recording.tape, &mut see).await;
+    let replayed = player.play(recording.transcript, &mut see).await;
     let Replayed { calls, states, end, .. } = replayed.map_err(|why| format!("{}: {why}", file.display()))?;
     let ending = match end {
         Some(why) => format!("ended: {why}"),

@@ -83,7 +83,6 @@ enum Beginning {
 
 impl MatchMachine for MatchVm {
     type Program = Program;
-    const LANGUAGE: &'static str = "Lua";
     const PARKS: bool = true;
 
     fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {

@@ -88,7 +88,6 @@ type MatchResult<T> = std::result::Result<T, Arc<str>>;
 
 impl MatchMachine for MatchVm {
     type Program = Bundle;
-    const LANGUAGE: &'static str = "JavaScript";
     /// A runtime keeps the frames of running code on one stack: of several matches in it only one could wait, and never
     /// for another of them.
     const MATCHES_MAX: usize = 1;

@@ -61,7 +61,7 @@ fn matches_end_with_their_instance() {
             hall.create(2, Value::Nil).await.unwrap();
             hall.enter(1, 1).await.unwrap();
             hall.send(1, 1, 9, kind).await;
-            // The other match's loop may be over by then: its next one tells it.
+            // The loop of the other match may have run before the signal; its next loop sees it.
             hall.pass(100).await;
             assert!(hall.list().is_empty(), "{kind}");
         });

@@ -1,4 +1,4 @@
-//! What one callback of a recorded match meets: its moment, its randomness, and what the host answers it.
+//! One call of a callback of a recorded match: its moment, its randomness, and the answers of the host to it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,65 +12,76 @@ use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::{Answered, Origin};
+use super::record::{HostAnswer, Origin};
 use super::seed::Chance;
 use crate::host::{Arguments, Current, Effect, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
 
-/// Writes within one function of the host have keys of their own: at most so many.
-const WRITES_OF_ONE: u32 = 64;
+/// Most writes of one host function that have keys of their own.
+const WRITES_PER_FUNCTION: u32 = 64;
 
-/// See the module.
-pub(crate) struct Fate {
+/// One call of a callback of a recorded match.
+pub(crate) struct RecordedCall {
     journal: Rc<Journal>,
-    /// What the match was made with.
+    /// The facts that the match was made with.
     pub(crate) origin: Rc<Origin>,
-    call: u64,
+    /// Serial number of the call in its match.
+    number: u64,
     now: Timestamp,
     pub(crate) chance: Chance,
+    /// Whether the call is repeated: it was made before, by this or another process.
     is_again: bool,
-    /// It is looked at what the call does: nothing of it happens.
+    /// Whether the call must have no effects, because a recording is replayed.
     is_sealed: bool,
-    /// What the host answered when this call was made before, in order.
-    known: RefCell<VecDeque<Answered>>,
-    /// How many functions were asked for an answer that is kept.
+    /// The answers of the host when this call was made before, in order. Each is taken as the call asks for it again.
+    known: RefCell<VecDeque<HostAnswer>>,
+    /// Count of the host functions that the call has asked for an answer which goes to the log.
     asked: Cell<u32>,
-    /// How many writes the latest of them made.
+    /// Count of writes by the latest of these functions.
     writes: Cell<u32>,
-    /// What it tells others, when all that led to it is there to stay.
-    held: RefCell<Vec<Event>>,
-    /// Why an answer of the host is not in the log: whoever made the call again would have another.
+    /// Events for listeners. They leave when everything that led to them is durable.
+    events: RefCell<Vec<Event>>,
+    /// Set when the log did not take an answer of the host. The call fails then, because it would have another answer
+    /// when repeated.
     unlogged: RefCell<Option<LogError>>,
-    /// Why the call is not what it was when it was made before.
+    /// Set when the repeated call differs from the one that was made before.
     diverged: RefCell<Option<String>>,
 }
 
-impl Fate {
-    /// Of a call; of one that was made before with what the host answered.
+/// A call that was made before.
+pub(crate) struct FormerCall {
+    /// The answers of the host to it, in order.
+    pub(crate) answers: Vec<HostAnswer>,
+    /// Whether the call must have no effects, because a recording is replayed.
+    pub(crate) is_sealed: bool,
+}
+
+impl RecordedCall {
+    /// A call with this number, which is repeated if there is a former one.
     pub(crate) fn new(
-        (journal, origin): (Rc<Journal>, Rc<Origin>),
-        call: u64,
+        journal: Rc<Journal>,
+        origin: Rc<Origin>,
+        number: u64,
         now: Timestamp,
         chance: Chance,
-        (known, is_sealed): (Option<Vec<Answered>>, bool),
+        former: Option<FormerCall>,
     ) -> Rc<Self> {
-        let (is_again, known) = (known.is_some(), known.unwrap_or_default());
-        let (asked, writes, held, unlogged, diverged) = Default::default();
-        let known = RefCell::new(known.into());
+        let is_again = former.is_some();
+        let former = former.unwrap_or(FormerCall { answers: Vec::new(), is_sealed: false });
         Rc::new(Self {
             journal,
             origin,
-            call,
+            number,
             now,
             chance,
             is_again,
-            is_sealed,
-            known,
-            asked,
-            writes,
-            held,
-            unlogged,
-            diverged,
+            is_sealed: former.is_sealed,
+            known: RefCell::new(former.answers.into()),
+            asked: Cell::default(),
+            writes: Cell::default(),
+            events: RefCell::default(),
+            unlogged: RefCell::default(),
+            diverged: RefCell::default(),
         })
     }
 
@@ -79,35 +90,35 @@ impl Fate {
         self.now
     }
 
-    /// Whether the call was made before.
+    /// Whether the call is repeated.
     pub(crate) fn is_again(&self) -> bool {
         self.is_again
     }
 
-    /// Why the call is not what it was when it was made before, if it is not.
+    /// How the repeated call differs from the one that was made before, if it does.
     pub(crate) fn diverged(&self) -> Option<String> {
         let left = self.known.borrow().front().map(|left| format!("it did not call {} again", left.function));
         self.diverged.borrow().clone().or(left)
     }
 
-    /// Something that others are to hear of.
-    pub(crate) fn hold(&self, event: Event) {
-        self.held.borrow_mut().push(event);
+    /// Keeps an event for listeners until the call is durable.
+    pub(crate) fn keep_event(&self, event: Event) {
+        self.events.borrow_mut().push(event);
     }
 
-    pub(crate) fn holds(&self) -> bool {
-        !self.held.borrow().is_empty()
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.borrow().is_empty()
     }
 
-    /// What others are to hear of: what led to it is there to stay.
-    pub(crate) fn held(&self) -> Vec<Event> {
-        self.held.take()
+    /// Takes the events for listeners, once the call is durable.
+    pub(crate) fn take_events(&self) -> Vec<Event> {
+        self.events.take()
     }
 
-    /// Whether all that the host answered is in the log.
+    /// Checks that all answers of the host are in the log.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Why one is not.
     pub(crate) fn check(&self) -> std::result::Result<(), LogError> {
         self.unlogged.borrow().clone().map_or(Ok(()), Err)
     }
@@ -117,21 +128,21 @@ impl Fate {
         Error::new(ErrorKind::Internal, told)
     }
 
-    /// When a write of this call happens, and its key.
+    /// The moment and the key of the next write of this call.
     pub(crate) fn stamp(&self) -> WriteStamp {
         self.journal.has_written.set(true);
         let write = self.writes.get();
         self.writes.set(write + 1);
-        // The function that writes is the latest that was asked.
-        let ordinal = self.asked.get().saturating_sub(1) * WRITES_OF_ONE + write.min(WRITES_OF_ONE - 1);
-        let tick = i64::try_from(self.call).unwrap_or(i64::MAX);
+        // The latest function that was asked is the one that writes.
+        let ordinal = self.asked.get().saturating_sub(1) * WRITES_PER_FUNCTION + write.min(WRITES_PER_FUNCTION - 1);
+        let tick = i64::try_from(self.number).unwrap_or(i64::MAX);
         WriteStamp { now: self.now, effect: Some(EffectKey { match_id: self.journal.match_id(), tick, ordinal }) }
     }
 
-    /// Calls a function of the host. What it answered before it answers again.
+    /// Calls a host function. If the call is repeated, the function answers what it answered before.
     ///
     /// # Errors
-    /// What the function refuses, and `Internal` when the call is not what it was.
+    /// The error of the function, and `Internal` when a repeated call differs from the former one.
     pub(crate) fn start(
         self: &Rc<Self>,
         host: &Rc<Host>,
@@ -140,7 +151,7 @@ impl Fate {
     ) -> Result<Started> {
         match function.effect {
             Effect::Pure | Effect::Chance | Effect::Tells => return function.run(host, arguments),
-            // It stands in the log already.
+            // The former call has logged the line.
             Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
             Effect::Log => return function.run(host, arguments),
             Effect::Reads | Effect::Asks | Effect::Writes => {}
@@ -159,23 +170,23 @@ impl Fate {
             return Err(self.diverge(format!("it called {} and had not", function.name)));
         }
         self.chance.enter(ordinal);
-        let (its, name, host) = (self.clone(), function.name, host.clone());
-        let keeper = its.clone();
+        let (call, name, host) = (self.clone(), function.name, host.clone());
+        let journal = self.journal.clone();
         let keep = move |answer: &Result<Value>| {
-            keeper.chance.leave();
-            keeper.journal.answered(keeper.call, ordinal, name, answer).map_err(|error| {
-                keeper.unlogged.replace(Some(error.clone()));
+            call.chance.leave();
+            call.journal.answered(call.number, ordinal, name, answer).map_err(|error| {
+                call.unlogged.replace(Some(error.clone()));
                 lost(error)
             })
         };
         match (function.effect, function.run) {
             (Effect::Asks | Effect::Writes, _) => {
-                // Whatever led to it is to be there again.
-                let (kept, run) = (self.journal.synced(Duration::ZERO), function.run);
+                // All records before the effect must be durable first, or a repeated call might not ask for the effect.
+                let (durable, run) = (self.journal.synced(Duration::ZERO), function.run);
                 Ok(Started::Later(Box::pin(async move {
-                    kept.await.map_err(lost)?;
-                    // Somebody else may have the match by now.
-                    its.journal.check().map_err(lost)?;
+                    durable.await.map_err(lost)?;
+                    // Another place may own the match by now.
+                    journal.check().map_err(lost)?;
                     let answer = match run {
                         Run::Now(run) => run(&host, arguments),
                         Run::Later(run) => run(host, arguments).await,
@@ -209,14 +220,14 @@ fn lost(error: LogError) -> Error {
     Error::new(ErrorKind::Unavailable, "The match cannot go on: its log cannot be written.").because(error.to_string())
 }
 
-/// A clock that stands while a recorded match's callback runs.
+/// A clock that stands while a callback of a recorded match runs.
 pub struct MatchClock {
     clock: Rc<dyn Clock>,
     current: Current,
 }
 
 impl MatchClock {
-    /// Over a clock that goes on.
+    /// A clock that shows the time of another one outside of such callbacks.
     pub fn new(clock: Rc<dyn Clock>, current: Current) -> Self {
         Self { clock, current }
     }
@@ -224,18 +235,18 @@ impl MatchClock {
 
 impl Clock for MatchClock {
     fn now(&self) -> Timestamp {
-        self.current.fate().map_or_else(|| self.clock.now(), |fate| fate.now())
+        self.current.recorded_call().map_or_else(|| self.clock.now(), |call| call.now())
     }
 }
 
-/// Randomness that, while a recorded match's callback runs, is the match's.
+/// Randomness that is drawn from the seed of a recorded match while one of its callbacks runs.
 pub struct MatchEntropy {
     entropy: Rc<dyn Entropy>,
     current: Current,
 }
 
 impl MatchEntropy {
-    /// Over what others draw from.
+    /// Randomness of another source outside of such callbacks.
     pub fn new(entropy: Rc<dyn Entropy>, current: Current) -> Self {
         Self { entropy, current }
     }
@@ -243,8 +254,8 @@ impl MatchEntropy {
 
 impl Entropy for MatchEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        match self.current.fate() {
-            Some(fate) => fate.chance.fill(bytes),
+        match self.current.recorded_call() {
+            Some(call) => call.chance.fill(bytes),
             None => self.entropy.fill(bytes),
         }
     }

@@ -1,7 +1,8 @@
-//! A partition's log in the hands of this place: from when it is taken over until it is given up, or fails.
+//! The log of a partition while this place may write it: from the moment that the place takes it over until it is
+//! released or fails.
 //!
-//! Lives of matches write by the term in which they began here. Once it is over nothing of them gets in any more, even if the
-//! log is this place's again by then: that is another term.
+//! A match writes to the open log with which it began or was resumed here. Once that is closed the match can write
+//! nothing more, even if this place owns the partition again by then: it writes another open log.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,78 +20,80 @@ use tokio::sync::OnceCell;
 use super::parts;
 use super::record::id_bytes;
 
-/// Matches that cannot go on are kept for so long, for a release of the modules with which they can.
+/// Time for which matches that cannot go on are kept, until modules are loaded with which they can.
 pub const STRANDED_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// See the module.
-pub(crate) struct Term {
+/// The log of one partition, from one epoch on.
+pub struct OpenLog {
     pub(crate) partition: Partition,
     pub(crate) epoch: Epoch,
-    log: Rc<dyn MatchLog>,
+    match_log: Rc<dyn MatchLog>,
+    /// Set once the log is taken over.
     is_taken: OnceCell<()>,
+    /// The records that the log held when it was taken over.
     found: RefCell<Vec<Bytes>>,
-    /// What was found is dealt with, and the first who asked has heard of it.
+    /// Set once the matches in the log were resumed. The first caller is told which these are.
     pub(crate) resumed: OnceCell<()>,
     is_resuming: Cell<bool>,
-    /// Nothing is trimmed before.
+    /// Set once the resumed matches are durable under this place. Nothing is trimmed before.
     is_settled: Cell<bool>,
-    /// Why nothing is written any more.
-    over: RefCell<Option<LogError>>,
+    /// Why the log cannot be written any more.
+    closed: RefCell<Option<LogError>>,
+    /// The records that each match needs.
     needed: RefCell<BTreeMap<MatchId, Need>>,
-    /// Matches that run, or ran and are not known to have ended.
-    lives: RefCell<BTreeSet<MatchId>>,
-    /// Those of an earlier term that failed: they have ended, and the log does not say so yet.
+    /// Matches that run here, and those whose end is not known to be in the log.
+    running: RefCell<BTreeSet<MatchId>>,
+    /// Matches of an earlier open log that failed. They have ended, and the log does not say so yet.
     given_up: BTreeSet<MatchId>,
-    /// Matches whose ends the log did not take yet.
+    /// Matches whose end the log has not taken yet, with the reason of the end.
     unended: RefCell<BTreeMap<MatchId, String>>,
-    /// Matches that cannot go on, since when.
+    /// Matches that cannot go on, and the moment since when.
     stranded: RefCell<BTreeMap<MatchId, Timestamp>>,
 }
 
-/// What of the records of a match is needed.
+/// The records that a match needs, so that the log must not be trimmed of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Need {
-    /// All, those of former terms among them.
+    /// All records, including those of former owners.
     All,
-    /// From this one on.
+    /// Records from this one on.
     From(RecordNumber),
 }
 
-impl Term {
-    /// Of a place that has not taken the log over yet.
+impl OpenLog {
+    /// A log that this place has not taken over yet.
     pub(super) fn new(
-        (partition, epoch): (Partition, Epoch),
-        log: Rc<dyn MatchLog>,
+        partition: Partition,
+        epoch: Epoch,
+        match_log: Rc<dyn MatchLog>,
         given_up: BTreeSet<MatchId>,
     ) -> Rc<Self> {
-        let (is_taken, found, resumed, is_resuming, is_settled) = Default::default();
-        let (over, needed, lives, unended, stranded) = Default::default();
         Rc::new(Self {
             partition,
             epoch,
-            log,
-            is_taken,
-            found,
-            resumed,
-            is_resuming,
-            is_settled,
-            over,
-            needed,
-            lives,
+            match_log,
+            is_taken: OnceCell::default(),
+            found: RefCell::default(),
+            resumed: OnceCell::default(),
+            is_resuming: Cell::default(),
+            is_settled: Cell::default(),
+            closed: RefCell::default(),
+            needed: RefCell::default(),
+            running: RefCell::default(),
             given_up,
-            unended,
-            stranded,
+            unended: RefCell::default(),
+            stranded: RefCell::default(),
         })
     }
 
-    /// Takes the log over.
+    /// Takes the log over, unless that was done.
     ///
     /// # Errors
-    /// When another place owns it, or it cannot be read.
+    /// When another place owns the log, or it cannot be read.
     pub(crate) async fn take(&self) -> Result<(), LogError> {
         self.check()?;
         let take = async {
-            let found = self.log.take_over(self.partition, self.epoch).await;
+            let found = self.match_log.take_over(self.partition, self.epoch).await;
             self.found.replace(self.noted(found)?);
             Ok(())
         };
@@ -98,12 +101,12 @@ impl Term {
         self.check()
     }
 
-    /// What was in it, to the first who asks.
+    /// The records that the log held when it was taken over. Only the first caller gets them.
     pub(crate) fn found(&self) -> Vec<Bytes> {
         self.found.take()
     }
 
-    /// Says whether somebody goes on with what was found.
+    /// Notes whether the matches in the log are being resumed.
     pub(crate) fn set_resuming(&self, is_resuming: bool) {
         self.is_resuming.set(is_resuming);
     }
@@ -112,23 +115,24 @@ impl Term {
         self.is_resuming.get()
     }
 
-    /// Whether it can be written.
+    /// Checks that the log can be written.
     ///
     /// # Errors
     /// Why it cannot.
     pub(crate) fn check(&self) -> Result<(), LogError> {
-        self.over.borrow().clone().map_or(Ok(()), Err)
+        self.closed.borrow().clone().map_or(Ok(()), Err)
     }
 
     pub(crate) fn has_failed(&self) -> bool {
-        matches!(*self.over.borrow(), Some(LogError::Failed(_)))
+        matches!(*self.closed.borrow(), Some(LogError::Failed(_)))
     }
 
-    /// It is over, unless it was.
+    /// Closes the log, unless it is closed already.
     pub(crate) fn close(&self, why: LogError) {
-        self.over.borrow_mut().get_or_insert(why);
+        self.closed.borrow_mut().get_or_insert(why);
     }
 
+    /// Closes the log if the outcome says that it has failed or is lost.
     fn noted<T>(&self, outcome: Result<T, LogError>) -> Result<T, LogError> {
         if let Err(error @ (LogError::Failed(_) | LogError::Lost)) = &outcome {
             self.close(error.clone());
@@ -136,64 +140,64 @@ impl Term {
         outcome
     }
 
-    /// Writes records of a match, all of them or, for whoever reads them, none.
+    /// Writes records of a match. A reader finds all of them or none. Answers the number of the first one.
     pub(super) fn append(&self, records: &[Bytes]) -> Result<RecordNumber, LogError> {
         self.check()?;
         let mut first = None;
         for record in records {
-            let number = self.noted(self.log.append(self.partition, record))?;
+            let number = self.noted(self.match_log.append(self.partition, record))?;
             first.get_or_insert(number);
         }
         Ok(first.unwrap_or_default())
     }
 
-    /// Waits until all that was written so far is there to stay, which need not begin before so long.
+    /// Resolves when everything that was written so far is durable. The log may wait for `slack` before it syncs.
     pub(crate) fn synced(self: &Rc<Self>, slack: Duration) -> LogFuture<()> {
         if let Err(error) = self.check() {
             return Box::pin(std::future::ready(Err(error)));
         }
-        let (its, synced) = (self.clone(), self.log.synced(self.partition, slack));
-        Box::pin(async move { its.noted(synced.await) })
+        let (log, synced) = (self.clone(), self.match_log.synced(self.partition, slack));
+        Box::pin(async move { log.noted(synced.await) })
     }
 
-    /// A match begins, or goes on.
+    /// Notes that a match runs here.
     pub(crate) fn begin(&self, id: MatchId) {
-        self.lives.borrow_mut().insert(id);
+        self.running.borrow_mut().insert(id);
     }
 
-    /// It is known to have ended, or is to go on another time.
+    /// Notes that a match runs here no more: its end is in the log, or it goes on at another time.
     pub(crate) fn leave(&self, id: MatchId) {
-        self.lives.borrow_mut().remove(&id);
+        self.running.borrow_mut().remove(&id);
     }
 
-    /// Matches that have ended without the log knowing, if it had failed.
+    /// Matches that have ended without a record of that, because the log had failed.
     pub(super) fn left_over(&self) -> BTreeSet<MatchId> {
         if !self.has_failed() {
             return BTreeSet::new();
         }
-        self.lives.borrow().iter().chain(&self.given_up).copied().collect()
+        self.running.borrow().iter().chain(&self.given_up).copied().collect()
     }
 
     pub(crate) fn was_given_up(&self, id: MatchId) -> bool {
         self.given_up.contains(&id)
     }
 
-    /// A match needs its records from this one on, which is kept by now. What no match needs may go.
+    /// Notes that a match needs its records from this one on, which is durable. Trims records that no match needs.
     pub(crate) fn need(&self, id: MatchId, from: RecordNumber) {
         self.needed.borrow_mut().insert(id, Need::From(from));
         self.write_ends();
         self.trim();
     }
 
-    /// A match needs all that there is.
+    /// Notes that a match needs all records of the log.
     pub(crate) fn need_all(&self, id: MatchId) {
         self.needed.borrow_mut().insert(id, Need::All);
     }
 
-    /// A match has ended. Answers whether the log takes that now; if not it does later.
+    /// Writes that a match has ended. Answers whether the log takes that now; if not, it does so later.
     ///
     /// # Errors
-    /// When the log takes nothing any more.
+    /// When the log is closed.
     pub(crate) fn end(&self, id: MatchId, why: &str) -> Result<bool, LogError> {
         self.check()?;
         self.unended.borrow_mut().insert(id, why.to_owned());
@@ -209,7 +213,7 @@ impl Term {
             let Some((id, why)) = next else { return };
             let record = wire::Record { match_id: id_bytes(id.0), what: Some(What::Ended(wire::Ended { why })) };
             if self.append(&[record.to_bytes().into()]).is_err() {
-                // What is before its end stays until that is there.
+                // The records of the match stay until its end is written.
                 return;
             }
             self.unended.borrow_mut().remove(&id);
@@ -217,11 +221,12 @@ impl Term {
         }
     }
 
-    /// Writes what there is of a match once more, so that it is there when what was found may go. All of it is one record:
-    /// half of it would be a match that knows half of what it did. If the log does not take that, what was found stays.
+    /// Writes the records of a resumed match once more, so that the log can be trimmed of the former ones. All of them
+    /// are one record, since a reader must not find half of them. If the log refuses it for its size, the former
+    /// records stay.
     ///
     /// # Errors
-    /// When the log takes nothing any more.
+    /// When the log is closed.
     pub(crate) fn carry_on(
         &self,
         id: MatchId,
@@ -238,10 +243,11 @@ impl Term {
         Ok(())
     }
 
-    /// What a match needs that goes on here. What the log did not take is where it was.
+    /// Notes the record that a resumed match needs first. If the log refused that record, the match needs its former
+    /// ones.
     ///
     /// # Errors
-    /// When the log takes nothing any more.
+    /// When the log is closed.
     pub(crate) fn needed_from(&self, id: MatchId, written: Result<RecordNumber, LogError>) -> Result<(), LogError> {
         match written {
             Ok(number) => self.need(id, number),
@@ -254,7 +260,7 @@ impl Term {
         Ok(())
     }
 
-    /// What was found is dealt with, and that is there to stay.
+    /// Notes that the resumed matches are durable under this place, and trims the log.
     pub(crate) fn settle(&self) {
         self.is_settled.set(true);
         self.trim();
@@ -265,26 +271,26 @@ impl Term {
             return;
         }
         match self.needed.borrow().values().min() {
-            None => self.log.trim(self.partition, RecordNumber(u64::MAX)),
-            Some(Need::From(least)) => self.log.trim(self.partition, *least),
+            None => self.match_log.trim(self.partition, RecordNumber(u64::MAX)),
+            Some(Need::From(least)) => self.match_log.trim(self.partition, *least),
             Some(Need::All) => {}
         }
     }
 
-    /// Gives up matches that could not go on for long.
+    /// Ends matches that could not go on for too long.
     pub(super) fn give_up_stranded(&self, now: Timestamp) {
         let old: Vec<MatchId> =
             self.stranded.borrow().iter().filter(|(_, since)| is_given_up(**since, now)).map(|(id, _)| *id).collect();
         for id in old {
             tracing::error!(%id, "a durable match cannot go on for too long: it is given up");
             self.stranded.borrow_mut().remove(&id);
-            // An error: the next term finds it, and how old it is.
+            // After an error the next owner finds the match in the log, and how old it is.
             let _ = self.end(id, "it could not go on for too long");
         }
     }
 }
 
-/// Whether a match that cannot go on since then is kept no more.
+/// Whether a match that could not go on since then is kept no longer.
 pub(crate) fn is_given_up(since: Timestamp, now: Timestamp) -> bool {
     u128::try_from(now.0.saturating_sub(since.0)).is_ok_and(|age| age > STRANDED_KEPT.as_micros())
 }
