@@ -132,7 +132,14 @@ impl Outline {
             | (Callback::Signal(_), Outcome::Signalled(_) | Outcome::Refused(_)) => {}
             _ => return false,
         }
-        for act in &returned.acts {
+        self.note_acts(&returned.acts, tick);
+        true
+    }
+
+    /// Takes in what a callback of this tick wants done, but for broadcasts. Answers whether the label is another.
+    pub(super) fn note_acts(&mut self, acts: &[Act], tick: u64) -> bool {
+        let before = self.label.clone();
+        for act in acts {
             match act {
                 Act::Broadcast(_) | Act::Defer(_) => {}
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session)),
@@ -143,19 +150,20 @@ impl Outline {
                 Act::CancelTimer(name) => self.timers.remove(name),
             }
         }
-        true
+        self.label != before
     }
 
-    /// Before a call's acts are done: what of them is sent.
-    pub(super) fn note_sent(&mut self, acts: &[Act]) {
+    /// Takes in the broadcasts of a callback. Answers their numbers, in order.
+    pub(super) fn note_sent(&mut self, acts: &[Act]) -> RangeFrom<u64> {
         if !self.id.is_durable() {
-            return;
+            return 0..;
         }
         let at_once =
             acts.iter().filter_map(|act| if let Act::Broadcast(broadcast) = act { Some(broadcast) } else { None });
         let behind = acts.iter().filter_map(|act| if let Act::Defer(broadcast) = act { Some(broadcast) } else { None });
         self.sent = at_once.chain(behind).cloned().collect();
         self.sent_count += self.sent.len() as u64;
+        self.sent_numbers()
     }
 
     /// The numbers of what was sent, in order.

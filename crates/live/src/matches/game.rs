@@ -1,9 +1,11 @@
 //! One match: what waits for its handler, and what its answers change.
 
+mod admission;
 mod carry;
 mod resume;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::RangeFrom;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,6 +13,7 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
+use self::admission::{Admission, Asking};
 use super::call::{Act, Broadcast, Call, Callback, Input, LeaveReason, Left, Outcome, Return};
 use super::durable::Outline;
 use super::effect::{Answer, Effect, Entered, Event, MatchEnd};
@@ -55,14 +58,36 @@ impl Asker {
 #[derive(Debug)]
 enum UnderWay {
     Init(Option<RequestRef>),
-    /// Until when somebody waits for it, if they still do.
-    Attempt(Box<Attempt>, Option<Millis>),
+    Attempt(Box<Asking>),
     Signal(Asker),
-    Join(Vec<Arc<Presence>>),
+    Join {
+        came: Vec<Arc<Presence>>,
+        /// Set for a durable match when the join follows an accepted attempt.
+        admission: Option<Box<Admission>>,
+    },
     Leave(Vec<Left>),
     Timer(Arc<str>),
     Loop,
     Terminate,
+}
+
+impl UnderWay {
+    /// The attempt of somebody who is not in the match yet.
+    fn asking(&self) -> Option<&Asking> {
+        match self {
+            Self::Attempt(asking) => Some(asking),
+            Self::Join { admission, .. } => admission.as_ref().map(|admission| &admission.asking),
+            _ => None,
+        }
+    }
+
+    fn asking_mut(&mut self) -> Option<&mut Asking> {
+        match self {
+            Self::Attempt(asking) => Some(asking),
+            Self::Join { admission, .. } => admission.as_mut().map(|admission| &mut admission.asking),
+            _ => None,
+        }
+    }
 }
 
 /// See the module.
@@ -79,7 +104,9 @@ pub(super) struct Game {
     signals: usize,
     inputs: Vec<Input>,
     under_way: Option<UnderWay>,
-    /// No further call begins here.
+    /// Whether the handler was asked about an attempt since the last tick: a tick that is due goes before the next attempt then.
+    has_asked: bool,
+    /// No further call begins here, except the join that follows an accepted attempt.
     rests: bool,
     /// When it began, and how many ticks were due since.
     began_at: Millis,
@@ -133,6 +160,7 @@ impl Game {
             signals: 0,
             inputs: Vec::new(),
             under_way: None,
+            has_asked: false,
             rests: false,
             began_at: 0,
             ticks_due: 0,
@@ -168,14 +196,6 @@ impl Game {
         tick.into_iter().chain(self.ends_at).chain(self.answer_due()).min()
     }
 
-    /// Whose attempt the handler decides on.
-    fn attempt_under_way(&self) -> Option<SessionRef> {
-        match &self.under_way {
-            Some(UnderWay::Attempt(attempt, Some(_))) => Some(attempt.member.session()),
-            _ => None,
-        }
-    }
-
     /// When the next tick is due, of a match that has begun.
     fn tick_due(&self) -> Millis {
         self.due_at(self.ticks_due)
@@ -186,8 +206,8 @@ impl Game {
         let of_asker = |asker: &Asker| asker.reply_to.map(|_| asker.until);
         let under_way = match &self.under_way {
             Some(UnderWay::Signal(asker)) => of_asker(asker),
-            Some(UnderWay::Attempt(_, until)) => *until,
-            _ => None,
+            Some(under_way) => under_way.asking().and_then(|asking| asking.until),
+            None => None,
         };
         let signal =
             |waiting: &Waiting| if let Waiting::Signal { asker, .. } = waiting { of_asker(asker) } else { None };
@@ -202,11 +222,14 @@ impl Game {
     fn lose_patience(&mut self, now: Millis, out: &mut Vec<Effect>) {
         match &mut self.under_way {
             Some(UnderWay::Signal(asker)) if now >= asker.until => asker.answer(Err(busy()), out),
-            Some(UnderWay::Attempt(attempt, until)) if until.is_some_and(|until| now >= until) => {
-                *until = None;
-                refuse(Attempt::clone(attempt), busy(), out);
+            Some(under_way) => {
+                if let Some(asking) = under_way.asking_mut()
+                    && asking.until.take_if(|until| now >= *until).is_some()
+                {
+                    refuse(asking.attempt.clone(), busy(), out);
+                }
             }
-            _ => {}
+            None => {}
         }
         let is_late = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(_, until) if now >= *until);
         while self.attempts > 0
@@ -245,10 +268,9 @@ impl Game {
 
     /// Whether a session has asked to come in already.
     fn awaits(&self, session: SessionRef) -> bool {
-        let is_its = |attempt: &Attempt| attempt.member.presence.session == session;
-        let waits = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if is_its(attempt));
-        matches!(&self.under_way, Some(UnderWay::Attempt(attempt, Some(_))) if is_its(attempt))
-            || self.waiting.iter().any(waits)
+        let is_its =
+            |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if attempt.member.session() == session);
+        self.attempt_under_way() == Some(session) || self.waiting.iter().any(is_its)
     }
 
     fn entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<Effect>) {
@@ -268,10 +290,17 @@ impl Game {
             }
             is_its
         };
-        let mut is_known = match &mut self.under_way {
-            Some(UnderWay::Attempt(attempt, Some(_))) => move_attempt(attempt),
-            _ => false,
-        };
+        let mut is_known = false;
+        if let Some(asking) = self.under_way.as_mut().and_then(UnderWay::asking_mut)
+            && asking.until.is_some()
+            && move_attempt(&mut asking.attempt)
+        {
+            is_known = true;
+            let presence = asking.attempt.member.presence.clone();
+            if let Some(seated) = self.outline.seated_mut(presence.session_id) {
+                seated.presence = Arc::new(presence);
+            }
+        }
         for waiting in &mut self.waiting {
             if let Waiting::Attempt(attempt, _) = waiting {
                 is_known |= move_attempt(attempt);
@@ -291,12 +320,13 @@ impl Game {
 
     /// A session went from the match's stream, or did before it came.
     pub(super) fn gone(&mut self, now: Millis, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
-        if let Some(UnderWay::Attempt(attempt, until)) = &mut self.under_way
-            && attempt.member.presence.session == session
+        if let Some(asking) = self.under_way.as_mut().and_then(UnderWay::asking_mut)
+            && asking.attempt.member.session() == session
         {
-            *until = None;
+            asking.until = None;
         }
-        let is_its = |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if attempt.member.presence.session == session);
+        let is_its =
+            |waiting: &Waiting| matches!(waiting, Waiting::Attempt(attempt, _) if attempt.member.session() == session);
         if let Some(position) = self.waiting.iter().position(is_its) {
             self.waiting.remove(position);
             self.attempts -= 1;
@@ -307,7 +337,7 @@ impl Game {
 
     fn remove(&mut self, session: SessionRef, reason: LeaveReason) -> Option<Player> {
         let player = self.players.shift_remove(&session)?;
-        self.waiting.push_back(Waiting::Leave(Left { presence: player.presence.clone(), reason }));
+        self.enqueue_leave(Left { presence: player.presence.clone(), reason });
         Some(player)
     }
 
@@ -371,7 +401,7 @@ impl Game {
 
     /// Calls the handler with what comes next, if no call is under way.
     fn advance(&mut self, now: Millis, out: &mut Vec<Effect>) {
-        while self.under_way.is_none() && !self.rests {
+        while self.under_way.is_none() && !self.rests && !self.is_tick_first(now) {
             let Some(waiting) = self.waiting.pop_front() else { break };
             match waiting {
                 Waiting::Attempt(attempt, until) => {
@@ -380,13 +410,12 @@ impl Game {
                         refuse(*attempt, busy(), out);
                         continue;
                     }
+                    self.has_asked = true;
                     let presence = Arc::new(attempt.member.presence.clone());
                     let metadata = attempt.metadata.clone();
-                    self.begin(
-                        UnderWay::Attempt(attempt, Some(until)),
-                        Callback::JoinAttempt { presence, metadata },
-                        out,
-                    );
+                    let asking = Asking { attempt: *attempt, until: Some(until) };
+                    let under_way = UnderWay::Attempt(Box::new(asking));
+                    self.begin(under_way, Callback::JoinAttempt { presence, metadata }, out);
                 }
                 Waiting::Signal { data, chain, mut asker } => {
                     self.signals -= 1;
@@ -400,7 +429,7 @@ impl Game {
                 Waiting::Join(first) => {
                     let joins =
                         self.batch(first, |next| if let Waiting::Join(next) = next { Ok(next) } else { Err(next) });
-                    self.begin(UnderWay::Join(joins.clone()), Callback::Join(joins), out);
+                    self.begin_join(joins, None, out);
                 }
                 Waiting::Leave(first) => {
                     let leaves =
@@ -422,6 +451,7 @@ impl Game {
             return self.begin(UnderWay::Timer(name.clone()), Callback::Timer { name, data }, out);
         }
         if may_tick && self.is_tick_due(now) {
+            self.has_asked = false;
             self.empty_ticks = if self.players.is_empty() { self.empty_ticks + 1 } else { 0 };
             let inputs = std::mem::take(&mut self.inputs);
             self.begin(UnderWay::Loop, Callback::Loop(inputs), out);
@@ -470,25 +500,29 @@ impl Game {
         let Some(under_way) = self.under_way.take() else { return Turned::default() };
         let Return { outcome, acts } = returned;
         let mut turned = Turned::default();
-        let is_loop = matches!(under_way, UnderWay::Loop);
-        if is_loop {
+        if matches!(under_way, UnderWay::Loop) {
             turned.ticked = Some((now.saturating_sub(self.tick_due_at), std::mem::take(&mut self.skipped)));
         }
         let tick = self.outline.tick;
-        self.outline.note_sent(&acts);
-        let failed = match self.settle(now, under_way, outcome, out) {
-            Ok(()) => {
-                turned.is_relabelled = self.act(acts, tick, out);
-                None
+        let numbers = self.outline.note_sent(&acts);
+        let under_way = match (under_way, &outcome) {
+            (UnderWay::Attempt(asking), Outcome::Decided(Ok(()))) => {
+                turned.is_relabelled = self.accept(*asking, acts, numbers, out);
+                return turned;
             }
-            Err(MatchEnd::Over) => {
-                // What it says last is said.
-                self.act(acts, tick, out);
-                Some(MatchEnd::Over)
+            // A match that is over has let its last player in.
+            (UnderWay::Join { came, admission: Some(admission) }, Outcome::Goes | Outcome::Over) => {
+                turned.is_relabelled = self.admit(*admission, out);
+                UnderWay::Join { came, admission: None }
             }
-            Err(end) => Some(end),
+            (under_way, _) => under_way,
         };
-        turned.end = failed;
+        turned.end = self.settle(now, under_way, outcome, out).err();
+        if matches!(turned.end, None | Some(MatchEnd::Over)) {
+            // What it says last is said.
+            turned.is_relabelled |= self.outline.note_acts(&acts, tick);
+            self.carry_out(acts, numbers, out);
+        }
         if turned.end.is_none() {
             self.advance(now, out);
         }
@@ -519,17 +553,11 @@ impl Game {
                     }
                 };
             }
-            (UnderWay::Attempt(attempt, until), Outcome::Decided(decision)) => {
-                match decision {
-                    Ok(()) if until.is_some() => self.let_in(*attempt, out),
-                    Ok(()) if self.outline.id.is_durable() => self.let_go(&attempt),
-                    Ok(()) => {}
-                    // They have gone, or were told that it takes too long.
-                    Err(_) if until.is_none() => {}
-                    Err(reason) => {
-                        let told = if reason.is_empty() { "The match does not let you in." } else { &reason };
-                        refuse(*attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
-                    }
+            (UnderWay::Attempt(asking), Outcome::Decided(Err(reason))) => {
+                // Whoever has gone, or was told that it takes too long, is told nothing.
+                if asking.until.is_some() {
+                    let told = if reason.is_empty() { "The match does not let you in." } else { &reason };
+                    refuse(asking.attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
                 }
                 return Ok(());
             }
@@ -549,7 +577,7 @@ impl Game {
                 self.outline.tick += 1;
                 return Ok(());
             }
-            (UnderWay::Join(came), Outcome::Goes) => {
+            (UnderWay::Join { came, .. }, Outcome::Goes) => {
                 self.outline.joined(&came);
                 return Ok(());
             }
@@ -579,53 +607,26 @@ impl Game {
                 out.push(Effect::Reply(to, Err(why)));
             }
             UnderWay::Signal(mut asker) => asker.answer(Err(ended()), out),
-            UnderWay::Attempt(attempt, Some(_)) => refuse(*attempt, ended(), out),
-            UnderWay::Init(None) | UnderWay::Attempt(_, None) | UnderWay::Join(_) | UnderWay::Leave(_) => {}
-            UnderWay::Timer(_) | UnderWay::Loop | UnderWay::Terminate => {}
+            UnderWay::Attempt(asking) => asking.give_up(out),
+            UnderWay::Join { admission, .. } => {
+                admission.into_iter().for_each(|admission| admission.asking.give_up(out))
+            }
+            UnderWay::Init(None) | UnderWay::Leave(_) | UnderWay::Timer(_) | UnderWay::Loop | UnderWay::Terminate => {}
         }
     }
 
-    fn let_in(&mut self, attempt: Attempt, out: &mut Vec<Effect>) {
-        let presence = Arc::new(attempt.member.presence.clone());
-        let player = Player { presence: presence.clone(), listener: attempt.member.listener };
-        self.players.insert(presence.session, player);
-        self.outline.seat(presence.clone());
-        out.push(Effect::Enter(self.outline.id, attempt.member.clone()));
-        self.entered(&attempt, true, out);
-        self.waiting.push_back(Waiting::Join(presence));
-    }
-
-    /// Whoever replays the calls of a durable match does not know that somebody had gone by the time of the answer. So the
-    /// handler hears that they came, and went, before they can ask again.
-    fn let_go(&mut self, attempt: &Attempt) {
-        let presence = Arc::new(attempt.member.presence.clone());
-        self.outline.seat(presence.clone());
-        let left = Left { presence: presence.clone(), reason: LeaveReason::Disconnected };
-        self.waiting.push_front(Waiting::Leave(left));
-        self.waiting.push_front(Waiting::Join(presence));
-    }
-
-    /// Does what a callback of this tick wants. Answers whether the label is another.
-    fn act(&mut self, acts: Vec<Act>, tick: u64, out: &mut Vec<Effect>) -> bool {
-        let mut is_relabelled = false;
-        let (mut numbers, mut deferred) = (self.outline.sent_numbers(), Vec::new());
+    /// Does what a callback wants done for players: broadcasts, which have these numbers, and kicks.
+    fn carry_out(&mut self, acts: Vec<Act>, mut numbers: RangeFrom<u64>, out: &mut Vec<Effect>) {
+        let mut deferred = Vec::new();
         for act in acts {
             match act {
                 Act::Broadcast(broadcast) => self.broadcast(broadcast, numbers.next(), out),
                 Act::Defer(broadcast) => deferred.push(broadcast),
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session, out)),
-                Act::Label(label) => {
-                    is_relabelled |= self.outline.label != label;
-                    self.outline.label = label;
-                }
-                Act::SetTimer { name, after_ms, data } => {
-                    self.outline.timers.set(name, (tick, self.outline.tick_rate), after_ms, data);
-                }
-                Act::CancelTimer(name) => self.outline.timers.remove(&name),
+                Act::Label(_) | Act::SetTimer { .. } | Act::CancelTimer(_) => {}
             }
         }
         deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, numbers.next(), out));
-        is_relabelled
     }
 
     fn broadcast(&self, broadcast: Broadcast, number: Option<u64>, out: &mut Vec<Effect>) {
@@ -651,7 +652,6 @@ impl Game {
     }
 
     fn kick(&mut self, session: SessionId, out: &mut Vec<Effect>) {
-        self.outline.kick(session);
         let found = self.players.iter().find(|(_, player)| player.presence.session_id == session);
         if let Some(player) = found.map(|(session, _)| *session).and_then(|it| self.remove(it, LeaveReason::Kicked)) {
             out.push(Effect::Expel(self.outline.id, player.listener));

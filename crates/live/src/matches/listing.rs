@@ -53,7 +53,7 @@ impl Listed {
             id: game.outline.id,
             score,
             created_at: game.outline.created_at,
-            label: game.outline.label.clone(),
+            label: game.listed_label().clone(),
             tick_rate: game.outline.tick_rate,
             handler: game.outline.handler.clone(),
             size: game.size(),

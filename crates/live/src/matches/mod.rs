@@ -4,6 +4,9 @@
 //! Nothing here runs code. [`Matches`] says what a handler is to be called with ([`Call`]), one call of a match at a time,
 //! and is told what came of it ([`Return`]), at once or much later. What a callback wants done takes effect when it has
 //! returned, all of it or, if it failed, nothing.
+//!
+//! An accepted attempt is followed by its join, before the handler is called with anything else. In a durable match nothing of
+//! the attempt leaves before the join has returned: so the attempt may be answered before it is in the log.
 
 mod call;
 mod carried;

@@ -31,6 +31,8 @@ pub(crate) struct Life {
     is_sealed: Cell<bool>,
     /// The tick behind which the state is kept next, and after how many calls at the latest.
     keep_at: Cell<(u64, u64)>,
+    /// Accepted attempts that are not known to be in the log: the join behind them waits for all.
+    held_back: RefCell<Vec<Rc<Fate>>>,
 }
 
 impl Life {
@@ -51,7 +53,8 @@ impl Life {
         let (seed, origin, outline) = (Seed::new(origin.seed), Rc::new(origin), RefCell::new(outline));
         let (calls, keep_at, is_over, is_sealed) =
             (Cell::new(calls), Cell::default(), Cell::default(), Cell::default());
-        Rc::new(Self { journal, origin, seed, outline, calls, is_over, is_sealed, keep_at })
+        let held_back = RefCell::default();
+        Rc::new(Self { journal, origin, seed, outline, calls, is_over, is_sealed, keep_at, held_back })
     }
 
     /// What is done from here on is only looked at.
@@ -127,11 +130,23 @@ impl Life {
         said.returned(callback, &self.outline.borrow());
     }
 
-    /// Whether the state is to be kept as a whole now.
+    /// An attempt was accepted: what it tells others they hear when its join is in the log.
+    pub(crate) fn hold_back(&self, fate: Rc<Fate>) {
+        self.held_back.borrow_mut().push(fate);
+    }
+
+    /// The attempts that were held back.
+    pub(crate) fn held_back(&self) -> Vec<Rc<Fate>> {
+        self.held_back.take()
+    }
+
+    /// Whether the state is to be kept as a whole now. It is kept after an attempt rather than after its join: what an attempt
+    /// sends leaves with the join, and is found again in the state after the attempt or in its record.
     pub(crate) fn is_to_be_kept(&self, callback: &Callback) -> bool {
         let (tick, calls) = self.keep_at.get();
         match callback {
             Callback::Init { .. } => true,
+            Callback::JoinAttempt { .. } if self.calls.get() + 1 >= calls => true,
             _ => self.outline.borrow().tick >= tick || self.calls.get() >= calls,
         }
     }

@@ -99,11 +99,16 @@ impl<M: MatchMachine> GameMatches<M> {
             }
         }
         life.journal.returned(life.calls(), &returned);
-        if let Some(why) = over {
-            self.end(life, &why);
+        match over {
+            Some(why) => self.end(life, &why),
+            None if kept.is_none() && leaves_with_join(call, &returned) => {
+                life.hold_back(fate);
+                return Ok((returned, is_late));
+            }
+            None => {}
         }
         life.journal.synced(slack(call, begun.elapsed())).await?;
-        self.tell(&fate);
+        life.held_back().iter().chain([&fate]).for_each(|fate| self.tell(fate));
         if let Some(kept) = kept {
             life.journal.term().need(life.id(), kept);
             self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
@@ -221,7 +226,9 @@ impl<M: MatchMachine> GameMatches<M> {
         let id = MatchId(journal.match_id());
         journal.carried(records);
         let Course { start, first_answers, calls } = course;
-        let (mut over, mut latest, mut said) = (None, None, Said::default());
+        let (mut over, mut said) = (None, Said::default());
+        // The latest call, and an attempt before it that was synced together with it.
+        let mut latest: Vec<Rc<Fate>> = Vec::new();
         let mut is_to_be_kept = is_large(records);
         let life = match &start {
             Start::Snapshot(kept) => {
@@ -237,12 +244,13 @@ impl<M: MatchMachine> GameMatches<M> {
                 let fate = life.first_again(first_answers);
                 over = self.repeat(machine, &life, &call, fate.clone()).await?;
                 life.say_again(&call.callback, &mut said);
-                latest = Some(fate);
+                latest.push(fate);
                 is_to_be_kept = true;
                 life
             }
         };
         self.keep_life(id, life.clone());
+        let mut is_attempt_before = false;
         for (called, known) in calls {
             if let Some(why) = over {
                 return Err(format!("it ended where it had gone on: {why}").into());
@@ -250,15 +258,21 @@ impl<M: MatchMachine> GameMatches<M> {
             let number = called.call;
             let (call, fate) = life.repeat(called, known);
             let repeated = self.repeat(machine, &life, &call, fate.clone()).await;
-            latest = Some(fate);
+            let is_with_attempt = is_attempt_before && matches!(call.callback, Callback::Join(_));
+            if !is_with_attempt {
+                latest.clear();
+            }
+            latest.push(fate);
+            is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
             life.say_again(&call.callback, &mut said);
-            is_to_be_kept = is_large(records) || life.is_to_be_kept(&call.callback);
+            // What an attempt sent may not have left before its join: its record is still needed.
+            is_to_be_kept = is_large(records) && !is_with_attempt || life.is_to_be_kept(&call.callback);
         }
-        // What the latest told others they may have heard or not.
-        if let Some(latest) = latest.filter(|latest| latest.holds()) {
+        // Others may have heard what the latest calls told them, or not.
+        if latest.iter().any(|fate| fate.holds()) {
             life.journal.synced(Duration::ZERO).await.map_err(told)?;
-            self.tell(&latest);
+            latest.iter().for_each(|fate| self.tell(fate));
         }
         if let Some(why) = over {
             self.end(&life, &why);
@@ -326,6 +340,12 @@ fn slack(call: &Call, took: Duration) -> Duration {
         Callback::Loop(_) => (period.saturating_sub(took) / SLACK_PART).min(SLACK_MAX),
         _ => Duration::ZERO,
     }
+}
+
+/// Whether a call is an accepted attempt. The plane calls its join next and does nothing of the attempt before that has
+/// returned, so one wait for the log serves both.
+fn leaves_with_join(call: &Call, returned: &Return) -> bool {
+    matches!((&call.callback, &returned.outcome), (Callback::JoinAttempt { .. }, Outcome::Decided(Ok(()))))
 }
 
 /// What became of writes that no call asks for again is forgotten. What is not is removed when it is old.

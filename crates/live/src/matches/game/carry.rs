@@ -43,19 +43,20 @@ impl Game {
             }
         }
         for waiting in waiting {
-            game.waiting.push_back(match waiting {
+            match waiting {
                 CarriedWaiting::Attempt { member, metadata, reply_to, left_ms } => {
                     game.attempts += 1;
                     let attempt = Attempt { id, member: *member, metadata, reply_to };
-                    Waiting::Attempt(Box::new(attempt), now + left_ms)
+                    game.waiting.push_back(Waiting::Attempt(Box::new(attempt), now + left_ms));
                 }
-                CarriedWaiting::Join(presence) => Waiting::Join(presence),
-                CarriedWaiting::Leave(left) => Waiting::Leave(left),
+                CarriedWaiting::Join(presence) => game.enqueue_join(presence),
+                CarriedWaiting::Leave(left) => game.enqueue_leave(left),
                 CarriedWaiting::Signal { data, chain, reply_to, left_ms } => {
                     game.signals += 1;
-                    Waiting::Signal { data, chain, asker: Asker { reply_to, until: now + left_ms } }
+                    let asker = Asker { reply_to, until: now + left_ms };
+                    game.waiting.push_back(Waiting::Signal { data, chain, asker });
                 }
-            });
+            }
         }
         game
     }

@@ -1,5 +1,6 @@
 //! Matches with handlers that the tests play.
 
+mod admission;
 mod durable;
 mod random;
 mod rules;
@@ -199,4 +200,8 @@ impl World {
         });
         told.collect()
     }
+}
+
+fn everything() -> ListQuery {
+    ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 }
 }

@@ -110,7 +110,7 @@ fn several_who_came_or_went_meanwhile_are_told_together() {
 }
 
 #[test]
-fn who_goes_before_being_let_in_never_was_there() {
+fn who_goes_before_being_let_in_has_come_and_gone_for_the_handler_alone() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.attempt(1);
     world.attempt(2);
@@ -118,6 +118,8 @@ fn who_goes_before_being_let_in_never_was_there() {
     world.gone(2);
     world.effects.clear();
     world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(matches!(world.returns(goes()), Callback::Join(came) if *came[0] == presence(1)));
+    assert!(matches!(world.returns(goes()), Callback::Leave(left) if left[0].presence.session == session(1)));
     assert!(world.effects.is_empty() && world.calls.is_empty(), "{:?} {:?}", world.effects, world.calls);
 }
 
@@ -320,7 +322,8 @@ fn who_wants_to_come_in_does_not_wait_for_ever() {
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(world.answers().is_empty() && world.matches.list(&everything())[0].size == 0, "too late to be let in");
     world.attempt(3);
-    world.returns(goes());
+    let heard: Vec<_> = (0..3).map(|_| world.returns(goes())).collect();
+    assert!(matches!(&heard[..], [Callback::Join(_), Callback::Leave(_), Callback::Loop(_)]), "{heard:?}");
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(matches!(world.answers()[..], [(3, Ok(Answer::Entered(_)))]));
 }
@@ -343,10 +346,6 @@ fn who_waits_too_long_or_among_too_many_is_told_so() {
     late.sort_unstable();
     assert_eq!(late, [1, 2, 4]);
     assert!(matches!(world.called(), Some(Callback::Loop(_))), "and nothing of theirs is called");
-}
-
-fn everything() -> ListQuery {
-    ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 }
 }
 
 #[test]

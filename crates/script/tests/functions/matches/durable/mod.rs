@@ -1,5 +1,6 @@
 //! Durable matches: killed wherever it may be, they go on as twins do that were never killed.
 
+mod admission;
 mod disk;
 mod failures;
 mod life;
