@@ -1,4 +1,4 @@
-//! Attempts that come together: the handler hears of each join before it is asked about the next attempt.
+//! Join attempts that come together: the handler hears of each join before it is asked about the next attempt.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use fastrand::Rng;
 use super::*;
 use crate::place::Partition;
 
-/// Players whom the model handler lets in.
+/// Most players whom the model handler lets in.
 const SEATS: usize = 4;
 
-/// Attempts that come at once.
+/// Number of attempts that come at once.
 const CROWD: u32 = 300;
 
 /// A handler as most games have it: it counts players in its join and leave, and refuses attempts above its seats.
@@ -18,7 +18,7 @@ const CROWD: u32 = 300;
 struct Counting {
     here: BTreeSet<SessionId>,
     most: usize,
-    /// Calls since the last one about an attempt, by their names.
+    /// Names of all calls so far.
     names: Vec<&'static str>,
 }
 
@@ -40,7 +40,7 @@ impl Counting {
         goes()
     }
 
-    /// Answers the call that waits.
+    /// Answers the call that is under way.
     fn play(&mut self, world: &mut World) {
         if let Some(call) = world.calls.first().cloned() {
             let returned = self.answer(&call.callback);
@@ -75,7 +75,7 @@ fn roomy() -> MatchesConfig {
     MatchesConfig { join_attempts_max: CROWD as usize, patience_ms: 1_000_000, ..MatchesConfig::default() }
 }
 
-/// Who was let in, and who was refused for this reason.
+/// Number of players who were let in, and of those who were refused for this reason.
 fn counts(world: &World, reason: &str) -> (usize, usize) {
     let answers = world.answers();
     let entered = answers.iter().filter(|(_, answer)| matches!(answer, Ok(Answer::Entered(_)))).count();
@@ -83,7 +83,7 @@ fn counts(world: &World, reason: &str) -> (usize, usize) {
     (entered, refused)
 }
 
-/// Sessions that are on the match's stream, by its effects so far.
+/// Sessions that are on the match's stream, as its effects so far say.
 fn inside(world: &World) -> BTreeSet<SessionRef> {
     let mut inside = BTreeSet::new();
     for effect in &world.effects {
@@ -126,14 +126,15 @@ fn of_a_crowd_that_is_larger_than_the_queue_the_rest_is_refused_as_busy() {
         let mut handler = Counting::default();
         (1..=CROWD).for_each(|number| world.attempt(number));
         handler.play_all(&mut world);
-        // One attempt is with the handler while the others wait.
+        // The handler is asked about one attempt; the others are queued.
         let asked = MatchesConfig::default().join_attempts_max + 1;
         assert_eq!(counts(&world, "too much to do"), (SEATS, CROWD as usize - asked));
         assert_eq!(counts(&world, "full"), (SEATS, asked - SEATS));
     }
 }
 
-/// Plays a crowd of which some go at any time, with a match that is handed over, or goes on after a crash, at any time.
+/// Plays a crowd. At any time a player goes, and a durable match is handed over or goes on after a crash. Answers how often the
+/// match was handed over or crashed.
 fn play_in_adversity(id: MatchId, seed: u64) -> usize {
     let mut rng = Rng::with_seed(seed);
     let mut world = World::with_match_of(id, roomy(), rng.u32(1..=128));
@@ -161,7 +162,7 @@ fn play_in_adversity(id: MatchId, seed: u64) -> usize {
             31 if id.is_durable() => {
                 adversities += 1;
                 crash(&mut world, &gone);
-                // Whoever had no answer asks again.
+                // Players who had no answer ask again.
                 let waits =
                     |number: &u32| !inside(&world).contains(&session(*number)) && !gone.contains(&session(*number));
                 let again: Vec<u32> = (1..=CROWD).filter(waits).collect();
@@ -179,7 +180,7 @@ fn play_in_adversity(id: MatchId, seed: u64) -> usize {
     adversities
 }
 
-/// The match goes on at another owner when no call is under way.
+/// Hands the match over to another owner, once no call is under way.
 fn hand_over(world: &mut World, handler: &mut Counting) {
     let partition = world.id.partition();
     while !world.matches.rest(partition) {
@@ -197,7 +198,7 @@ fn hand_over(world: &mut World, handler: &mut Counting) {
     world.step(|world, out| world.matches.wake(world.now, partition, &here, out));
 }
 
-/// The match goes on from its log, which has all calls that have returned.
+/// Goes on with the match from its log after a crash. The log has all calls that have returned.
 fn crash(world: &mut World, gone: &BTreeSet<SessionRef>) {
     let outline = world.matches.outline(world.id).unwrap().clone();
     let there: Vec<Member> = (1..=CROWD)
@@ -225,7 +226,7 @@ fn a_tick_that_is_due_goes_before_the_next_attempt_and_an_attempt_before_the_tic
         let mut world = World::with_match_of(id, roomy(), 10);
         let mut handler = Counting::default();
         (1..=7).for_each(|number| world.attempt(number));
-        // Each call takes as long as there is between two ticks.
+        // Each call takes as long as the time between two ticks.
         for _ in 0..20 {
             world.pass(100);
             handler.play(&mut world);
@@ -237,7 +238,7 @@ fn a_tick_that_is_due_goes_before_the_next_attempt_and_an_attempt_before_the_tic
 }
 
 #[test]
-fn whoever_goes_before_the_handler_has_heard_of_the_join_has_left_before_the_next_is_asked() {
+fn a_player_who_goes_before_the_join_has_returned_leaves_before_the_next_attempt() {
     for id in [ID, durable_id()] {
         let mut world = World::with_match_of(id, roomy(), 10);
         (1..=2).for_each(|number| world.attempt(number));
@@ -263,7 +264,7 @@ fn nothing_of_an_accepted_attempt_of_a_durable_match_leaves_before_its_join_has_
     assert!(world.effects.is_empty(), "{:?}", world.effects);
     assert_eq!((&*label(&world), sizes(&world)), ("{}", 1));
     assert_eq!(&*world.calls[0].label, "new", "the handler sees what it has set");
-    // Somebody who asks twice has asked; a session may go on elsewhere meanwhile.
+    // A second request of the same session is refused. The session may move to another place meanwhile.
     world.attempt(2);
     assert!(matches!(world.answers()[..], [(2, Err(_))]));
     world.effects.clear();
@@ -291,7 +292,7 @@ fn nothing_of_an_accepted_attempt_of_a_durable_match_leaves_before_its_join_has_
 }
 
 #[test]
-fn whoever_was_accepted_into_a_match_that_ends_in_the_join_is_told_so() {
+fn an_accepted_player_is_told_when_the_match_ends_in_the_join() {
     for (outcome, is_let_in) in [(Outcome::Failed("boom".into()), false), (Outcome::Over, true)] {
         let mut world = World::with_match_of(durable_id(), roomy(), 10);
         world.attempt(1);
@@ -305,7 +306,7 @@ fn whoever_was_accepted_into_a_match_that_ends_in_the_join_is_told_so() {
 }
 
 #[test]
-fn whoever_waits_too_long_for_the_join_has_come_and_gone() {
+fn a_player_who_waits_too_long_for_the_join_joins_and_leaves() {
     let mut world = World::with_match_of(durable_id(), MatchesConfig { patience_ms: 1_000, ..roomy() }, 10);
     world.attempt(1);
     world.pass(500);
@@ -324,7 +325,7 @@ fn a_join_that_an_owner_of_before_has_put_behind_attempts_comes_first() {
     world.matches.rest(durable_id().partition());
     (1..=10).for_each(|number| world.attempt(number));
     let mut carried = world.matches.carry_out(world.now, |_| true).remove(0);
-    // As it was carried by owners that asked about all attempts first.
+    // Owners of earlier builds asked about all attempts first, and queued the joins behind them.
     for number in 1..=SEATS as u32 {
         let CarriedWaiting::Attempt { member, .. } = carried.waiting.remove(0) else { panic!("an attempt") };
         carried.outline.seat(member.presence.clone().into());
