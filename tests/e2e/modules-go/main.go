@@ -28,6 +28,7 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 		"echo": echo, "context": show, "refuse": refuse, "broken": broken, "panicking": panicking, "endless": endless, "hog": hog,
 		"count": count, "prize": prize, "query": query, "fetch": fetch, "later": later, "forever": forever, "joined": joined, "unbuilt": unbuilt,
 		"arena_create": create, "arena_signal": signal, "arena_list": list, "crash": crash, "bomb": bomb, "leave": leave,
+		"seats_create": createSeats,
 	}
 	for id, fn := range functions {
 		if err := initializer.RegisterRpc(id, fn); err != nil {
@@ -48,6 +49,9 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 		}),
 		initializer.RegisterMatch("bells", func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule) (runtime.Match, error) {
 			return bells{}, nil
+		}),
+		initializer.RegisterMatch("seats", func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule) (runtime.Match, error) {
+			return seats{}, nil
 		}),
 		initializer.RegisterMatchmakerMatched(matched),
 		initializer.RegisterHttp("/shop/{item}", shop, http.MethodPost),
