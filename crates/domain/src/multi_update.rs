@@ -1,6 +1,6 @@
 //! Accounts, storage objects and wallets changed together by game code: all or nothing.
 
-use crate::account::{check_update, refuse_system};
+use crate::account::check_update;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::UserId;
 use crate::limits::MULTI_UPDATE_LEN_MAX;
@@ -11,6 +11,7 @@ use crate::ports::multi_update::MultiUpdate;
 use crate::ports::storage::{ObjectAck, ObjectDelete};
 use crate::ports::store::{Conflict, Store, StoreError};
 use crate::ports::wallet::WalletChange;
+use crate::refusals::refuse_system;
 use crate::storage::{WriteRequest, check_delete, check_write};
 use crate::wallet::{self, Change, Refusal};
 

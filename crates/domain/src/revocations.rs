@@ -13,12 +13,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use crate::claims::Claims;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Subject, TokenId};
 use crate::limits::REVOCATION_OVERLAP_SEC;
 use crate::ports::clock::Clock;
 use crate::ports::revocations::{Revocation, RevocationReason, RevocationRow, RevocationStore, RevokedTokens};
-use crate::sessions::Claims;
 use crate::time::Timestamp;
 
 const SECONDS_PER_DAY: i64 = 86_400;

@@ -7,7 +7,6 @@ use std::collections::btree_map::Entry;
 
 use serde_json::Value;
 
-use crate::auth::not_found;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{LedgerItemId, UserId, new_time_ordered, parse_hyphenated};
 use crate::json::require_object;
@@ -22,6 +21,7 @@ use crate::ports::store::{Store, StoreError};
 use crate::ports::wallet::{
     Amounts, LedgerEntry, LedgerItem, LedgerPosition, UnfitBalance, WalletChange, WalletUpdate,
 };
+use crate::refusals::no_such_account;
 use crate::time::Timestamp;
 
 /// A change of one wallet as game code asks for it.
@@ -75,7 +75,7 @@ pub async fn update(
     stamp: WriteStamp,
 ) -> std::result::Result<WalletChange, Refusal> {
     let mut changed = update_all(store, entropy, vec![change], update_ledger, stamp).await?;
-    changed.pop().map(|(_, change)| change).ok_or_else(|| not_found().into())
+    changed.pop().map(|(_, change)| change).ok_or_else(|| no_such_account().into())
 }
 
 /// Changes wallets, all or none, and writes each change into the ledger if `update_ledger`. Answers whose changed and

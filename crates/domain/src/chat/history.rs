@@ -1,6 +1,7 @@
 //! Reading a channel's history page by page, either way, and polling it for what is new.
 
-use super::{Channel, check_access};
+use super::check_access;
+use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::ids::UserId;
 use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX, page_limit};
@@ -94,8 +95,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::chat::MessageCode;
     use crate::ids::MessageId;
+    use crate::ports::chat::MessageCode;
     use crate::time::Timestamp;
 
     fn message(number: u128) -> Message {

@@ -3,10 +3,18 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::error::{Error, ErrorKind};
+
 /// The pool's queue is full; the caller may try again soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the password queue is full")]
 pub struct PasswordQueueFull;
+
+impl From<PasswordQueueFull> for Error {
+    fn from(PasswordQueueFull: PasswordQueueFull) -> Self {
+        Self::new(ErrorKind::Unavailable, "Too many passwords are being checked right now. Please try again.")
+    }
+}
 
 /// What checking a password against a stored hash found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::parser::QueryError;
+use super::error::QueryError;
 use super::pattern::Letter;
 
 /// What a backslash may make literal. Before any other character the backslash is one itself, so that `\d` stays.

@@ -133,6 +133,6 @@ impl fmt::Display for Channel {
     }
 }
 
-pub(super) fn malformed() -> Error {
+pub(crate) fn malformed() -> Error {
     Error::invalid("The channel ID is not valid.")
 }
