@@ -53,7 +53,7 @@ impl Subject {
     /// Whether there is anything that its hooks would be called for.
     pub fn is_built(self) -> bool {
         match self {
-            Self::Operation(operation) => operation.row().implemented,
+            Self::Operation(operation) => operation.row().is_built(),
             Self::Message(_) => true,
         }
     }

@@ -13,6 +13,7 @@ mod dispatch;
 pub mod events;
 pub mod functions;
 pub mod game;
+mod healthcheck;
 pub mod hooks;
 pub mod http;
 pub mod keys;
