@@ -7,7 +7,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors;
-use crate::users::time;
+use crate::wire_time::time;
 
 /// A page of a channel's history, either way.
 pub async fn list_messages(

@@ -5,7 +5,7 @@ use muster_wire::api::Event;
 
 use crate::context::{App, Context};
 use crate::game::{Invocation, Mode, Occasion};
-use crate::users::time;
+use crate::wire_time::time;
 
 /// Bytes of an event's name.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;

@@ -15,6 +15,7 @@ use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
+pub use crate::failure::Failure;
 use crate::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 
 /// The parameter with the key of servers of the studio.
@@ -190,23 +191,6 @@ pub struct MatchedPlayer {
     pub string_properties: BTreeMap<String, String>,
     /// The same, as numbers.
     pub numeric_properties: BTreeMap<String, f64>,
-}
-
-/// What a function failed with: what its author raised, or what the server says of it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// Which kind of failure.
-    pub code: Code,
-    /// A sentence for the caller.
-    pub message: String,
-}
-
-impl Failure {
-    /// A failure.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
 }
 
 /// The result of a call; `None` when the function returned nothing.

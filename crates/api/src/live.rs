@@ -20,7 +20,7 @@ use muster_live::{
 };
 use tokio::sync::oneshot;
 
-use crate::orders::Errands;
+use crate::errands::Errands;
 
 /// What the plane needs of its shard.
 pub trait Rim {
@@ -72,11 +72,6 @@ pub(crate) enum Asker {
     Handler(oneshot::Sender<Reply>),
     /// Somebody elsewhere, who had this shard ask for a session of it.
     Elsewhere(Rc<Errands>),
-}
-
-/// What is answered when a question gets none: its shard has ended.
-pub(crate) fn stopping() -> Error {
-    Error::new(ErrorKind::Unavailable, "The server is stopping.")
 }
 
 /// The shard's part of the live plane.

@@ -13,10 +13,10 @@ use muster_live::stream::mode;
 use muster_wire::api;
 
 use crate::context::Context;
-use crate::live::{Live, stopping};
+use crate::live::Live;
 use crate::realtime::events::match_id;
 use crate::realtime::matches::parse;
-
+use crate::unanswered::stopping;
 
 const NO_ID: &str = "This is no match ID.";
 

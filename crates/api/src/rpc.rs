@@ -10,7 +10,7 @@ use crate::authorise::authorise;
 use crate::context::{App, Caller};
 use crate::functions::{self, Asker};
 use crate::game::{Invocation, Mode};
-use crate::http::{HttpRequest, HttpResponse, JSON, code};
+use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::pipeline::Refusal;
 
 /// The parameter with which payload and result are bodies as they are.

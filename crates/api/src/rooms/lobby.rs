@@ -27,7 +27,7 @@ pub(super) async fn find(app: &App, asker: &Asker, request: shape::Find) -> Resu
 }
 
 pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscribe) -> Result<String> {
-    let key = asker.session()?.key();
+    let (key, _) = asker.session()?;
     let view = ViewKey {
         path: RoomPath::new(&request.path)?,
         filter: request.filter.as_str().into(),
@@ -55,7 +55,7 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
 }
 
 pub(super) fn unsubscribe(app: &App, asker: &Asker, request: shape::Unsubscribe) -> Result<String> {
-    let key = asker.session()?.key();
+    let (key, _) = asker.session()?;
     let Some(view) = ViewKey::parse(&request.lobby) else {
         let message = "A lobby is named as the answer to \"muster.lobby.subscribe\" named it.";
         return Err(Error::new(ErrorKind::InvalidArgument, message));
