@@ -1,4 +1,4 @@
-//! What was said in channels. Rules are `domain::chat`'s.
+//! Histories of channels. Rules are `domain::chat`'s.
 
 use muster_domain::Result;
 use muster_domain::chat::{Channel, HistoryRequest, list};
@@ -50,7 +50,7 @@ pub(crate) fn to_wire(message: Message) -> api::ChannelMessage {
     }
 }
 
-/// What a channel is called in every message of the protocol that names one; what does not fit its kind is empty.
+/// The names of a channel in messages of the protocol; those that do not fit its kind are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChannelNames {
     pub(crate) room_name: String,

@@ -121,7 +121,7 @@ fn flag(reader: &mut CursorReader) -> Read<bool> {
     }
 }
 
-/// What a cursor holds; `None` when there is no cursor.
+/// Contents of a cursor; `None` when there is no cursor.
 ///
 /// Errors: `InvalidArgument` for one of another listing, or that was changed.
 fn read<T>(

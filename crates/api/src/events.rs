@@ -12,7 +12,7 @@ pub const EVENT_NAME_BYTES_MAX: usize = 256;
 /// Properties of an event.
 pub const EVENT_PROPERTIES_MAX: usize = 128;
 
-/// What a client reports. Nobody waits for game code to have heard of it.
+/// Passes an event that a client reports to game code, without waiting for it.
 pub async fn report(context: &Context<'_>, event: Event) -> Result<()> {
     let app = context.app;
     check(&event)?;

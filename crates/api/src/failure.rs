@@ -2,7 +2,7 @@
 
 use muster_wire::code::Code;
 
-/// What a function failed with: what its author raised, or what the server says of it.
+/// Failure of a function: raised by its author, or stated by the server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {

@@ -1,15 +1,10 @@
 //! Functions that are built in: what the protocol has no message for, called as every client calls game functions. Their
 //! ids begin with `muster.`; their payloads are JSON objects, whose unknown members are refused.
 
-mod asker;
-mod payload;
-
 use muster_domain::{Error, ErrorKind, Result};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
-pub use asker::Asker;
-pub(crate) use payload::{nothing, read, write};
-
+use crate::asker::Asker;
 use crate::context::App;
 use crate::{matchmaker, rooms};
 

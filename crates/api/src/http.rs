@@ -46,7 +46,7 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
 
 /// Answers a request that no operation takes; `None` if game code does not take it either.
 ///
-/// What went wrong in game code is for its log: clients are told that something did.
+/// Failures of game code are for its log: clients are told only that something failed.
 pub async fn answer_route(
     app: &App,
     request: RouteRequest,

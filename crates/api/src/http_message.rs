@@ -16,7 +16,7 @@ pub const JSON: &str = "application/json";
 pub struct HttpRequest<'a> {
     /// Its operation and path parameters.
     pub matched: Match<'a>,
-    /// What follows the question mark; empty if nothing does.
+    /// Text behind the question mark; empty without any.
     pub query: &'a str,
     /// The whole body, decompressed.
     pub body: &'a [u8],

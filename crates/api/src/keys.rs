@@ -11,9 +11,9 @@ use muster_wire::token::{self, Signer, TokenError};
 /// The keys as texts, to build [`Keys`] from.
 #[derive(Clone, Copy)]
 pub struct KeyTexts<'a> {
-    /// What clients present to sign in.
+    /// Key that clients present to sign in.
     pub server_key: &'a str,
-    /// What servers present to call game functions. Empty: none is accepted.
+    /// Key that servers present to call game functions. Empty: none is accepted.
     pub http_key: &'a str,
     /// Signs session tokens.
     pub session: &'a str,

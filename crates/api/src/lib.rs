@@ -4,6 +4,7 @@
 //! [`realtime::SocketSession`]. Nothing here reads or writes a socket, spawns, or catches a panic.
 
 pub mod account;
+mod asker;
 pub mod authenticate;
 pub mod authorise;
 pub mod chat;
@@ -13,6 +14,7 @@ mod dispatch;
 mod errands;
 pub mod events;
 mod failure;
+mod function_payload;
 pub mod functions;
 pub mod game;
 mod healthcheck;

@@ -86,7 +86,7 @@ async fn of_game_code(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
 /// Makes a match, where [`muster_live::plane::Plane::match_id`] says. Answers its public id once its handler has begun.
 ///
 /// # Errors
-/// What its handler failed with; `Unavailable` on a node that has lost its cluster.
+/// Whatever its handler failed with; `Unavailable` on a node that has lost its cluster.
 pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<String> {
     live.claim()?;
     let stream = live.look(|plane| plane.match_id(random, creation.is_durable).stream(plane.node()));

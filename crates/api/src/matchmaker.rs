@@ -14,8 +14,9 @@ use muster_live::{Presence, SessionRef};
 use muster_wire::api;
 use serde::{Deserialize, Serialize};
 
+use crate::asker::Asker;
 use crate::context::{App, Context};
-use crate::functions::{Asker, nothing, read, write};
+use crate::function_payload::{nothing, read, write};
 use crate::realtime::matchmaker::{Wanted, ask_pool, member};
 use crate::realtime::parties::party_id;
 use crate::unanswered::stopping;
@@ -216,7 +217,7 @@ struct ExplainedObstacle {
     /// Whose query it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
-    /// As it was written.
+    /// The term as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     term: Option<String>,
     /// A sentence.

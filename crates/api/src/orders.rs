@@ -44,12 +44,12 @@ impl Live {
                 return outcome(found);
             }
         }
-        // It may hear no notifications, or have gone on elsewhere meanwhile.
+        // The session may hear no notifications, or have gone on elsewhere meanwhile.
         let question =
             |request| Up::Order { request, order: Box::new(Order { whom: whom.clone(), what: what.clone() }) };
         let mut replies = self.ask_every_place(question).await;
         replies.retain(|reply| *reply != Reply::Joined(Err(JoinRefusal::Closed)));
-        // What a place did is worth more than that another could not answer.
+        // An answer of a place that did it counts more than one of a place that could not.
         let did = replies.iter().position(|reply| !matches!(reply, Reply::Joined(Err(_)))).unwrap_or_default();
         match replies.is_empty() {
             true => Ok(None),
@@ -237,7 +237,7 @@ impl Live {
     }
 }
 
-/// What a place answered to an order, `None` if it has no such session.
+/// Answer of a place to an order, `None` if it has no such session.
 fn outcome(reply: Option<Reply>) -> Result<Option<Reply>> {
     match reply {
         None => Err(stopping()),

@@ -17,7 +17,7 @@ pub struct RouteRequest {
     pub body: Vec<u8>,
 }
 
-/// What a route answers. Names and values of headers are such as may be sent.
+/// Answer of a route. Names and values of headers are such as may be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteResponse {
     /// The status, 200 to 599.
@@ -31,11 +31,11 @@ pub struct RouteResponse {
 /// Whether game code takes a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Routed {
-    /// It has no such path.
+    /// No route has this path.
     Nowhere,
-    /// It has the path, but with other methods.
+    /// Routes have this path, but with other methods.
     WrongMethod,
-    /// It does.
+    /// A route takes it.
     To(FoundRoute),
 }
 

@@ -125,7 +125,7 @@ pub async fn random(store: &dyn Store, entropy: &dyn Entropy, count: i32) -> Res
     Ok(store.users(&UserQuery { ids, ..UserQuery::default() }).await?)
 }
 
-/// What ending accounts needs besides the store.
+/// Everything that ending accounts needs besides the store.
 #[derive(Clone, Copy)]
 pub struct Ending<'a> {
     /// How long tokens live.

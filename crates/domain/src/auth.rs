@@ -19,7 +19,7 @@ use crate::ports::store::{Conflict, Store, StoreError};
 use crate::refusals::{admit, no_such_account};
 use crate::time::Timestamp;
 
-/// What signing in needs.
+/// Everything that signing in needs.
 #[derive(Clone, Copy)]
 pub struct SignIn<'a> {
     /// Where accounts are.
@@ -38,7 +38,7 @@ pub struct SignIn<'a> {
     pub now: Timestamp,
 }
 
-/// What to do when there is no such account.
+/// Registration of an account that is not found.
 #[derive(Clone, Copy, Debug)]
 pub struct Registration<'a> {
     /// Whether to make it.

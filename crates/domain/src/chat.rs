@@ -1,6 +1,6 @@
 //! Chat: who may enter a channel, what may be said there, and who may change or remove it.
 //!
-//! What is said is stored and answered here; telling the others in the channel is the caller's, with the very message
+//! A message is stored and answered here; telling the others in the channel is the caller's, with the very message
 //! that these functions answer.
 
 mod history;
@@ -74,7 +74,7 @@ pub async fn check_access(store: &dyn Store, caller: UserId, channel: &Channel) 
 pub struct Speaker<'a> {
     /// The database.
     pub store: &'a dyn Store,
-    /// What time it is.
+    /// The time.
     pub clock: &'a dyn Clock,
     /// For ids.
     pub entropy: &'a dyn Entropy,
@@ -158,7 +158,7 @@ impl Speaker<'_> {
     }
 }
 
-/// What the channel hears of a change, or a refusal when there was nothing to change.
+/// The message by which the channel hears of a change, or a refusal when there was nothing to change.
 fn heard(message: Message, change: MessageChange) -> Result<Message> {
     match change {
         MessageChange::Done { create_time } => Ok(Message { create_time, persistent: true, ..message }),

@@ -34,7 +34,7 @@ fn escaped_len(text: &str) -> usize {
     text.bytes().map(byte_len).sum()
 }
 
-/// What a token says.
+/// Contents of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// The sign-in.

@@ -1,4 +1,4 @@
-//! What a rule can answer instead of a result: the caller's fault, the environment's, or ours.
+//! Refusals that a rule answers instead of a result: the caller's fault, the environment's, or ours.
 
 use std::borrow::Cow;
 
@@ -36,9 +36,9 @@ pub enum ErrorKind {
 pub struct Error {
     /// The class of refusal.
     pub kind: ErrorKind,
-    /// What is wrong and what to do, for the caller's eyes.
+    /// The fault and its remedy, for the caller's eyes.
     pub message: Cow<'static, str>,
-    /// What the environment said, for the log's eyes.
+    /// Words of the environment, for the log's eyes.
     pub cause: Option<String>,
 }
 

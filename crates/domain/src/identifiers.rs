@@ -1,4 +1,4 @@
-//! What identifiers, names and passwords may look like: lengths and characters, checked in the order in which
+//! Rules of identifiers, names and passwords: lengths and characters, checked in the order in which
 //! the original checks them. No look-ups.
 
 use crate::error::{Error, ErrorKind, Result};

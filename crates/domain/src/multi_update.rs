@@ -15,7 +15,7 @@ use crate::refusals::refuse_system;
 use crate::storage::{WriteRequest, check_delete, check_write};
 use crate::wallet::{self, Change, Refusal};
 
-/// What game code wants changed together.
+/// Changes that game code wants made together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Accounts; unknown ones are left out.
@@ -30,7 +30,7 @@ pub struct Request {
     pub update_ledger: bool,
 }
 
-/// What became of it: acknowledgements in the order of the writes, and whose wallets changed and how.
+/// Outcome of a request: acknowledgements in the order of the writes, and whose wallets changed and how.
 pub type Done = (Vec<ObjectAck>, Vec<(UserId, WalletChange)>);
 
 /// Changes everything or nothing: accounts first, then objects, deletions, wallets.

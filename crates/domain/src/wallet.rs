@@ -29,7 +29,7 @@ use crate::time::Timestamp;
 pub struct Change {
     /// Whose.
     pub user_id: UserId,
-    /// What is added; negative amounts take.
+    /// Amounts to add; negative ones take.
     pub changeset: Amounts,
     /// A JSON object for the ledger.
     pub metadata: String,
@@ -149,7 +149,7 @@ fn check_metadata(metadata: &str) -> Result<()> {
 
 const TOO_MANY_NAMES: &str = "A wallet must hold at most 1,000 different names.";
 
-/// What a wallet holds after a change. Entries apply in the order of their names.
+/// Amounts of a wallet after a change. Entries apply in the order of their names.
 ///
 /// Errors: `Balance` for less than nothing, or more than 64 bits hold; `Invalid` for too many entries.
 pub fn apply(user_id: UserId, held: &Amounts, changeset: &Amounts) -> std::result::Result<Amounts, StoreError> {

@@ -9,7 +9,8 @@ use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{self, Envelope};
 
 use super::{Answer, Handled, SocketSession, refuse, refuse_input};
-use crate::functions::{self, Asker};
+use crate::asker::Asker;
+use crate::functions;
 use crate::game::{Invocation, Mode};
 use crate::http_message::code;
 

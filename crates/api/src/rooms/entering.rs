@@ -7,8 +7,9 @@ use muster_live::rooms::{Answer, Creation, DirectoryAction, Entry, Reserved, Roo
 use super::answer::Written;
 use super::request as shape;
 use super::{answered, ask, ask_room, room_id_for, too_many_streams, unexpected};
+use crate::asker::Asker;
 use crate::context::App;
-use crate::functions::{Asker, write};
+use crate::function_payload::write;
 
 pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> Result<String> {
     app.live.claim()?;
@@ -20,7 +21,7 @@ pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> 
     take_seat(app, asker, answer, reserve).await
 }
 
-/// What the room is made with: of a template with what the request says otherwise, or of nothing.
+/// Properties of a new room: those of the request, the others of its template or plain.
 fn creation(app: &App, room: RoomId, request: shape::Create) -> Result<Creation> {
     let base = match &request.template {
         Some(name) => {

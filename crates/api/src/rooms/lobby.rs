@@ -9,8 +9,9 @@ use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 use super::answer::WrittenPage;
 use super::request as shape;
 use super::{ask, not_let_in, unexpected};
+use crate::asker::Asker;
 use crate::context::App;
-use crate::functions::{Asker, nothing, write};
+use crate::function_payload::{nothing, write};
 
 pub(super) async fn find(app: &App, asker: &Asker, request: shape::Find) -> Result<String> {
     let (path, filter) = (request.path, request.filter);

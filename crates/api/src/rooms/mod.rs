@@ -14,8 +14,9 @@ use muster_live::rooms::{Answer, Caller, Request, RoomAction, RoomId, ToOwner, U
 
 pub use events::{event, lobby_event, seat_status};
 
+use crate::asker::Asker;
 use crate::context::App;
-use crate::functions::{Asker, nothing, read, write};
+use crate::function_payload::{nothing, read, write};
 use crate::unanswered::{node_gone, stopping};
 use answer::{Written, WrittenVersion};
 use request as shape;

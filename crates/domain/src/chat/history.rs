@@ -8,7 +8,7 @@ use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX, page_limit};
 use crate::ports::chat::{Message, MessagePosition, MessageQuery};
 use crate::ports::store::Store;
 
-/// What a page is asked for with.
+/// Request for a page of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryRequest {
     /// Whose history.
@@ -41,7 +41,7 @@ pub struct HistoryPage {
     pub next: Option<HistoryPlace>,
     /// The page before, if there may be one.
     pub previous: Option<HistoryPlace>,
-    /// What is newer than this page, whenever it is asked for; a forward listing.
+    /// Place behind which everything newer than this page lies, whenever it is asked for; for a forward listing.
     pub newer: Option<HistoryPlace>,
 }
 

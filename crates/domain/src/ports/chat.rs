@@ -39,7 +39,7 @@ pub struct Message {
     pub id: MessageId,
     /// Where it was said.
     pub channel: Channel,
-    /// What it is. Stored messages keep the code they were made with.
+    /// Kind of the message. Stored messages keep the code they were made with.
     pub code: MessageCode,
     /// Who said it; the system user for the server.
     pub sender_id: UserId,
@@ -58,7 +58,7 @@ pub struct Message {
 /// A stored message as its author names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRef {
-    /// Which.
+    /// Id of the message.
     pub id: MessageId,
     /// Where it was said.
     pub channel: Channel,
@@ -66,7 +66,7 @@ pub struct MessageRef {
     pub sender_id: UserId,
 }
 
-/// What a message becomes.
+/// New content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageUpdate {
     /// The author's present name.
@@ -77,7 +77,7 @@ pub struct MessageUpdate {
     pub update_time: Timestamp,
 }
 
-/// What became of an attempt to change or remove a message.
+/// Outcome of an attempt to change or remove a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageChange {
     /// Done.
@@ -87,7 +87,7 @@ pub enum MessageChange {
     },
     /// Nothing is stored under this id.
     Missing,
-    /// It was said by somebody else, or in another channel.
+    /// The message is of somebody else, or of another channel.
     Foreign,
 }
 

@@ -16,7 +16,7 @@ impl From<PasswordQueueFull> for Error {
     }
 }
 
-/// What checking a password against a stored hash found.
+/// Result of checking a password against a stored hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordCheck {
     /// Whether the password is the one that was hashed.
@@ -25,7 +25,7 @@ pub struct PasswordCheck {
     pub outdated: bool,
 }
 
-/// What the pool answers.
+/// An answer of the pool.
 pub type PasswordFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, PasswordQueueFull>> + 'a>>;
 
 /// Hashes and checks passwords on a bounded pool.

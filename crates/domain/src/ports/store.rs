@@ -60,7 +60,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// Which unique value is taken.
+/// The unique value that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// The user name.
@@ -75,7 +75,7 @@ pub enum Conflict {
     User,
 }
 
-/// Which condition failed.
+/// The condition that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The object's version is not the one the caller expected.

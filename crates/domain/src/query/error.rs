@@ -6,7 +6,7 @@
 pub struct QueryError {
     /// The character at which reading stopped, counted from 1.
     pub position: usize,
-    /// What is wrong there and what to do.
+    /// The fault at that character and its remedy.
     pub message: String,
 }
 

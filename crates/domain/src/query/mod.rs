@@ -176,7 +176,7 @@ impl Query {
         Self::of(self.source.clone(), clauses.collect())
     }
 
-    /// What one check of a document costs, in units of about a plain term.
+    /// Cost of one check of a document, in units of about a plain term.
     pub fn cost(&self) -> u32 {
         self.cost
     }
