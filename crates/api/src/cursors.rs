@@ -1,8 +1,7 @@
 //! Positions of listings as the cursors that clients hold.
 
-use muster_domain::account::parse_user_id;
 use muster_domain::chat::HistoryPlace;
-use muster_domain::ids::{LedgerItemId, Uuid};
+use muster_domain::ids::{LedgerItemId, Uuid, parse_user_id};
 use muster_domain::ports::chat::MessagePosition;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};

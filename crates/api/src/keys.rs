@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use muster_domain::account::parse_user_id;
+use muster_domain::ids::parse_user_id;
 use muster_domain::sessions::{Claims, Issued};
 use muster_domain::{Timestamp, TokenId, UserId};
 use muster_wire::api::Session;

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_domain::account::parse_user_id;
-use muster_domain::ids::SessionId;
+use muster_domain::ids::{SessionId, parse_user_id};
 use muster_domain::ports::accounts::UserQuery;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 use muster_live::matchmaker::{Explanation, Member, MemberKey, Obstacle, Owner, TicketId, Widening};
