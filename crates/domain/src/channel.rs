@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ids::{GroupId, UserId, parse_hyphenated};
 use crate::limits::ROOM_NAME_BYTES_MAX;
 
-/// What a client may ask to join.
+/// The kinds of channels that a client may ask to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
     /// A room, by its name.
@@ -133,6 +133,6 @@ impl fmt::Display for Channel {
     }
 }
 
-pub(super) fn malformed() -> Error {
+pub(crate) fn malformed() -> Error {
     Error::invalid("The channel ID is not valid.")
 }
