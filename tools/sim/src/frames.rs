@@ -19,6 +19,9 @@ use muster_live::{Encode, Encoding, Presence, StreamKey};
 use crate::scenario::{PARTIES_FROM, Who};
 use tales::{Tale, Tales};
 
+/// The mode of streams of tallies, a kind of things that the takeover simulation adds to planes.
+pub const TALLY: u8 = 240;
+
 /// Number of a stream in a world.
 pub type StreamId = u16;
 /// Number of one appearance of a session on a stream. Every join has its own, which its presence's status shows.
@@ -254,7 +257,7 @@ impl Encode for Encoder {
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
-        if event.stream.mode == mode::MATCH_AUTHORITATIVE {
+        if matches!(event.stream.mode, mode::MATCH_AUTHORITATIVE | TALLY) {
             // Owners and places know the members of a match, so no events are sent.
             return None;
         }

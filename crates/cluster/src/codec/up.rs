@@ -49,8 +49,9 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
             What::Matches(node::Matches { limit, size_min, size_max })
         }
-        Up::Added { request: _, stream, ask } => {
-            What::Added(node::AddedAsk { stream: Some(stream.to_wire()), ask: ask.clone() })
+        Up::Added { request: _, stream, comer, ask } => {
+            let (stream, comer) = (Some(stream.to_wire()), comer.as_ref().map(|member| member.to_wire()));
+            What::Added(Box::new(node::AddedAsk { stream, ask: ask.clone(), comer }))
         }
         Up::Rebuild { partition, epoch, told: Told::Streams(standings) } => What::Rebuild(node::Rebuild {
             partition: partition_to_wire(*partition),
@@ -134,7 +135,12 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             epoch: Epoch(held.epoch),
             told: Told::Tickets(list_from_wire(held.standings)?),
         },
-        What::Added(added) => Up::Added { request, stream: part(added.stream, "added.stream")?, ask: added.ask },
+        What::Added(added) => Up::Added {
+            request,
+            stream: part(added.stream, "added.stream")?,
+            comer: maybe(added.comer)?.map(Box::new),
+            ask: added.ask,
+        },
         What::Carried(carried) => Up::Carried {
             partition: partition(carried.partition, "carried.partition")?,
             epoch: Epoch(carried.epoch),

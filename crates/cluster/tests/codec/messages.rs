@@ -158,7 +158,12 @@ every!(Up, random,
         epoch: any(random),
         told: Told::Tickets(any(random)),
     },
-    Up::Added { .. } => Up::Added { request: any(random), stream: any(random), ask: any(random) },
+    Up::Added { .. } => Up::Added {
+        request: any(random),
+        stream: any(random),
+        comer: any::<bool>(random).then(|| Box::new(any(random))),
+        ask: any(random),
+    },
     Up::Carried { .. } => Up::Carried {
         partition: any(random),
         epoch: any(random),

@@ -157,6 +157,8 @@ pub enum Up {
         request: Option<RequestRef>,
         /// The thing's stream.
         stream: StreamKey,
+        /// The session that wants to come to the stream by it, if one does.
+        comer: Option<Box<party::Member>>,
         /// The question, in the kind's own form.
         ask: Bytes,
     },

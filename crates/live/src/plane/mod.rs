@@ -17,6 +17,8 @@ mod sessions;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 pub use changes::moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub use changes::recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recoverable};
 pub use effect::{Effect, Effects, HandlerOrder};
@@ -30,7 +32,7 @@ pub use options::{JoinOptions, PlaneConfig, PlaneStats};
 pub use owners::Owning;
 pub use owners::asked_matches::AskedMatch;
 pub use owners::match_logs::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
-pub use owners::owned::Owned;
+pub use owners::owned::{AddedAsk, Owned};
 pub use owners::pool::{Matched, PoolAsk, PoolReply, PoolStats, pool_partition};
 pub use owners::streams::{CarriedNews, CarriedPresence, CarriedStream};
 pub use owners::things::{Carried, CarriedPool, Kind, Recover, RecoveryKey, Told};
@@ -294,6 +296,24 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
+    /// Brings a session to the stream of a thing of an added kind, if the thing lets it. The answer is [`Reply::Added`], or
+    /// [`Reply::Joined`] if the session cannot come anywhere.
+    pub fn come_to_added(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        ask: Bytes,
+        request: RequestRef,
+        out: &mut Effects,
+    ) {
+        if let Some(member) = self.set_out(key, &stream, false, request, out) {
+            let owner = self.sessions.routes.owner(stream.partition());
+            let (request, comer) = (Some(request), Some(Box::new(member)));
+            self.send_up(now, owner, Up::Added { request, stream, comer, ask }, out);
+        }
+    }
+
     /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a refusal
     /// that says to ask again, and the matchmaker here matches nobody.
     pub fn set_island(&mut self, is_island: bool) {
@@ -505,7 +525,10 @@ impl Plane {
             }
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
             Up::Pool { request, ask } => things.pool.ask(&mut owning, request, ask),
-            Up::Added { request, stream, ask } => things.ask_added(&mut owning, request, &stream, &ask),
+            Up::Added { request, stream, comer, ask } => {
+                let comer = comer.map(|member| *member);
+                things.ask_added(&mut owning, AddedAsk { request, stream: &stream, comer, ask: &ask });
+            }
             Up::Passed { partitions } => self.passed(now, from, &partitions, out),
             Up::Heard { partitions } => self.heard(from, &partitions, out),
             Up::Claim { request, claim } => out.push(Effect::Depart(request, claim)),

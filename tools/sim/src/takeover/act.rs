@@ -56,6 +56,9 @@ impl World {
         if self.is_kept_often && nobody_waits && act >= 25 {
             act = pick(&mut self.rng, &[act, act, PARTY_ACT, ROOM_ACT, TIME_PASSES]);
         }
+        if self.tallies.has_some && self.tallies.rng.u8(0..6) == 0 && self.may_act(who) {
+            return self.act_with_tally(who);
+        }
         match act {
             _ if self.clients.len() < 3 => self.open(),
             0..=7 => self.open(),

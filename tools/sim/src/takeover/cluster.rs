@@ -10,6 +10,7 @@ use muster_live::plane::Message;
 use muster_live::{Place, Plane, PlaneConfig, Routes, ShardIndex, StreamKey};
 
 use super::faults::Faults;
+use super::tallies::{Shown, Tallies, crossed};
 use crate::frames::Encoder;
 use crate::scenario::pick;
 
@@ -34,11 +35,21 @@ pub(super) struct Cluster {
     config: PlaneConfig,
     encoder: Rc<Encoder>,
     pub faults: Faults,
+    /// Whether planes have tallies.
+    has_tallies: bool,
+    /// The tallies of each place.
+    pub tallies: BTreeMap<Place, Shown>,
 }
 
 impl Cluster {
     /// A cluster of one node.
-    pub(super) fn new(shards: ShardIndex, config: PlaneConfig, encoder: Rc<Encoder>, faults: Faults) -> Self {
+    pub(super) fn new(
+        shards: ShardIndex,
+        config: PlaneConfig,
+        encoder: Rc<Encoder>,
+        faults: Faults,
+        has_tallies: bool,
+    ) -> Self {
         let mut cluster = Self {
             planes: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -53,6 +64,8 @@ impl Cluster {
             config,
             encoder,
             faults,
+            has_tallies,
+            tallies: BTreeMap::new(),
         };
         cluster.start(shards);
         let owner = |partition: Partition| (Place::new(1, partition.row() as ShardIndex % shards), Epoch(1));
@@ -66,7 +79,12 @@ impl Cluster {
         self.next_node += 1;
         self.nodes.push((node, shards));
         for me in (0..shards).map(|shard| Place::new(node, shard)) {
-            let plane = Plane::new(me, Routes::of_newcomer(), self.config.clone(), self.encoder.clone());
+            let mut plane = Plane::new(me, Routes::of_newcomer(), self.config.clone(), self.encoder.clone());
+            if self.has_tallies {
+                let tallies = Tallies::default();
+                self.tallies.insert(me, tallies.0.clone());
+                plane.add(Box::new(tallies));
+            }
             self.planes.insert(me, plane);
             self.told.insert(me, (self.views.len(), self.views.len()));
         }
@@ -215,6 +233,7 @@ impl Cluster {
 
     pub(super) fn send(&mut self, from: Place, to: Place, message: Message) {
         if self.planes.contains_key(&to) {
+            let message = if self.has_tallies { crossed(from, to, message) } else { message };
             self.faults.put(self.queues.entry((from, to)).or_default(), message);
         }
     }

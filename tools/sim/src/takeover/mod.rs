@@ -14,6 +14,7 @@ mod parties;
 mod recovery;
 mod rest;
 mod rooms;
+mod tallies;
 mod tickets;
 mod world;
 

@@ -29,6 +29,7 @@ impl World {
         self.check_rooms()?;
         self.check_tickets()?;
         self.check_matches()?;
+        self.check_tallies()?;
         let clients = &self.clients;
         self.messages.check(
             |stream, due| {

@@ -22,6 +22,7 @@ use super::moves::Move;
 use super::parties::{OpenPartyRequest, PartyTie};
 use super::recovery::Recovery;
 use super::rooms::{OpenRoomRequest, Rooms, template};
+use super::tallies::TallyWorld;
 use super::tickets::{OpenTicketRequest, Tickets};
 use crate::frames::{Encoder, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
@@ -56,13 +57,14 @@ pub(super) enum OpenRequest {
     Claim { who: Who, to: SessionRef },
     Rebind { who: Who, stream: StreamKey },
     RebindTickets { who: Who },
+    Tally { who: Who, subject: Uuid },
 }
 
 impl OpenRequest {
     /// The session that waits for the answer before it does anything else.
     pub(super) fn who(&self, tickets: &Tickets) -> Option<Who> {
         match self {
-            Self::Join { who, .. } | Self::Listen { who, .. } => Some(*who),
+            Self::Join { who, .. } | Self::Listen { who, .. } | Self::Tally { who, .. } => Some(*who),
             Self::Party(asked) => Some(asked.who),
             Self::Rooms(asked) => asked.who(),
             Self::Ticket(asked) => Some(tickets.asker(asked)),
@@ -121,6 +123,7 @@ pub(super) struct World {
     pub claim_answers: Vec<(Who, SessionRef, Reply)>,
     pub recovery: Recovery,
     pub matches: Matches,
+    pub tallies: TallyWorld,
     pub closing: Vec<Who>,
     pub is_merged: bool,
     /// Whether acts on parties and rooms, and moves of the clock, are frequent. Faults of recovery show only if several
@@ -176,9 +179,10 @@ impl World {
         let parties: Vec<StreamKey> = (0..2).map(party).collect();
         let encoder = Rc::new(Encoder::new(&streams, &parties));
         let config = config(&mut rng);
+        let tallies = TallyWorld::of_seed(seed);
         let has_crashes = fault.is_some() || rng.u8(0..3) > 0;
         let is_merged = config.merge_above < SESSIONS_MAX;
-        let cluster = Cluster::new(rng.u16(1..=2), config, encoder.clone(), Faults::new(fault, seed));
+        let cluster = Cluster::new(rng.u16(1..=2), config, encoder.clone(), Faults::new(fault, seed), tallies.has_some);
         Self {
             cluster,
             now: 1_000,
@@ -201,6 +205,7 @@ impl World {
             claim_answers: Vec::new(),
             recovery: Recovery::default(),
             matches: Matches::default(),
+            tallies,
             closing: Vec::new(),
             is_merged,
             is_kept_often: seed % 8 == 7,

@@ -21,7 +21,7 @@ use prost_types::FileDescriptorSet;
 const PROTO_FILES: [&str; 6] =
     ["api.proto", "match_log.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
 /// Rare or large variants of messages between nodes. They are boxed, so that frequent variants stay small.
-const BOXED: [&str; 19] = [
+const BOXED: [&str; 20] = [
     "Message.what.reply",
     "Message.what.join",
     "Message.what.party",
@@ -32,6 +32,7 @@ const BOXED: [&str; 19] = [
     "Message.what.roster",
     "Message.what.order",
     "Message.what.rebind",
+    "Message.what.added",
     "Message.what.arrived",
     "Message.what.rebound",
     "Reply.what.session",

@@ -78,6 +78,11 @@ impl Owning<'_> {
         self.reply(request, Reply::Added(answer));
     }
 
+    /// Tells all places that hear a stream of an added kind who may be seen on it, as its new owner.
+    pub fn show_anew(&mut self, stream: &StreamKey) {
+        self.send_rosters(stream, rosters::RosterCause::NewOwner);
+    }
+
     /// Lets a session come to a stream of an added kind.
     pub fn let_in(&mut self, stream: &StreamKey, member: Member) {
         self.enter(stream, member, None);

@@ -16,6 +16,19 @@ use crate::plane::sessions::Sessions;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
+/// A question to a thing of an added kind.
+#[derive(Debug)]
+pub struct AddedAsk<'a> {
+    /// The question that is answered, if anybody waits.
+    pub request: Option<RequestRef>,
+    /// The thing's stream.
+    pub stream: &'a StreamKey,
+    /// The session that wants to come to the stream, if one does.
+    pub comer: Option<Member>,
+    /// The question, in the kind's own form.
+    pub ask: &'a [u8],
+}
+
 /// All things of one kind that a place owns. See the module.
 ///
 /// Most methods do nothing unless they are written out.
@@ -28,8 +41,9 @@ pub trait Owned {
         None
     }
 
-    /// A question to a thing of an added kind, in the kind's own form. The answer is for [`Owning::answer`].
-    fn ask(&mut self, _owning: &mut Owning<'_>, _request: Option<RequestRef>, _stream: &StreamKey, _ask: &[u8]) {}
+    /// A question to a thing of an added kind. The answer is for [`Owning::answer`]; a session that wants to come is for
+    /// [`Owning::let_in`] or [`Owning::turn_away`].
+    fn ask(&mut self, _owning: &mut Owning<'_>, _asked: AddedAsk<'_>) {}
 
     /// A session is about to leave the stream of a thing, or will not come to it after all.
     fn leaving(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _session: SessionRef) {}

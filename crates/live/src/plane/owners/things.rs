@@ -5,16 +5,16 @@ use muster_domain::ids::Uuid;
 
 use super::Owning;
 use super::matches::OwnedMatches;
-use super::owned::Owned;
+use super::owned::{AddedAsk, Owned};
 use super::parties::OwnedParties;
 use super::pool::{POOL, Pool};
 use super::rooms::OwnedRooms;
 use super::streams::{CarriedNews, CarriedStream};
 use crate::matches::CarriedMatch;
 use crate::matchmaker::{CarriedPasses, CarriedTicket, Owner, TicketId};
-use crate::party::{CarriedParty, PartyId};
+use crate::party::{CarriedParty, Member, PartyId};
 use crate::place::Partition;
-use crate::plane::message::{JoinRefusal, Reply, RequestRef, Standing};
+use crate::plane::message::{Down, JoinRefusal, Reply, Standing};
 use crate::plane::options::PlaneConfig;
 use crate::plane::sessions::tickets::TicketStanding;
 use crate::rooms::{self, RoomId};
@@ -83,18 +83,15 @@ impl Things {
         self.all().filter_map(|kind| kind.mode()).collect()
     }
 
-    /// Asks something of a thing of an added kind. A question to a kind that there is not has no answer but a refusal.
-    pub(crate) fn ask_added(
-        &mut self,
-        owning: &mut Owning<'_>,
-        request: Option<RequestRef>,
-        stream: &StreamKey,
-        ask: &[u8],
-    ) {
-        match self.of_kind(Kind::Added(stream.mode)) {
-            Some(things) => things.ask(owning, request, stream, ask),
-            None => owning.reply(request, Reply::Joined(Err(JoinRefusal::Unavailable))),
+    /// Asks something of a thing of an added kind. A question to a kind that there is not is refused.
+    pub(crate) fn ask_added(&mut self, owning: &mut Owning<'_>, asked: AddedAsk<'_>) {
+        if let Some(things) = self.of_kind(Kind::Added(asked.stream.mode)) {
+            return things.ask(owning, asked);
         }
+        if let Some(Member { listener, .. }) = asked.comer {
+            owning.down(listener.session.place, Down::Removed { stream: asked.stream.clone(), listener });
+        }
+        owning.reply(asked.request, Reply::Joined(Err(JoinRefusal::Unavailable)));
     }
 
     /// Things of a kind; none of streams.
