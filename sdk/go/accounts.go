@@ -98,7 +98,7 @@ func (m module) UsersUnbanId(ctx context.Context, userIDs []string) error {
 	return m.done(ctx, "users_unban_id", userIDs)
 }
 
-// login is a user's id and name, and whether the account was made.
+// login calls a function that signs a user in, and returns the user's id and name, and whether the account is new.
 func (m module) login(ctx context.Context, name string, arguments ...any) (string, string, bool, error) {
 	value, err := m.ask(ctx, name, arguments...)
 	if err != nil {

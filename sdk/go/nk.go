@@ -7,7 +7,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// module is nk: the functions of the server, as one call has them. What is not written here is pending.
+// module is nk: the server's functions, called on behalf of one call. Functions that are not written here are pending.
 type module struct {
 	pending
 	server *server
@@ -18,7 +18,7 @@ var _ runtime.NakamaModule = module{}
 
 func (s *server) nk(call uint64) runtime.NakamaModule { return module{server: s, call: call} }
 
-// ask calls a function of the server for whichever call the context is of.
+// ask calls a function of the server on behalf of the context's call, or of the module's call without one.
 func (m module) ask(ctx context.Context, name string, arguments ...any) (any, error) {
 	return m.server.ask(m.callOf(ctx), name, arguments...)
 }
@@ -32,19 +32,19 @@ func (m module) callOf(ctx context.Context) uint64 {
 	return m.call
 }
 
-// done calls one that answers nothing.
+// done calls a function of the server that has no result.
 func (m module) done(ctx context.Context, name string, arguments ...any) error {
 	_, err := m.ask(ctx, name, arguments...)
 	return err
 }
 
-// text calls one that answers a text.
+// text calls a function of the server whose result is a text.
 func (m module) text(ctx context.Context, name string, arguments ...any) (string, error) {
 	value, err := m.ask(ctx, name, arguments...)
 	return textOf(value), err
 }
 
-// optional is a text that may be missing.
+// optional writes a text that may be missing: an empty one becomes nil.
 func optional(text string) any {
 	if text == "" {
 		return nil
@@ -52,7 +52,7 @@ func optional(text string) any {
 	return text
 }
 
-// object is a table of a studio's; none is nothing.
+// object writes an object with names of the studio; nil stays nil.
 func object(values map[string]any) any {
 	if values == nil {
 		return nil
@@ -60,7 +60,7 @@ func object(values map[string]any) any {
 	return values
 }
 
-// someObject is the same where the server wants one.
+// someObject writes an object with names of the studio; nil becomes an empty one.
 func someObject(values map[string]any) any {
 	if values == nil {
 		return rawJSON("{}")
@@ -70,15 +70,15 @@ func someObject(values map[string]any) any {
 
 func (m module) GetSatori() runtime.Satori { return pendingSatori{} }
 
-// GetFleetManager is nothing, as in the original without one that is registered.
+// GetFleetManager returns nil, as in the original if no fleet manager is registered.
 func (m module) GetFleetManager() runtime.FleetManager { return nil }
 
-// ReadFile cannot be: there are no files here. The function ReadFile of this package reads what it would.
+// ReadFile always fails, since a module has no files. This package's function ReadFile reads a file through the server.
 func (m module) ReadFile(string) (*os.File, error) {
 	return nil, runtime.NewError("nk.ReadFile is not available in WebAssembly: use muster.ReadFile, which answers what the file holds", codeUnimplemented)
 }
 
-// ReadFile is what a file below the folder of the modules holds.
+// ReadFile returns the content of a file below the folder of modules.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	s := theServer
 	if s == nil {

@@ -61,7 +61,7 @@ func (m module) StreamClose(mode uint8, subject, subcontext, label string) error
 	return m.done(nil, "stream_close", streamOf(mode, subject, subcontext, label))
 }
 
-// receivers are nothing where everybody on the stream is meant.
+// receivers writes the presences to send to; nil means everybody on the stream.
 func receivers(presences []runtime.Presence) any {
 	if presences == nil {
 		return nil

@@ -16,7 +16,7 @@ func walletUpdatesOf(updates []*runtime.WalletUpdate) []any {
 	return changes
 }
 
-// amounts are never missing.
+// amounts writes a changeset; nil becomes an empty one.
 func amounts(changeset map[string]int64) any {
 	if changeset == nil {
 		return rawJSON("{}")
@@ -42,7 +42,7 @@ func (m module) WalletsUpdate(ctx context.Context, updates []*runtime.WalletUpda
 	return each(value, walletResultOf), err
 }
 
-// ledgerItem is a change of a wallet.
+// ledgerItem is an entry of a wallet's ledger.
 type ledgerItem struct{ f fields }
 
 func (i ledgerItem) GetID() string                  { return i.f.text("id") }

@@ -17,7 +17,7 @@ use muster_live::{
 };
 use tokio::sync::oneshot;
 
-use crate::orders::Errands;
+use crate::errands::Errands;
 
 /// The shard around a plane: its clock, its sockets, the lanes to other shards, and the engines of game code.
 pub trait Rim {
@@ -45,11 +45,6 @@ pub(crate) enum Asker {
     Handler(oneshot::Sender<Reply>),
     /// Somebody elsewhere, who had this shard ask for a session of it.
     Elsewhere(Rc<Errands>),
-}
-
-/// What is answered when a question gets none: its shard has ended.
-pub(crate) fn stopping() -> Error {
-    Error::new(ErrorKind::Unavailable, "The server is stopping.")
 }
 
 /// The shard's part of the live plane.

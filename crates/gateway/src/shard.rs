@@ -446,7 +446,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     tokio::task::spawn_local(game::say_farewell(shard.app.clone(), within, done));
                 }
                 Command::RestMatches { within, done } => {
-                    live.step(|plane, _, out| plane.rest_matches(out));
+                    live.step(|plane, now, out| plane.rest_matches(now, out));
                     let live = live.clone();
                     tokio::task::spawn_local(async move {
                         let at_rest = async {

@@ -1,4 +1,4 @@
-//! Game code: where it is, and what each shard is given of it.
+//! Game code: loads it, and makes the part of each shard.
 
 mod durable;
 mod outgoing;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
+use muster_gateway::outgoing::{ClientOptions, Trust};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
@@ -45,31 +46,31 @@ use crate::system::{RandomPool, System};
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
 
-/// Where compiled modules are kept, in the data folder.
+/// Folder of compiled modules, in the data folder.
 const COMPILED: &str = "compiled";
 
-/// Where modules that stopped the server are noted, in the data folder.
+/// File that lists modules which made the server end, in the data folder.
 const STUCK_MODULES: &str = "stuck-modules";
 
-/// Game code as it was loaded at one time.
+/// Game code as loaded at one time.
 #[derive(Clone)]
 pub(crate) struct Generation {
-    /// The how manieth of the process.
+    /// Serial number of the generation in this process.
     number: u64,
     programs: Programs,
 }
 
-/// The game code of a server, whichever generation of it there is.
+/// The game code of a server, in its current generation.
 #[derive(Clone)]
 pub(crate) struct Game {
     generations: watch::Receiver<Generation>,
-    /// Told the number of a generation by each shard that has gone over to it.
+    /// Each shard sends the number of a generation here once it has gone over to it.
     taken: mpsc::Sender<u64>,
     loader: Loader,
     jobs: Jobs,
-    /// Without them no match is durable.
+    /// Logs of durable matches; without them no match is durable.
     logs: Option<MatchLogs>,
-    /// Where durable matches are recorded: `match.record_dir`.
+    /// Folder into which durable matches are recorded: `match.record_dir`.
     record_dir: Option<PathBuf>,
 }
 
@@ -77,25 +78,26 @@ pub(crate) struct Game {
 #[derive(Clone)]
 struct Loader {
     folder: PathBuf,
-    /// Whether the configuration names the folder, which then must be there.
+    /// Whether the configuration names the folder, which then must exist.
     is_named: bool,
     means: Means,
     settings: EngineSettings,
 }
 
-/// What machines of all shards work with.
+/// Things that the machines of all shards use.
 #[derive(Clone)]
 struct Means {
     process: Arc<Process>,
-    /// The part of public ids behind the dot.
+    /// The part of public ids after the dot.
     public_node: Arc<str>,
-    /// `script.http_strict`, and one shard's part of `script.http_requests`.
-    http: (bool, usize),
+    /// Options of each shard's HTTP client: `script.http_strict`, and a share of `script.http_requests`.
+    http: ClientOptions,
     metrics: Arc<ScriptMetrics>,
 }
 
 impl Game {
-    /// Loads what the configuration names, or what is in the folder of modules if there is one; and what loads it anew.
+    /// Loads the folder that the configuration names, or the default folder if it exists. Answers the game code, and
+    /// the task that will reload it.
     ///
     /// # Errors
     /// A sentence with file and line.
@@ -118,11 +120,15 @@ impl Game {
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
-            http: (config.script.http_strict, config.script.http_requests.div_ceil(shards)),
+            http: ClientOptions {
+                is_strict: config.script.http_strict,
+                requests_max: config.script.http_requests.div_ceil(shards),
+                trust: Trust::default(),
+            },
             metrics,
         };
         let loader = Loader { folder, is_named, means, settings: settings(config, shards) };
-        // Before they are read: what changes meanwhile is loaded again.
+        // The files are looked at before they are read: a file that changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
         loader.means.metrics.generation.store(1, Ordering::Relaxed);
@@ -134,18 +140,18 @@ impl Game {
         Ok((Self { generations, taken, loader, jobs, logs: None, record_dir }, reload))
     }
 
-    /// Says which scheduled functions are this node's to run.
+    /// Sets which scheduled functions this node runs.
     pub(crate) fn set_jobs(&mut self, jobs: Jobs) {
         self.jobs = jobs;
     }
 
-    /// Says where durable matches are written down.
+    /// Sets the logs of durable matches.
     pub(crate) fn set_logs(&mut self, logs: MatchLogs) {
         self.logs = Some(logs);
     }
 
-    /// The functions and hooks as one shard calls them; it runs the matches that are made there. On a server on its own those
-    /// durable ones go on that there were when it ended.
+    /// The functions and hooks for one shard, which also runs the matches that are made there. On a server on its own,
+    /// durable matches of the last run go on.
     pub(crate) async fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
         let Self { mut generations, taken, loader: Loader { means, .. }, jobs, logs, record_dir } = self;
         let recorder = record_dir.map(|folder| Rc::new(Folder(folder)) as Rc<dyn Recorder>);
@@ -166,7 +172,7 @@ impl Game {
             taken,
         };
         tokio::task::spawn_local(of_shard.follow(generations));
-        // One shard of the node does, so that there is one list of what runs.
+        // One shard of the node runs schedules, so that the node has one list of them.
         if live.place().shard() == 0 {
             tokio::task::spawn_local(schedules::keep(Rc::downgrade(&functions), jobs));
         }
@@ -199,7 +205,7 @@ fn matches(
     matches
 }
 
-/// What a shard has of game code.
+/// The game code of one shard.
 struct OfShard {
     functions: Weak<Languages>,
     matches: Weak<LanguageMatches>,
@@ -208,7 +214,7 @@ struct OfShard {
 }
 
 impl OfShard {
-    /// Goes over to each generation that comes.
+    /// Goes over to each new generation.
     async fn follow(self, mut generations: watch::Receiver<Generation>) {
         while generations.changed().await.is_ok() {
             let Generation { number, programs } = generations.borrow_and_update().clone();
@@ -221,19 +227,19 @@ impl OfShard {
             matches.renew(&programs, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
-            // Whoever counts may have stopped to wait.
+            // An error means that the counting of shards has timed out.
             let _ = self.taken.try_send(number);
         }
     }
 }
 
 impl Loader {
-    /// The files as they are.
+    /// The current state of the files.
     fn look(&self) -> Snapshot {
         snapshot(&self.folder)
     }
 
-    /// Loads them in machines of their own.
+    /// Loads the files in machines of their own.
     ///
     /// Errors: a sentence with file and line.
     async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
@@ -263,7 +269,7 @@ impl Means {
             store,
             players,
             matches,
-            http: Rc::new(Outgoing::new(self.http, self.metrics.clone())),
+            http: Rc::new(Outgoing::new(self.http.clone(), self.metrics.clone())),
             process: self.process.clone(),
             signing,
             node: self.public_node.clone(),
@@ -276,7 +282,7 @@ impl Means {
     }
 }
 
-/// What the engines are told of the configuration.
+/// The settings of the engines, by the configuration.
 fn settings(config: &Config, shards: usize) -> EngineSettings {
     let runtime = &config.runtime;
     EngineSettings {
@@ -291,7 +297,7 @@ fn settings(config: &Config, shards: usize) -> EngineSettings {
     }
 }
 
-/// What game code of any language may use on one shard.
+/// The limits of game code of any language on one shard, by the configuration.
 fn limits(config: &Config, shards: usize) -> Limits {
     let (script, runtime) = (&config.script, &config.runtime);
     let call_time = Duration::from_millis(script.call_cpu_ms);
@@ -312,7 +318,8 @@ fn limits(config: &Config, shards: usize) -> Limits {
     }
 }
 
-/// Sees to it that a module which does not come back ends the process, and that it is not loaded again as it is.
+/// Makes the server end, and note the module, when a module does not return from an uninterruptible call; a noted
+/// module is not loaded again.
 fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     let path = config.general.data_dir.join(STUCK_MODULES);
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -332,7 +339,7 @@ fn around(config: &Config) -> Surroundings {
     }
 }
 
-/// What game code is told of the configuration, under the original's names. Keys are not among it.
+/// The part of the configuration that game code can read, under the original's names. Keys are left out.
 fn told(config: &Config) -> Value {
     let (session, socket) = (&config.session, &config.socket);
     let env = config.runtime.env.iter().map(|(name, value)| format!("{name}={}", value.expose()));

@@ -117,7 +117,7 @@ async fn enter(
             _ => super::refuse_domain(cid, &why),
         },
         Some(Reply::Joined(Err(refusal))) => refuse_join(cid, refusal),
-        _ => super::refuse_domain(cid, &crate::live::stopping()),
+        _ => super::refuse_domain(cid, &crate::unanswered::stopping()),
     }
 }
 

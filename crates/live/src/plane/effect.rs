@@ -5,13 +5,13 @@
 
 use bytes::Bytes;
 
-use super::asked_matches::AskedMatch;
+use super::changes::moves::Claim;
+use super::changes::recovery::Recoverable;
 use super::message::{Message, Reply, RequestRef};
-use super::moves::Claim;
-use super::orders::Order;
-use super::pool::Matched;
-use super::recovery::Recoverable;
-use super::tickets::EndedTicket;
+use super::owners::asked_matches::AskedMatch;
+use super::owners::pool::Matched;
+use super::sessions::orders::Order;
+use super::sessions::tickets::EndedTicket;
 use crate::close::CloseReason;
 use crate::matches::{Call, MatchId};
 use crate::outbox::Delivery;
@@ -86,24 +86,24 @@ impl Effects {
     }
 
     /// Adds an answer to a question that somebody may wait for.
-    pub(super) fn reply_if_asked(&mut self, request: Option<RequestRef>, reply: Reply) {
+    pub(crate) fn reply_if_asked(&mut self, request: Option<RequestRef>, reply: Reply) {
         if let Some(request) = request {
             self.reply(request.id, reply);
         }
     }
 
     /// Adds a frame for a session of this shard.
-    pub(super) fn deliver(&mut self, session: SessionKey, frame: Bytes, delivery: Delivery) {
+    pub(crate) fn deliver(&mut self, session: SessionKey, frame: Bytes, delivery: Delivery) {
         self.0.push(Effect::Deliver(session, frame, delivery));
     }
 
     /// Adds a message for another shard.
-    pub(super) fn send(&mut self, to: Place, message: Message) {
+    pub(crate) fn send(&mut self, to: Place, message: Message) {
         self.0.push(Effect::Send(to, message));
     }
 
     /// Adds an order to the engines that run match handlers.
-    pub(super) fn order_handler(&mut self, order: HandlerOrder) {
+    pub(crate) fn order_handler(&mut self, order: HandlerOrder) {
         self.0.push(Effect::Handler(order));
     }
 

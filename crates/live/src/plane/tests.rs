@@ -21,7 +21,7 @@ use crate::close::CloseReason;
 use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 use crate::outbox::Delivery;
 use crate::party;
-use crate::place::ShardIndex;
+use crate::place::{Partition, ShardIndex};
 use crate::stream::{Payload, PresenceEvent, mode};
 
 /// Frames are words: `+1 -2` for who came and went, and the texts that were published.

@@ -31,6 +31,8 @@ pub(crate) struct RecordedMatch {
     is_sealed: Cell<bool>,
     /// When the next snapshot is due.
     snapshot_due: Cell<SnapshotDue>,
+    /// Accepted attempts whose records are not known to be durable: the join behind them waits for all.
+    held_back: RefCell<Vec<Rc<RecordedCall>>>,
 }
 
 /// A snapshot is due when the match has reached this tick, or has been called this often.
@@ -64,6 +66,7 @@ impl RecordedMatch {
             is_over: Cell::default(),
             is_sealed: Cell::default(),
             snapshot_due: Cell::default(),
+            held_back: RefCell::default(),
         })
     }
 
@@ -137,11 +140,23 @@ impl RecordedMatch {
         said.returned(callback, &self.outline.borrow());
     }
 
-    /// Whether a snapshot is due after a callback.
+    /// Notes an accepted attempt, whose events are reported when its join is durable.
+    pub(crate) fn hold_back(&self, call: Rc<RecordedCall>) {
+        self.held_back.borrow_mut().push(call);
+    }
+
+    /// Takes the attempts that were held back.
+    pub(crate) fn held_back(&self) -> Vec<Rc<RecordedCall>> {
+        self.held_back.take()
+    }
+
+    /// Whether a snapshot is due after a callback. One falls after an attempt rather than after its join: messages of an
+    /// attempt leave with the join, and are found again in the snapshot after the attempt or in its record.
     pub(crate) fn is_snapshot_due(&self, callback: &Callback) -> bool {
         let due = self.snapshot_due.get();
         match callback {
             Callback::Init { .. } => true,
+            Callback::JoinAttempt { .. } if self.calls.get() + 1 >= due.calls => true,
             _ => self.outline.borrow().tick >= due.tick || self.calls.get() >= due.calls,
         }
     }

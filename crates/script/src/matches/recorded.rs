@@ -105,11 +105,16 @@ impl<M: MatchMachine> GameMatches<M> {
             }
         }
         recorded.journal.returned(recorded.calls(), &returned);
-        if let Some(why) = over {
-            self.end(recorded, &why);
+        match over {
+            Some(why) => self.end(recorded, &why),
+            None if snapshot.is_none() && leaves_with_join(call, &returned) => {
+                recorded.hold_back(recorded_call);
+                return Ok((returned, is_late));
+            }
+            None => {}
         }
         recorded.journal.synced(slack(call, begun.elapsed())).await?;
-        self.report(&recorded_call);
+        recorded.held_back().iter().chain([&recorded_call]).for_each(|call| self.report(call));
         if let Some(snapshot) = snapshot {
             recorded.journal.log().need(recorded.id(), snapshot);
             self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
@@ -231,7 +236,8 @@ impl<M: MatchMachine> GameMatches<M> {
         journal.carried(records);
         let Course { start, first_answers, calls } = course;
         let mut over = None;
-        let mut latest = None;
+        // The latest call, and an attempt before it that was synced together with it.
+        let mut latest: Vec<Rc<RecordedCall>> = Vec::new();
         let mut said = Said::default();
         let mut is_snapshot_due = is_large(records);
         let recorded = match &start {
@@ -248,12 +254,13 @@ impl<M: MatchMachine> GameMatches<M> {
                 let recorded_call = recorded.repeat_first(first_answers);
                 over = self.repeat(machine, &recorded, &call, recorded_call.clone()).await?;
                 recorded.say_again(&call.callback, &mut said);
-                latest = Some(recorded_call);
+                latest.push(recorded_call);
                 is_snapshot_due = true;
                 recorded
             }
         };
         self.set_recorded(id, recorded.clone());
+        let mut is_attempt_before = false;
         for (called, answers) in calls {
             if let Some(why) = over {
                 return Err(format!("it ended where it had gone on: {why}").into());
@@ -261,15 +268,21 @@ impl<M: MatchMachine> GameMatches<M> {
             let number = called.call;
             let (call, recorded_call) = recorded.repeat(called, answers);
             let repeated = self.repeat(machine, &recorded, &call, recorded_call.clone()).await;
-            latest = Some(recorded_call);
+            let is_with_attempt = is_attempt_before && matches!(call.callback, Callback::Join(_));
+            if !is_with_attempt {
+                latest.clear();
+            }
+            latest.push(recorded_call);
+            is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
             recorded.say_again(&call.callback, &mut said);
-            is_snapshot_due = is_large(records) || recorded.is_snapshot_due(&call.callback);
+            // Messages of an attempt may not have left before its join: the record of the attempt is still needed.
+            is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
         }
-        // Listeners may have heard of the events of the latest call or not.
-        if let Some(latest) = latest.filter(|latest| latest.has_events()) {
+        // Listeners may have heard of the events of the latest calls or not.
+        if latest.iter().any(|call| call.has_events()) {
             recorded.journal.synced(Duration::ZERO).await.map_err(told)?;
-            self.report(&latest);
+            latest.iter().for_each(|call| self.report(call));
         }
         if let Some(why) = over {
             self.end(&recorded, &why);
@@ -348,6 +361,12 @@ fn slack(call: &Call, took: Duration) -> Duration {
         Callback::Loop(_) => (period.saturating_sub(took) / SLACK_PART).min(SLACK_MAX),
         _ => Duration::ZERO,
     }
+}
+
+/// Whether a call is an accepted attempt. The plane calls its join next, and does nothing of the attempt before that has
+/// returned, so one wait for the log serves both.
+fn leaves_with_join(call: &Call, returned: &Return) -> bool {
+    matches!((&call.callback, &returned.outcome), (Callback::JoinAttempt { .. }, Outcome::Decided(Ok(()))))
 }
 
 /// Forgets the outcomes of keyed writes that no call asks for again. If that fails, they are removed when they are old.

@@ -1,15 +1,15 @@
-//! The JavaScript engine: QuickJS-ng, by rquickjs.
+//! The JavaScript engine: the library QuickJS-ng, bound by rquickjs.
 //!
-//! A [`vm::Vm`] is one machine: a runtime of its own, with a context in which a [`program::Bundle`] has run. It takes one
-//! call at a time and runs on a stack of its own, which is put aside while the call waits and when its slice is over. A match
-//! has a machine for itself.
+//! A [`vm::Vm`] is one machine: a runtime of its own, with a context in which a [`program::Bundle`] has run. Its code
+//! runs on a native stack of its own, which is put aside while a call waits and when its slice of time is over. Calls
+//! take turns on that stack. Each match has a machine to itself.
 
 mod binary;
 mod call;
 mod compile;
 mod context;
+mod deterministic;
 mod errors;
-mod fated;
 mod format;
 mod globals;
 mod host;
@@ -29,17 +29,17 @@ pub mod vm;
 
 pub(crate) use surface::{Answer as Answered, camel_case};
 
-/// The names under which JavaScript finds a function of the host table.
+/// The names of a function of the host table in JavaScript.
 pub(crate) fn names_in_javascript(name: &str) -> Vec<String> {
     surface::names(name)
 }
 
-/// For each of its parameters which argument it is in JavaScript; the same one where this is empty.
+/// The index of each parameter's argument in JavaScript; empty where the order is the host table's.
 pub(crate) fn argument_order(name: &str) -> &'static [usize] {
     surface::form(name).order
 }
 
-/// What its results become in JavaScript.
+/// The conversion of a host function's results for JavaScript.
 pub(crate) fn answered(name: &str) -> Answered {
     surface::form(name).answer
 }

@@ -1,16 +1,16 @@
 //! Where JavaScript's functions differ from what follows from the host table by rule: names in camel case, arguments in the
 //! same order, one result as it is.
 
-/// What a function's results become.
+/// The conversion of a host function's results for JavaScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The value; nothing is `undefined`.
+    /// The value itself; nil becomes `undefined`.
     Plain,
-    /// The value; nothing is `null`.
+    /// The value itself; nil becomes `null`.
     OrNull,
-    /// Bytes, as an `ArrayBuffer`.
+    /// Bytes become an `ArrayBuffer`.
     Binary,
-    /// Bytes, as their text in base 64.
+    /// Bytes become their text in base 64.
     Base64,
     /// An object of the results under these names. What is missing is left out, or `null` where the original has it so.
     Named(&'static [&'static str]),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::lane::CALLS_MAX;
+use super::call_table::CALLS_MAX;
 use super::matches::MatchVm;
 use super::module::GoModule;
 use super::vm::Vm;

@@ -1,4 +1,4 @@
-//! Recordings of matches in files, and playing them again.
+//! Recordings of matches in files: writing them, reading them, and replaying them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use muster_script::{LanguageMatches, ScriptMetrics, ShardParts};
 use super::Game;
 use crate::config::Config;
 
-/// Most files of one match: it has another one each time that it goes on elsewhere.
+/// Most files of one match. A match gets a further one each time that it goes on elsewhere.
 const PARTS_MAX: u32 = 10_000;
 
 /// Writes recordings into a folder.
@@ -50,7 +50,7 @@ impl Folder {
     }
 }
 
-/// A file that is written, until that fails.
+/// A recording being written, until a write fails.
 struct Part {
     writer: Option<RecordingWriter>,
     path: PathBuf,
@@ -81,10 +81,10 @@ impl Recording for Part {
     }
 }
 
-/// A recording as it was read.
+/// A recording that was read.
 pub(crate) struct Read {
     pub(crate) transcript: Transcript,
-    /// Whether its end is there.
+    /// Whether the end of the recording is there.
     pub(crate) is_complete: bool,
 }
 
@@ -103,11 +103,11 @@ pub(crate) fn read(path: &Path) -> Result<Read, String> {
     Ok(Read { transcript, is_complete: reader.is_complete() })
 }
 
-/// The modules as the configuration names them, to play recordings with. Nothing that they do happens.
+/// The modules that the configuration names, for replaying recordings. The effects of a replay are not carried out.
 pub(crate) struct Player(Rc<LanguageMatches>);
 
 impl Player {
-    /// Loads the modules; what they ask of a database while they load, this one is asked.
+    /// Loads the modules. Database calls that they make while loading go to `store`.
     ///
     /// # Errors
     /// A sentence with file and line.
@@ -123,10 +123,10 @@ impl Player {
         Ok(Self(matches))
     }
 
-    /// Plays a recording.
+    /// Replays a recording.
     ///
     /// # Errors
-    /// Why it cannot be played.
+    /// Why the recording cannot be replayed.
     pub(crate) async fn play(
         &self,
         transcript: Transcript,

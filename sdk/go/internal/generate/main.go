@@ -1,5 +1,6 @@
-// Command generate writes what follows from the interfaces of nakama-common by rule: a method of the initializer for each
-// hook, and a method that says that it is not there yet for each function of nk. Run it in sdk/go: go generate ./...
+// Command generate writes Go code that follows from the interfaces of nakama-common: a method of the initializer for
+// each hook, and for each function of nk a method that answers that it is not available yet. Run it in sdk/go: go
+// generate ./...
 package main
 
 import (
@@ -77,7 +78,7 @@ func write(path string, source []byte) {
 	}
 }
 
-// each shows the methods of an interface.
+// each calls see for each method of an interface.
 func each(source *ast.File, name string, see func(string, *ast.FuncType)) {
 	ast.Inspect(source, func(node ast.Node) bool {
 		spec, is := node.(*ast.TypeSpec)
@@ -98,7 +99,7 @@ type generator struct {
 	types map[string]bool
 }
 
-// text is a type as this package writes it: what is of the package runtime gets its name before it.
+// text returns a type as package muster writes it: types of package runtime get the package's name before them.
 func (g generator) text(of ast.Expr) string {
 	var named func(ast.Node) bool
 	named = func(node ast.Node) bool {

@@ -31,7 +31,7 @@ struct Cluster {
     moves: BTreeMap<Partition, Move>,
     handed_over: Vec<(Partition, Epoch)>,
     /// What owners had kept, by what it is of.
-    kept: BTreeMap<Thing, Vec<Carried>>,
+    kept: BTreeMap<RecoveryKey, Vec<Carried>>,
     recovering: Vec<(Place, Partition, Epoch)>,
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
@@ -130,7 +130,7 @@ impl Cluster {
             Effect::Send(to, message) => self.queues.entry((place, to)).or_default().push_back(message),
             Effect::HandedOver(partitions) => self.handed_over.extend(partitions),
             Effect::Handler(order) => self.order(place, order),
-            Effect::Keep(things) => self.kept.extend(things.into_iter().map(|kept| (kept.thing, kept.parts))),
+            Effect::Keep(things) => self.kept.extend(things.into_iter().map(|kept| (kept.key, kept.parts))),
             Effect::Recover(partitions) => {
                 self.recovering.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
             }

@@ -4,6 +4,7 @@ use muster_script::value::Value;
 
 use super::endings::{BOMBS, quick};
 use super::{built, host, limits};
+use crate::matches::admission::four_are_let_in;
 use crate::matches::{Hall, run};
 use crate::world::store;
 
@@ -34,6 +35,13 @@ fn a_match_lives_from_its_creation_to_its_end() {
         hall.pass(50).await;
         assert!(hall.list().is_empty());
         assert_eq!(hall.came_and_went.take(), ["+user-1", "+user-2", "-user-2", "-user-1"]);
+    });
+}
+
+#[test]
+fn four_seats_take_four_players() {
+    run(async {
+        four_are_let_in(Hall::in_go(built(), host(store()), limits(), "seats").await).await;
     });
 }
 

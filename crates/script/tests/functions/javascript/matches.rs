@@ -5,6 +5,7 @@ use std::time::Duration;
 use muster_script::Limits;
 use muster_script::value::Value;
 
+use crate::matches::admission::four_are_let_in;
 use crate::matches::{Hall, run};
 
 /// A script with a match handler `game` of these functions. Functions that are left out do nothing.
@@ -106,6 +107,27 @@ fn a_match_lives_from_its_creation_to_its_end() {
         hall.pass(100).await;
         assert!(hall.list().is_empty());
     });
+}
+
+#[test]
+fn four_seats_take_four_players() {
+    let hall = hall(
+        "function matchInit() { return { state: { count: 0 }, tickRate: 10, label: '' }; }
+        function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state) {
+            return { state, accept: state.count < 4, rejectMessage: 'full' };
+        }
+        function matchJoin(ctx, logger, nk, dispatcher, tick, state, presences) {
+            state.count += presences.length;
+            return { state };
+        }
+        function matchLeave(ctx, logger, nk, dispatcher, tick, state, presences) {
+            state.count -= presences.length;
+            return { state };
+        }
+        function matchSignal(ctx, logger, nk, dispatcher, tick, state) { return { state, data: String(state.count) }; }",
+        Limits::default(),
+    );
+    run(four_are_let_in(hall));
 }
 
 /// Count of matches, each with a machine of half a megabyte: as many as a test may hold.

@@ -1,5 +1,6 @@
 //! The matches of one shard: the rules of the plane, and the game code of one folder.
 
+pub mod admission;
 mod containment;
 mod durable;
 mod generations;
@@ -126,10 +127,22 @@ impl Hall {
 
     /// Brings a player to a match.
     pub async fn enter(&self, number: u128, player: u32) -> Result<(), String> {
-        let presence = presence(player);
-        let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
-        let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
-        self.ask(number, MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata }).await.map(drop)
+        self.ask(number, join(player)).await.map(drop)
+    }
+
+    /// So many players want to come to a match at once. Answers what each was told.
+    pub async fn crowd(&self, number: u128, count: u32) -> Vec<Result<(), String>> {
+        let first = self.requests.get() + 1;
+        self.requests.set(self.requests.get() + u64::from(count));
+        self.step(|rules, now, out| {
+            for (request, player) in (first..).zip(1..=count) {
+                let reply_to = RequestRef { place: Place::new(0, 0), id: request };
+                rules.receive(now, id(number), join(player), Some(reply_to), out);
+            }
+        })
+        .await;
+        let mut answers = self.answers.borrow_mut();
+        (first..).take(count as usize).map(|request| answers.remove(&request).unwrap().map(drop)).collect()
     }
 
     /// Sends a message of a player.
@@ -227,6 +240,14 @@ impl Hall {
     fn note(&self, what: char, whom: &str) {
         self.came_and_went.borrow_mut().push(format!("{what}{whom}"));
     }
+}
+
+/// What a player asks who wants to come in.
+fn join(player: u32) -> MatchAsk {
+    let presence = presence(player);
+    let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
+    let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
+    MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata }
 }
 
 /// The text of a module with the callbacks of `body`.

@@ -23,6 +23,8 @@ pub struct Disk {
     fails: Cell<bool>,
     pub is_dead: Cell<bool>,
     recording: Rc<RefCell<Vec<Bytes>>>,
+    /// Syncs that were asked for.
+    pub syncs: Cell<u64>,
 }
 
 #[derive(Default)]
@@ -180,6 +182,7 @@ impl MatchLog for Disk {
     }
 
     fn synced(&self, partition: Partition, _: Duration) -> LogFuture<()> {
+        self.syncs.set(self.syncs.get() + 1);
         let lives = self.lives();
         if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
             if log.has_failed || !lives && self.fails.get() {

@@ -130,7 +130,15 @@ impl Script {
                     script.add(tick, Callback::JoinAttempt { presence: who.clone(), metadata });
                     if team == "red" && !inside.contains(&player) {
                         inside.push(player);
-                        script.add(tick, Callback::Join(vec![who]));
+                        let mut came = vec![who];
+                        // In logs of earlier builds others were asked about between an attempt and its join.
+                        if let Some(other) = (1..6).find(|it| !inside.contains(it)).filter(|_| random.bool()) {
+                            inside.push(other);
+                            let (presence, metadata) = (Arc::new(presence(other)), Arc::from([]));
+                            came.push(presence.clone());
+                            script.add(tick, Callback::JoinAttempt { presence, metadata });
+                        }
+                        script.add(tick, Callback::Join(came));
                     }
                 }
                 10..15 if !inside.is_empty() => {

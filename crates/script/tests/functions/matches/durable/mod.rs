@@ -1,5 +1,6 @@
 //! Durable matches. Wherever their process is killed, they go on as twins do whose process was never killed.
 
+mod admission;
 mod disk;
 mod failures;
 mod life;
