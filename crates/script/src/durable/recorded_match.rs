@@ -150,8 +150,8 @@ impl RecordedMatch {
         self.held_back.take()
     }
 
-    /// Whether a snapshot is due after a callback. One falls after an attempt rather than after its join: messages of an
-    /// attempt leave with the join, and are found again in the snapshot after the attempt or in its record.
+    /// Whether a snapshot is due after a callback. A snapshot falls after a join attempt rather than after its join,
+    /// because messages of an attempt leave with the join: the snapshot after the attempt, or its record, holds them.
     pub(crate) fn is_snapshot_due(&self, callback: &Callback) -> bool {
         let due = self.snapshot_due.get();
         match callback {

@@ -283,7 +283,7 @@ mod tests {
         });
         runtime.block_on(local);
         let noted = noted.borrow();
-        // First slices run in order. After them the long calls take turns, and the other task runs between any two turns.
+        // First slices run in order. Then the long calls take turns, and the other task runs between any two turns.
         let (first, further) = noted.split_at(3);
         assert_eq!(first, "abc");
         let turns: String = further.chars().filter(|name| *name != '.').collect();

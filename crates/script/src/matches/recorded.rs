@@ -363,8 +363,8 @@ fn slack(call: &Call, took: Duration) -> Duration {
     }
 }
 
-/// Whether a call is an accepted attempt. The plane calls its join next, and does nothing of the attempt before that has
-/// returned, so one wait for the log serves both.
+/// Whether a call is an accepted join attempt. The plane calls its join next, and carries out nothing of the attempt
+/// before the join has returned, so one wait for the log serves both.
 fn leaves_with_join(call: &Call, returned: &Return) -> bool {
     matches!((&call.callback, &returned.outcome), (Callback::JoinAttempt { .. }, Outcome::Decided(Ok(()))))
 }

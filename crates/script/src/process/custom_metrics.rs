@@ -89,7 +89,7 @@ impl CustomMetrics {
     /// too many is left out and counted.
     ///
     /// # Errors
-    /// `InvalidArgument` for names and tags that cannot be shown, and when the name is that of a metric of another kind.
+    /// `InvalidArgument` for names and tags that cannot be shown, and for the name of a metric of another kind.
     pub fn record(&self, kind: MetricKind, name: &str, tags: Vec<(String, String)>, value: f64) -> Result<()> {
         let name = checked_name(name)?;
         let tags = checked_tags(tags)?;

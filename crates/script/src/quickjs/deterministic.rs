@@ -12,7 +12,9 @@ const BUILTINS: &str = include_str!("deterministic.js");
 pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
     let its = current.clone();
     // Outside of callbacks only code runs that is the same in every machine, so constants suffice.
-    let now = Function::new(ctx.clone(), move || its.recorded_call().map_or(0.0, |call| call.now().0.div_euclid(1_000) as f64))?;
+    let now = Function::new(ctx.clone(), move || {
+        its.recorded_call().map_or(0.0, |call| call.now().0.div_euclid(1_000) as f64)
+    })?;
     let its = current.clone();
     let fraction = Function::new(ctx.clone(), move || its.recorded_call().map_or(0.0, |call| call.chance.fraction()))?;
     let install: Function<'_> = ctx.eval(BUILTINS)?;

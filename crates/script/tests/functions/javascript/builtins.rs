@@ -1,5 +1,5 @@
 //! Every builtin that JavaScript can reach, called with huge arguments: each answers or fails within its call's budget.
-//! What counts is the processor's time that the thread used.
+//! Time is the CPU time of the thread.
 
 use std::time::Duration;
 

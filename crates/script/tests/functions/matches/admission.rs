@@ -45,7 +45,7 @@ pub const SEATS: &str = "
 #[test]
 fn four_seats_in_lua_take_four_players() {
     run(four_are_let_in(Hall::with(SEATS)));
-    // As when joins wait for what they ask.
+    // The same with a join callback that waits for the database.
     let waits = "nk.storage_read({ { collection = 'a', key = 'b', user_id = '00000000-0000-0000-0000-000000000000' } })
         state.count = state.count + #presences";
     run(four_are_let_in(Hall::with(&SEATS.replace("state.count = state.count + #presences", waits))));

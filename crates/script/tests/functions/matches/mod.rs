@@ -242,7 +242,7 @@ impl Hall {
     }
 }
 
-/// What a player asks who wants to come in.
+/// The request of a player to join.
 fn join(player: u32) -> MatchAsk {
     let presence = presence(player);
     let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };

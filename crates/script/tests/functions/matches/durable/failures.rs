@@ -9,8 +9,8 @@ use muster_live::plane::HandlerOrder;
 use muster_script::host::NoHttp;
 
 use super::disk::Disk;
+use super::life::{Shelf, match_id};
 use super::node::{Gate, Node};
-use super::recorded_match::{Shelf, match_id};
 use crate::world;
 
 /// A handler that counts its ticks, with this code in its loop.

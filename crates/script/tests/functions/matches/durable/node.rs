@@ -14,7 +14,7 @@ use muster_script::value::Value;
 use tokio::sync::Notify;
 
 use super::disk::Disk;
-use super::recorded_match::{Process, Shelf, match_id, start, wait};
+use super::life::{Process, Shelf, match_id, start, wait};
 use crate::matches::presence;
 use crate::world;
 
