@@ -46,7 +46,6 @@ impl Machine for Vm {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
-        let (invocation, given) = arguments;
         let its = self.engine.promises.begin();
         let mut spent = Duration::ZERO;
         let engine = self.engine.clone();

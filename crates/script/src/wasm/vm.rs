@@ -20,7 +20,7 @@ use super::frames;
 use super::module::{GoModule, RunningModule};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
-use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
+use crate::machine::call::{CallInput, Callee, End, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;

@@ -138,7 +138,7 @@ pub mod message {
         ForAll(super::ForAll),
         /// To the owner of a thing of an added kind.
         #[prost(message, tag = "48")]
-        Added(super::AddedAsk),
+        Added(::prost::alloc::boxed::Box<super::AddedAsk>),
     }
 }
 /// A question to a thing of an added kind, which alone knows the form of `ask`.
@@ -148,6 +148,9 @@ pub struct AddedAsk {
     pub stream: ::core::option::Option<StreamKey>,
     #[prost(bytes = "bytes", tag = "2")]
     pub ask: ::prost::bytes::Bytes,
+    /// The session that wants to come to the stream by it.
+    #[prost(message, optional, tag = "3")]
+    pub comer: ::core::option::Option<Member>,
 }
 /// A part of a thing of an added kind.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
