@@ -237,7 +237,9 @@ impl World {
                 .map(|(_, client)| client.at)
                 .filter(|at| self.cluster.planes[&at.place].is_on(at.key, &stream))
                 .collect();
-            for (place, tallies) in &self.cluster.tallies {
+            for (place, tallies) in
+                self.cluster.tallies.iter().filter(|(place, _)| self.cluster.planes.contains_key(*place))
+            {
                 let tallies = tallies.borrow();
                 let tally = tallies.get(&subject);
                 ensure(Check::Presences, *place == owner || tally.is_none(), || {
