@@ -33,8 +33,8 @@ pub enum HandlerOrder {
     /// in it is kept, together with what lets the next owner go on soon; then [`super::Plane::matches_released`] is to be
     /// told.
     Release(Partition),
-    /// The partition was given to another place, or anew to this one: its matches are to be put away as they are. Nothing more
-    /// is to be written to their log, and returns of their calls are dropped.
+    /// The partition was given to another place, or anew to this one: its matches are to be put away as they are.
+    /// Nothing more is to be written to their log, and the returns of their calls are dropped.
     Forget(Partition),
 }
 
@@ -63,7 +63,7 @@ pub enum Effect {
     Handler(HandlerOrder),
     /// An order about sessions of this shard; the asker is to be told the outcome.
     Order(RequestRef, Box<Order>),
-    /// Recovery data for whoever owns these things after a crash. Nobody waits for them.
+    /// Recovery data of these things, for their next owner after a crash. Nobody waits until they are kept.
     Keep(Vec<Recoverable>),
     /// This place owns these partitions of dead owners from an epoch on: their recovery data are for
     /// [`super::Plane::recovered`].

@@ -1,7 +1,8 @@
-//! The lanes to other places: in order, and with credits for what players cause.
+//! The lanes to other places. Messages stay in order, and those whose number only players decide cost credit.
 //!
-//! What a session's own doings are bounded by (joins, leaves, answers) costs no credit. Published messages do: up to the
-//! owner, and fanned out from it. Who is out of credits waits here, and with it all that follows on the lane.
+//! Joins, leaves and answers cost no credit: the number of a session's streams and questions bounds them. Published
+//! messages cost credit on their way up to the owner, and fanned out ones on their way down from it. A message without
+//! credit waits here, and all that follow on its lane wait behind it.
 
 use std::collections::VecDeque;
 
@@ -13,14 +14,15 @@ use crate::matches::MatchAsk;
 use crate::party;
 use crate::place::{Epoch, Place};
 
-/// Messages with credit that may be under way on one lane: published ones towards an owner.
+/// Published messages that may be under way on one lane towards an owner.
 pub const UP_CREDITS: u32 = 1_024;
-/// The same from an owner. Fan-out is most of the traffic, and is worked off at once.
+/// Fanned out messages that may be under way on one lane from an owner. They are most of the traffic, and are worked
+/// off at once.
 pub const DOWN_CREDITS: u32 = 8_192;
 
-/// What a lane may need credit for.
+/// A message of a lane, which may cost credit.
 pub(crate) trait Traffic {
-    /// Whether it is bounded by nothing but credit.
+    /// Whether the message costs credit, because nothing else bounds the number of its kind.
     fn needs_credit(&self) -> bool;
 }
 
@@ -49,7 +51,8 @@ impl Traffic for Down {
 }
 
 impl Message {
-    /// The lane whose credit it costs. Whoever cannot make use of it has to give that back nevertheless.
+    /// The lane whose credit the message costs. A receiver that drops the message has to give the credit back
+    /// nevertheless.
     pub fn paid(&self) -> Option<LaneKind> {
         match self {
             Self::Up(up) | Self::Dated(_, up) => up.needs_credit().then_some(LaneKind::Up),
@@ -59,7 +62,8 @@ impl Message {
     }
 }
 
-/// What is sent up, in a cluster with the epoch: what waits for credit is not of a later one.
+/// A message up, in a cluster with the epoch of its partition when it was sent. A message that waits for credit keeps
+/// that epoch.
 #[derive(Debug)]
 pub(crate) struct Dated {
     pub epoch: Option<Epoch>,
@@ -86,7 +90,7 @@ impl<M: Traffic> Lane<M> {
         Self { credits, waiting: VecDeque::new() }
     }
 
-    /// Answers the message if it may leave now.
+    /// Answers the message back if it may leave now, and keeps it otherwise.
     fn admit(&mut self, message: M) -> Option<M> {
         if !self.waiting.is_empty() {
             self.waiting.push_back(message);
@@ -118,18 +122,18 @@ impl<M: Traffic> Lane<M> {
 struct Pair {
     up: Lane<Dated>,
     down: Lane<Down>,
-    /// Worked off and not yet given back, by lane.
+    /// Number of messages worked off whose credits were not given back yet, by lane.
     worked_off: [u32; 2],
 }
 
 /// The lanes between one place and each of the others.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    /// Those that were used.
+    /// The lanes to places that something was sent to or received from.
     pairs: Map<Place, Pair>,
-    /// That each lane begins with.
+    /// Number of credits that each lane begins with.
     credits: [u32; 2],
-    /// So many are given back at once, by lane.
+    /// Number of credits that are given back at once, by lane.
     give_back: [u32; 2],
 }
 
@@ -157,12 +161,12 @@ impl Lanes {
         }
     }
 
-    /// A place has gone: nothing that waits for it will leave.
+    /// Forgets the lanes to a place that has gone, with the messages that wait for it.
     pub(crate) fn forget(&mut self, place: Place) {
         self.pairs.remove(&place);
     }
 
-    /// More may be sent.
+    /// Takes credits that a place gives back, and sends waiting messages as far as the credits reach.
     pub(crate) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Effects) {
         let pair = self.with(from);
         match kind {
@@ -181,7 +185,7 @@ impl Lanes {
         }
     }
 
-    /// A message with credit was worked off. Credits go back in quarters, not one by one.
+    /// Counts a message with credit as worked off. Credits go back in quarters, not one by one.
     pub(crate) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Effects) {
         let (lane, give_back) = (kind as usize, self.give_back);
         let count = &mut self.with(from).worked_off[lane];
@@ -191,7 +195,7 @@ impl Lanes {
         }
     }
 
-    /// Messages waiting for credit towards owners, and from here as an owner.
+    /// Numbers of messages that wait for credit: towards owners, and from here as an owner.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let waiting = |pair: &Pair| (pair.up.waiting.len(), pair.down.waiting.len());
         self.pairs.values().map(waiting).fold((0, 0), |sum, here| (sum.0 + here.0, sum.1 + here.1))

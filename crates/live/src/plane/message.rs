@@ -1,7 +1,7 @@
-//! What shards tell each other about live things.
+//! Messages between shards about live things.
 //!
-//! Up goes from a session's shard to an owner, down from an owner to sessions' shards. What goes down never causes
-//! anything to be sent to another shard, so the way down always empties, and no cycle of shards can wait.
+//! A message up goes from a session's shard to an owner, a message down from an owner to a session's shard. A message
+//! down never causes a message to another shard, so the way down always empties, and no cycle of shards can wait.
 
 use std::sync::Arc;
 
@@ -25,22 +25,22 @@ use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 /// A question, by its number at the place that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestRef {
-    /// The question that is answered.
+    /// The place that asks.
     pub place: Place,
-    /// Its number there.
+    /// The number of the question at that place.
     pub id: u64,
 }
 
 /// A message of one shard to another.
 #[derive(Debug)]
 pub enum Message {
-    /// To an owner.
+    /// A message to an owner.
     Up(Up),
-    /// To an owner in a cluster, of something that it owns since this epoch, as the sender believes.
+    /// A message to an owner in a cluster, with the epoch since which it owns the partition, as the sender believes.
     Dated(Epoch, Up),
-    /// From an owner.
+    /// A message from an owner.
     Down(Down),
-    /// So many messages of a lane were worked off: as many more may be sent.
+    /// Credits of a lane: its receiver has worked off that many messages, and as many more may be sent.
     Credit(LaneKind, u32),
 }
 
@@ -64,8 +64,8 @@ pub enum Up {
         stream: StreamKey,
         /// The session.
         session: SessionRef,
-        /// Whether it heard the stream by having listened, and in which encoding. What it heard by its join is its
-        /// owner's to know: whether that was let in, its shard may not have heard yet.
+        /// The encoding in which the session heard the stream, if it had listened. The owner knows by itself whether
+        /// the session heard by its join: the session's shard may not have heard yet whether the join was let in.
         heard: Option<Encoding>,
         /// The reason.
         reason: LeaveReason,
@@ -85,12 +85,12 @@ pub enum Up {
         stream: StreamKey,
         /// The listener that heard.
         listener: Listener,
-        /// Whether it heard by its join, if that was let in.
+        /// Whether the session heard by its join. The owner discounts such a listener only if it has let the join in.
         by_join: bool,
     },
-    /// Something for those who hear a stream.
+    /// A message for those who hear a stream.
     Publish(Publish),
-    /// Something is asked of a party.
+    /// A question to a party.
     Party {
         /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
@@ -106,9 +106,9 @@ pub enum Up {
         /// The filter.
         asked: party::ListQuery,
     },
-    /// Something is asked of an owner of rooms, or told to it.
+    /// A question or message to an owner of rooms.
     Rooms(Box<rooms::ToOwner>),
-    /// Something is asked of a match of game code.
+    /// A question to a match of game code.
     Match {
         /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
@@ -144,84 +144,83 @@ pub enum Up {
         /// The largest number of answers.
         limit: usize,
     },
-    /// Something for the matchmaker.
+    /// A question to the matchmaker.
     Pool {
         /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
         /// The request.
         ask: PoolAsk,
     },
-    /// Something is asked of a thing of an added kind, see [`crate::Plane::add`].
+    /// A question to a thing of an added kind, see [`crate::Plane::add`].
     Added {
         /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
         /// The thing's stream.
         stream: StreamKey,
-        /// The session that wants to come to the stream by it, if one does.
+        /// The session that asks to come to the thing's stream, if one does.
         comer: Option<Box<party::Member>>,
         /// The question, in the kind's own form.
         ask: Bytes,
     },
-    /// To the new owner of a partition: what sessions of a place are to its things, or a part of that.
+    /// Relations of a place's sessions to things of a partition, or a part of them, for the partition's new owner.
     Rebuild {
         /// The partition.
         partition: Partition,
-        /// The epoch since which it has this owner.
+        /// The epoch since which the partition has this owner.
         epoch: Epoch,
-        /// Sessions and things.
+        /// The relations.
         told: Told,
     },
-    /// To the new owner of a partition, from the former one: all that the former one knew of it, or a part of that.
+    /// The state of a partition, or a part of it, from the former owner to the new one.
     Carried {
         /// The partition.
         partition: Partition,
-        /// The epoch since which it has this owner.
+        /// The epoch since which the partition has this owner.
         epoch: Epoch,
         /// Parts, in order.
         parts: Vec<Carried>,
         /// Whether this is the last part.
         ends: bool,
     },
-    /// To the new owner of partitions: a place has told all that it has to tell of them, since these epochs.
+    /// A place has told the new owner of partitions everything that it has to tell of them.
     Fence {
-        /// The partitions.
+        /// The partitions, each with the epoch since which it has this owner.
         partitions: Vec<(Partition, Epoch)>,
     },
-    /// To the former owner of partitions that are on their way to others, since these epochs: nothing more comes to it
-    /// about them from this place.
+    /// A place sends no further message about these partitions to their former owner, which hands them over.
     Passed {
-        /// The partitions.
+        /// The partitions, each with the epoch of the next owner.
         partitions: Vec<(Partition, Epoch)>,
     },
-    /// To the former owner of these, since these epochs: all that it had to say of them has been heard.
+    /// A place has heard everything that the former owner of these partitions had to say of them.
     Heard {
-        /// The partitions.
+        /// The partitions, each with the epoch of the next owner.
         partitions: Vec<(Partition, Epoch)>,
     },
-    /// A session's next socket arrived elsewhere: it is to go on there. To the place that has it.
+    /// A demand for a session whose next socket arrived at another place, sent to the place that has the session.
     Claim {
         /// The question that is answered.
         request: RequestRef,
         /// The session, and its next place.
         claim: Claim,
     },
-    /// A session that is on a stream or hears it goes on at another place.
+    /// A demand to the owner of a stream, to bind a session that is on the stream or hears it to another place.
     Rebind {
         /// The question that is answered.
         request: RequestRef,
         /// The session, and its next place.
         rebind: Box<Rebind>,
     },
-    /// Something is to be done with sessions of a place. To that place.
+    /// An order about sessions of a place, sent to that place.
     Order {
         /// The question that is answered, if anybody waits.
         request: RequestRef,
         /// The sessions, and the order.
         order: Box<Order>,
     },
-    /// Something for all sessions of a place. To that place.
+    /// A message for all sessions of a place, sent to that place.
     All {
-        /// The question that is answered when all have it.
+        /// The question that is answered when all sessions have the message.
         request: RequestRef,
         /// The content.
         payload: SharedPayload,
@@ -238,7 +237,7 @@ pub enum Up {
 }
 
 impl Up {
-    /// The question that it asks, if anybody waits for the answer.
+    /// The question that the message asks, if anybody waits for the answer.
     pub fn request(&self) -> Option<RequestRef> {
         match self {
             Self::Join(join) => join.request,
@@ -268,7 +267,7 @@ impl Up {
         }
     }
 
-    /// The place to which a session moves of which this tells an owner.
+    /// The next place of a session, if the message tells an owner that the session moves.
     pub(crate) fn moves_to(&self) -> Option<Place> {
         match self {
             Self::Rebind { rebind, .. } => Some(rebind.to.place),
@@ -277,19 +276,19 @@ impl Up {
         }
     }
 
-    /// Whether it is done whenever the way to its owner is free again: a question that is answered at once on an island
-    /// otherwise.
+    /// Whether the message is carried out once the way to its owner is free again. Other questions of an island are
+    /// answered at once with a refusal.
     pub(crate) fn outlasts_island(&self) -> bool {
         matches!(self, Self::Pool { ask: PoolAsk::RemoveOwner(_) | PoolAsk::LoseOwner(_), .. })
     }
 
-    /// Leaves out what became old since it was sent: `is_owner` tells whether its place may speak for a partition. Answers
-    /// whether anything is left.
+    /// Leaves out parts that became outdated since the message was sent: `is_owner` tells whether its sender may speak
+    /// for a partition. Answers whether anything is left.
     pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
         if let Self::Rooms(ask) = self { ask.drop_outdated(is_owner) } else { true }
     }
 
-    /// Whether it is about one of these partitions.
+    /// Whether the message is about one of these partitions.
     pub(crate) fn concerns(&self, is_one: impl Fn(Partition) -> bool) -> bool {
         match self {
             Self::Count { streams, .. } => streams.iter().any(|stream| is_one(stream.partition())),
@@ -297,7 +296,7 @@ impl Up {
         }
     }
 
-    /// The partition that it is about, if that is one.
+    /// The partition that the message is about, if there is exactly one.
     pub fn partition(&self) -> Option<Partition> {
         match self {
             Self::Join(join) => Some(join.stream.partition()),
@@ -333,13 +332,13 @@ impl Up {
 pub struct Standing {
     /// The stream.
     pub stream: StreamKey,
-    /// Its presence, if it is on the stream.
+    /// The session's presence, if the session is on the stream.
     pub presence: Option<Presence>,
-    /// Its listener, if it hears the stream.
+    /// The session's listener, if the session hears the stream.
     pub listener: Option<Listener>,
-    /// Whether it hears by its join.
+    /// Whether the session hears by its join.
     pub by_join: bool,
-    /// The number of the latest message of the stream that it had, see [`Delivery::Once`].
+    /// The number of the latest message of the stream that the session had, see [`Delivery::Once`].
     pub latest: u64,
 }
 
@@ -359,7 +358,7 @@ pub struct Listener {
 pub struct Join {
     /// The stream.
     pub stream: StreamKey,
-    /// The session.
+    /// The session's presence.
     pub presence: Presence,
     /// The listener, if the session hears the stream too.
     pub listener: Option<Listener>,
@@ -376,13 +375,13 @@ pub struct Join {
 pub enum Condition {
     /// No condition.
     Any,
-    /// Somebody is there already.
+    /// The join is refused unless somebody is on the stream already.
     Occupied,
-    /// A presence that is there already is replaced.
+    /// The join replaces a presence that the session already has.
     Replace,
 }
 
-/// Something for those who hear a stream.
+/// A message for those who hear a stream.
 #[derive(Clone, Debug)]
 pub struct Publish {
     /// The stream.
@@ -393,7 +392,7 @@ pub struct Publish {
     pub audience: Audience,
     /// The policy for a receiver whose queue is full.
     pub delivery: Delivery,
-    /// Only if this session is on the stream.
+    /// The session that must be on the stream for the message to be published, if any.
     pub sender: Option<SessionRef>,
 }
 
@@ -442,7 +441,7 @@ pub enum Down {
         /// The listener; a later join of the same session is not meant.
         listener: Listener,
     },
-    /// For those of this shard who hear a stream.
+    /// A message for those of this shard who hear a stream.
     Fanout {
         /// The stream.
         stream: StreamKey,
@@ -453,7 +452,8 @@ pub enum Down {
         /// The policy for a receiver whose queue is full.
         delivery: Delivery,
     },
-    /// Joins and leaves of a stream, for the hearers of a place on another node; and for its roster.
+    /// Joins and leaves of a stream, for a place on another node: for the sessions that hear the stream there, and for
+    /// the place's roster.
     Event {
         /// The stream.
         stream: StreamKey,
@@ -464,41 +464,42 @@ pub enum Down {
         /// Presences that went.
         leaves: Arc<[Presence]>,
     },
-    /// The presences that may be seen on a stream, or some of them: for a place that begins to hear it, and from its new owner.
+    /// The roster of a stream, or a part of it: the presences that may be seen. A place gets it when it begins to hear
+    /// the stream, and from the stream's new owner.
     Roster {
         /// The stream.
         stream: StreamKey,
         /// Some of the presences.
         presences: Vec<Presence>,
-        /// Whether they are the first.
+        /// Whether this is the first part.
         begins: bool,
-        /// Whether they are the last.
+        /// Whether this is the last part.
         ends: bool,
         /// Whether the owner is new: sessions are told the difference to what they know.
         is_anew: bool,
         /// Whether the owner has lost the stream: the roster is kept for the next owner, even if that is on the same node.
         is_last: bool,
     },
-    /// From the former owner of partitions that have others since these epochs: it has nothing more to say of them.
+    /// The former owner of partitions, which have others now, has nothing more to say of them.
     HandedOver {
-        /// The partitions.
+        /// The partitions, each with the epoch of the next owner.
         partitions: Vec<(Partition, Epoch)>,
     },
-    /// To the former owner of partitions: the next one has all that there was.
+    /// The next owner of partitions tells the former one that it has their whole state.
     Taken {
         /// The partitions, with the epochs since which they are its own.
         partitions: Vec<(Partition, Epoch)>,
     },
-    /// A session that goes on here is on a stream, or hears it: what comes of it from now on comes here.
+    /// A session that goes on at this place is on a stream, or hears it. From now on messages for it come here.
     Arrived {
         /// The session.
         session: SessionKey,
-        /// Its relation to the stream, as the owner knows it.
+        /// The session's relation to the stream, as the owner knows it.
         standing: Standing,
-        /// Whether it hears the stream already; it may yet wait to be let in.
+        /// Whether the session hears the stream already. Otherwise it still waits to be let in.
         hears: bool,
     },
-    /// Nothing of a stream comes to a session of this place any more: it goes on elsewhere.
+    /// A session that goes on elsewhere gets no further message of a stream at this place.
     Rebound {
         /// The question that is answered.
         request: u64,
@@ -506,15 +507,15 @@ pub enum Down {
         stream: StreamKey,
         /// The session.
         session: SessionKey,
-        /// Its relation to the stream as it goes on; `None` if the owner knows nothing of it.
+        /// The session's relation to the stream at its next place; `None` if the owner knows nothing of the session.
         standing: Option<Standing>,
     },
-    /// The question was not for this owner, or not any more.
+    /// The place that was asked is not the owner that the question was for, or not any more.
     Misdirected {
         /// The question.
         request: u64,
     },
-    /// For one session.
+    /// A message for one session.
     Push {
         /// The session.
         session: SessionKey,
@@ -522,10 +523,10 @@ pub enum Down {
         payload: SharedPayload,
         /// The policy if its queue is full.
         delivery: Delivery,
-        /// Tickets that it is on no more by this message.
+        /// Tickets that the session is on no longer once it has this message.
         ended: Vec<TicketId>,
     },
-    /// A session is on a ticket from now on, by who asked for it elsewhere; or no more.
+    /// A session is on a ticket that was asked for at another place, or is on a ticket no longer.
     Ticket {
         /// The session.
         session: SessionKey,
@@ -534,7 +535,7 @@ pub enum Down {
         /// Whether it is on the ticket.
         is_on: bool,
     },
-    /// A session is closed by something that happened elsewhere.
+    /// A session is to be closed because of something that happened elsewhere.
     Close {
         /// The session.
         session: SessionKey,
@@ -546,7 +547,7 @@ pub enum Down {
 }
 
 impl Down {
-    /// The stream whose owner alone says this.
+    /// The stream that the message is about, if only the stream's owner may send it.
     pub fn stream(&self) -> Option<&StreamKey> {
         match self {
             Self::Refused { stream, .. }
@@ -602,22 +603,22 @@ pub enum LocalAudience {
     All,
     /// Everybody but one.
     AllBut(SessionKey),
-    /// These.
+    /// These sessions.
     Only(Vec<SessionKey>),
 }
 
-/// The answers to what was asked. [`Reply::Joined`] with [`JoinRefusal::Unavailable`] may answer any of it.
+/// Answers to questions. [`Reply::Joined`] with [`JoinRefusal::Unavailable`] may answer any question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// To a join.
+    /// The answer to a join.
     Joined(Result<Joined, JoinRefusal>),
-    /// To a listing, and to listening: presences, and how many there are in all that the asker may see.
+    /// The answer to a listing, and to listening: presences, and the number of all that the asker may see.
     Presences(Vec<Presence>, usize),
-    /// To a count, in the order of the question.
+    /// The answer to a count, in the order of the question.
     Counts(Vec<usize>),
-    /// Of the matchmaker.
+    /// The answer of the matchmaker.
     Pool(muster_domain::Result<PoolReply>),
-    /// Relayed matches and how many are in each.
+    /// Relayed matches, each with the number of its visible presences.
     Matches(Vec<(StreamKey, usize)>),
     /// The answer of a party.
     Party(Result<party::Reply, party::Refusal>),
@@ -627,9 +628,9 @@ pub enum Reply {
     Match(muster_domain::Result<matches::Answer>),
     /// The answer of rooms.
     Rooms(muster_domain::Result<rooms::Answer>),
-    /// To a claim: the session, which is nowhere else any more.
+    /// The answer to a claim: the session, which is at no other place any more.
     Session(Result<Box<Moved>, ClaimRefusal>),
-    /// A session goes on elsewhere as far as one stream is concerned.
+    /// The answer to a rebind: one stream of the session is bound to its next place.
     Rebound,
     /// The answer of a thing of an added kind, in the kind's own form.
     Added(Bytes),
@@ -638,7 +639,7 @@ pub enum Reply {
 /// The state of a stream for a session that joined it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// Whether the session was not there before.
+    /// Whether the session was not on the stream before.
     pub is_new: bool,
     /// Presences that may be seen, without the session itself if it is new. Cut at [`super::PlaneConfig::snapshot_max`].
     /// Shared by all who come to a large stream.
@@ -650,12 +651,12 @@ pub struct Joined {
 /// The reason why a session did not come to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinRefusal {
-    /// Nobody is there, and the join asked for somebody.
+    /// Nobody is on the stream, and the join asked for a stream with somebody on it.
     Empty,
     /// The session is on as many streams as it may be.
     TooManyStreams,
     /// The session has closed.
     Closed,
-    /// The owner's node has gone with the question, which may or may not have been carried out. It may be asked again.
+    /// The owner's node has gone, and the question may or may not have been carried out. The asker may ask again.
     Unavailable,
 }

@@ -60,7 +60,7 @@ use crate::wheel::Wheel;
 /// Maps whose order nothing depends on.
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
-/// See the module.
+/// One shard's part of the live plane.
 pub struct Plane {
     config: PlaneConfig,
     sessions: Sessions,
@@ -145,7 +145,8 @@ impl Plane {
         self.sessions.presence(key)
     }
 
-    /// Whether what a session sends is to be kept, on a stream that it is on or on its way to.
+    /// Whether messages of a session to a stream are to be stored. `None` if the session is neither on the stream nor
+    /// on its way there.
     pub fn persistence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<bool> {
         let session = self.sessions.registry.get(key)?;
         let on = session.streams.iter().find(|on| on.present.is_some() && on.stream == *stream);
@@ -203,8 +204,8 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
     }
 
-    /// Has a session set out for a stream whose owner decides whether to let it in, and where it shows this persistence. A session
-    /// that cannot come anywhere is told so.
+    /// Notes that a session is on its way to a stream whose owner decides whether to let it in. If the session cannot
+    /// come to any stream, the answer to `request` is the refusal.
     fn set_out(
         &mut self,
         key: SessionKey,
@@ -281,17 +282,17 @@ impl Plane {
         }
     }
 
-    /// Asks or tells the owner of a stream.
+    /// Sends a message to the owner of a stream.
     pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Effects) {
         self.send_up(now, self.sessions.routes.owner(stream.partition()), up, out);
     }
 
-    /// Asks or tells a place as an owner.
+    /// Sends a message to a place as an owner.
     pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Effects) {
         self.send_up(now, place, up, out);
     }
 
-    /// Sends something to those who hear a stream.
+    /// Publishes a message to those who hear a stream.
     pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Effects) {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
@@ -320,17 +321,17 @@ impl Plane {
         self.is_island = is_island;
     }
 
-    /// Whether nothing is to be claimed here: rooms, parties, matches, tickets.
+    /// Whether this node is an island: there is no way to the other nodes for now.
     pub fn is_island(&self) -> bool {
         self.is_island
     }
 
-    /// Closes a session of this shard, behind what it was sent and a last message.
+    /// Closes a session of this shard, behind the frames that it was sent and a last message.
     pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Effects) {
         self.sessions.receive(self.sessions.me, Down::Close { session: key, payload, reason }, out);
     }
 
-    /// Sends something to one session, wherever it is.
+    /// Sends a message to one session, wherever the session is.
     pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Effects) {
         self.push_of_tickets(session, payload, Vec::new(), out);
     }
@@ -402,7 +403,7 @@ impl Plane {
         self.sessions.is_busy() || self.owners.things.pool.is_passing()
     }
 
-    /// Whether sessions should not be read: what they send would have to wait here.
+    /// Whether sockets should not be read for now: their messages would have to wait here.
     pub fn is_congested(&self) -> bool {
         self.sessions.lanes.waiting() != (0, 0) || !self.owners.held.is_empty() || self.changes.kept_back() > 0
     }
@@ -479,7 +480,8 @@ impl Plane {
         }
     }
 
-    /// As an owner. While the way down is blocked nothing more is taken in, in order.
+    /// Takes a message to this place as an owner. The message is held, in order, while others wait for credit on the
+    /// way down.
     fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) {
         let Some(up) = self.screen(now, from, up, out) else { return };
         if !self.owners.held.is_empty() || self.sessions.lanes.waiting().1 > 0 {
@@ -489,7 +491,7 @@ impl Plane {
         }
     }
 
-    /// Carries out what waited for the way down, as far as that is free now.
+    /// Carries out held messages in order, as long as no message waits for credit on the way down.
     fn release_held(&mut self, now: Millis, out: &mut Effects) {
         while self.sessions.lanes.waiting().1 == 0
             && let Some((from, up)) = self.owners.held.pop_front()
@@ -535,7 +537,7 @@ impl Plane {
             Up::Order { request, order } => out.push(Effect::Order(request, order)),
             Up::All { request, payload } => self.sessions.tell_all(request, &payload),
             Up::Rebind { request, rebind } => things.rebind(&mut owning, request, *rebind),
-            // Of a change that is over.
+            // `screen` takes these in a cluster, and nobody sends them elsewhere.
             Up::Rebuild { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
         }
         if has_credit {
@@ -544,15 +546,15 @@ impl Plane {
         self.after_owning(now, out);
     }
 
-    /// Does what follows from a step as an owner.
+    /// Does what follows from a step as an owner: sessions leave other streams, and parties take tickets back.
     fn after_owning(&mut self, now: Millis, out: &mut Effects) {
         self.leave_others(now, out);
         self.cancel_tickets_of_parties(now, out);
         self.assert_sound();
     }
 
-    /// Has sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so
-    /// the way down stays free.
+    /// Lets sessions that came to a match or a party leave the others where they may be in one only, and tells owners
+    /// of strays. A leave needs no credit, so the way down stays free.
     fn leave_others(&mut self, now: Millis, out: &mut Effects) {
         while let Some(stray) = self.sessions.strays.pop() {
             self.send_stray_away(now, stray, out);
@@ -571,7 +573,7 @@ impl Plane {
         }
     }
 
-    /// What an owner works with, and the things that it owns.
+    /// Access of an owner to the plane during a step, and the things that it owns.
     fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Effects) -> (Owning<'a>, &'a mut Things) {
         let Owners { streams, things, held } = &mut self.owners;
         let owning = Owning {

@@ -32,17 +32,20 @@ pub struct PlaneConfig {
     pub matchmaker: MatchmakerConfig,
     /// `name`: the part of public ids behind the dot.
     pub node: Arc<str>,
-    /// Deliveries of one broadcast made at once, see [`SLICE_DELIVERIES`]. No key: tests make it small.
+    /// Deliveries of one broadcast made at once, see [`SLICE_DELIVERIES`]. No configuration key sets it; tests make it
+    /// small.
     pub slice_deliveries: usize,
-    /// Published messages on their way to one owner, see [`UP_CREDITS`]. No key: tests make it small.
+    /// Published messages on their way to one owner, see [`UP_CREDITS`]. No configuration key sets it; tests make it
+    /// small.
     pub up_credits: u32,
-    /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No key: tests make it small.
+    /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No configuration key sets it; tests make it
+    /// small.
     pub down_credits: u32,
-    /// How rooms are kept.
+    /// Configuration of rooms.
     pub rooms: Arc<RoomsConfig>,
-    /// How matches of game code are kept.
+    /// Configuration of matches of game code.
     pub matches: MatchesConfig,
-    /// The kinds of which recovery data are kept. None on a node on its own.
+    /// The kinds of which recovery data are kept; none on a node on its own.
     pub recover: Recover,
 }
 
@@ -91,7 +94,7 @@ pub(crate) enum Timer {
     Rooms,
     /// Recovery data of things that changed are kept.
     Keep,
-    /// Recovery data and logs that were asked for long ago are waited for no longer.
+    /// The plane stops waiting for recovery data and logs that were asked for long ago.
     RecoveryLate,
 }
 
@@ -100,9 +103,9 @@ pub(crate) enum Timer {
 pub struct JoinOptions {
     /// Whether the presence is in neither events nor snapshots.
     pub hidden: bool,
-    /// Whether its messages are to be kept; told to others.
+    /// Whether messages of the session to the stream are to be stored. Others see this in its presence.
     pub persistence: bool,
-    /// A free text, of status streams.
+    /// The status text, on status streams.
     pub status: Option<Arc<str>>,
     /// Whether the session hears the stream too.
     pub listens: bool,
@@ -121,13 +124,13 @@ impl Default for JoinOptions {
 pub struct PlaneStats {
     /// Sessions of this shard.
     pub sessions: usize,
-    /// Streams it owns.
+    /// Streams that this shard owns.
     pub streams: usize,
-    /// Presences on them.
+    /// Presences on these streams.
     pub presences: usize,
-    /// Parties it owns.
+    /// Parties that this shard owns.
     pub parties: usize,
-    /// Streams that its sessions hear.
+    /// Streams that sessions of this shard hear.
     pub heard_streams: usize,
     /// Messages that wait for credit towards owners.
     pub up_waiting: usize,
@@ -149,14 +152,14 @@ pub struct PlaneStats {
     pub tickets: usize,
     /// Those among them that still search.
     pub active_tickets: usize,
-    /// Matches of which game code is asked where their players go, where the matchmaker is owned.
+    /// Matches that wait until game code has said where their players go, where the matchmaker is owned.
     pub asked_matches: usize,
-    /// What the matchmaker did, where it is owned.
+    /// Totals of the matchmaker, where it is owned.
     pub matchmaker: MatchmakerTotals,
     /// Matches of game code of which this shard is the owner.
     pub matches: MatchStats,
     /// Rooms of which this shard is the owner.
     pub rooms: RoomStats,
-    /// How late timers ran.
+    /// Lateness of timers.
     pub lateness: Lateness,
 }

@@ -1,7 +1,8 @@
-//! Carrying all that an owner knows of a partition to the partition's next owner, as plain data.
+//! Carrying the whole state of a partition from its owner to the next one, as plain data.
 //!
-//! It is taken out and put in without a word to anybody; from then on the one place does what the other would have done.
-//! Data in several pieces are put in piece by piece in order; nothing of them is due before the last piece.
+//! The data are taken out and put in without a word to anybody; from then on the new place does what the former one
+//! would have done. Data in several pieces are put in piece by piece in order; nothing in them is due before the last
+//! piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +16,11 @@ use crate::plane::owners::things::Carried;
 use crate::session::Millis;
 
 impl Plane {
-    /// Takes out all that this place knows of partitions that it owns; those of which there is nothing are left out.
-    /// Nobody is told, and nothing of them is due here any more. Each piece has a bounded size; those of a partition are to
-    /// be given to [`Self::carry_in`] in this order. Several partitions at once cost hardly more than one.
+    /// Takes out all that this place knows of partitions that it owns; partitions without anything are left out. Nobody
+    /// is told, and nothing of them is due here any more. Each piece has a bounded size; the pieces of a partition are
+    /// to be given to [`Self::carry_in`] in this order. Several partitions at once cost hardly more than one.
     ///
-    /// Messages for them that wait here, for a free way down say, are not among it.
+    /// Messages about them that wait here, for a free way down say, are not taken out.
     pub fn carry_out(&mut self, now: Millis, partitions: &BTreeSet<Partition>) -> BTreeMap<Partition, Vec<Carried>> {
         let is_one = |partition: Partition| partitions.contains(&partition);
         let mut parts = self.owners.streams.carry_out(now, is_one);
@@ -33,10 +34,10 @@ impl Plane {
         of_partitions
     }
 
-    /// Goes on with what another place knew of a partition, or a part of that. Nobody is told. Parts of another partition
-    /// are passed over.
+    /// Goes on with the state of a partition that another place had, or with a part of it. Nobody is told. Parts of
+    /// another partition are passed over.
     ///
-    /// Sessions of places that have gone meanwhile are among it as they were: they are still to be taken off.
+    /// Sessions of places that have gone meanwhile are still in the state: they are to be taken off.
     pub fn carry_in(&mut self, now: Millis, partition: Partition, parts: Vec<Carried>) {
         let mut none = Effects::default();
         let (mut owning, things) = self.owning(now, &mut none);
@@ -60,7 +61,7 @@ impl Plane {
 }
 
 impl Owning<'_> {
-    /// Puts in a part of a thing. Recovery data of the former owner go with it.
+    /// Puts in a part of a thing. Recovery data of the former owner do not outlast it, so new ones are kept.
     pub(crate) fn carry_in(&mut self, things: &mut dyn Owned, part: Carried) {
         if let Some(key) = part.recovery_key() {
             self.note_change(key);

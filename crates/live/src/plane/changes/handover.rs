@@ -1,10 +1,11 @@
 //! Handing partitions over from one living owner to the next, with all that is in them: nothing is lost, nothing comes
 //! twice, and the order stays.
 //!
-//! Each place tells the former owner that it has told that all (*passed*), and tells everything further to the next one,
-//! which holds it. The former owner goes on until all places have passed. Then it gives each place the word that it has
-//! nothing more to say, and when all have heard that (*heard*), the next one the partition's state. So whatever the former
-//! owner said has arrived before the next one speaks, even if the former one dies after that.
+//! Each place tells the former owner that it sends it nothing more about a partition (*passed*), and sends everything
+//! further to the next owner, which holds it. The former owner goes on until all places have passed. Then it tells each
+//! place that it has nothing more to say. When all places have confirmed that (*heard*), it sends the partition's state
+//! to the next owner. So whatever the former owner said has arrived before the next one speaks, even if the former one
+//! dies after that.
 //!
 //! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is rebuilt
 //! from what places know.
@@ -20,28 +21,28 @@ use crate::plane::message::{Down, Message, Up};
 use crate::plane::owners::things::Carried;
 use crate::session::Millis;
 
-/// Parts of a partition's state in one message.
+/// The largest number of parts of a partition's state in one message.
 const PARTS_MAX: usize = 16;
 
-/// See the module.
+/// The handovers that this place takes part in.
 #[derive(Debug, Default)]
 pub(crate) struct Handovers {
-    /// Partitions that this place still owns, although they are another's next.
+    /// Partitions that this place hands over and still owns.
     leaving: BTreeMap<Partition, Leaving>,
-    /// Partitions that this place owns no more, until all places have heard so.
+    /// Partitions that this place owns no longer, until all places have heard so.
     packed: BTreeMap<Partition, Packed>,
-    /// Former owners that may still say something here of partitions, with the epoch of the next owner.
+    /// Former owners that may still say something here about partitions, with the epoch of the next owner.
     speaking: BTreeMap<Partition, (Place, Epoch)>,
 }
 
 /// A partition that this place hands over.
 #[derive(Debug)]
 struct Leaving {
-    /// The epoch since which this place owns it.
+    /// The epoch since which this place owns the partition.
     epoch: Epoch,
     next: Place,
     next_epoch: Epoch,
-    /// Places that may still tell this one something.
+    /// Places that may still send messages about the partition here.
     awaited: Vec<Place>,
 }
 
@@ -66,7 +67,7 @@ impl Handovers {
         self.speaking.get(&partition).is_some_and(|(place, _)| *place == former)
     }
 
-    /// These partitions were lost on their way, or before it.
+    /// Forgets partitions that were lost on their way, or before it.
     pub(crate) fn forget(&mut self, changed: &BTreeSet<Partition>) {
         self.leaving.retain(|partition, _| !changed.contains(partition));
         self.packed.retain(|partition, _| !changed.contains(partition));
@@ -75,7 +76,8 @@ impl Handovers {
 }
 
 impl Plane {
-    /// Partitions are on their way: the former owners are told that nothing more comes to them from here.
+    /// Takes note of partitions that are on their way, and tells their former owners that nothing more about them comes
+    /// from here.
     pub(crate) fn begin_moves(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
         let before = std::mem::replace(&mut self.sessions.routes, routes);
         let routes = &self.sessions.routes;
@@ -100,13 +102,13 @@ impl Plane {
         }
     }
 
-    /// A place tells this former owner nothing more of these.
+    /// Notes that a place sends this former owner nothing more about these partitions.
     pub(crate) fn passed(&mut self, now: Millis, from: Place, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         let mut over = Vec::new();
         for (partition, epoch) in partitions.iter().copied() {
             match self.changes.handovers.leaving.get_mut(&partition) {
                 Some(leaving) if leaving.next_epoch == epoch => leaving.awaited.retain(|place| *place != from),
-                // It came when all was over, and was told nothing yet.
+                // The place came when all was over, and was told nothing yet.
                 _ => over.push((partition, epoch)),
             }
         }
@@ -116,7 +118,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// A place has heard all that this former owner had to say of these.
+    /// Notes that a place has heard all that this former owner had to say of these partitions.
     pub(crate) fn heard(&mut self, from: Place, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         for (partition, epoch) in partitions {
             if let Some(packed) =
@@ -128,20 +130,20 @@ impl Plane {
         self.send_packed(out);
     }
 
-    /// Nothing comes any more of places that have gone.
+    /// Waits no longer for places that have gone.
     pub(crate) fn pass_without(&mut self, now: Millis, gone: &[Place], out: &mut Effects) {
         let Handovers { leaving, packed, speaking } = &mut self.changes.handovers;
         let awaited = leaving.values_mut().map(|leaving| &mut leaving.awaited);
         for awaited in awaited.chain(packed.values_mut().map(|packed| &mut packed.awaited)) {
             awaited.retain(|place| !gone.contains(place));
         }
-        // Of those that are not lost this place came too late to be told anything.
+        // Where a partition is not lost, its handover was over before this place came: no word of it is to come.
         speaking.retain(|_, (former, _)| !gone.contains(former));
         self.hand_over(now, out);
         self.send_packed(out);
     }
 
-    /// Packs what is complete, and says that nothing more will be said of it.
+    /// Packs the partitions that are complete, and tells all places that nothing more will be said of them.
     pub(crate) fn hand_over(&mut self, now: Millis, out: &mut Effects) {
         if self.changes.handovers.leaving.is_empty() {
             return;
@@ -178,14 +180,14 @@ impl Plane {
         self.hear_over(now, me, over, out);
     }
 
-    /// Sends to their next owners the partitions of which all places have heard the last.
+    /// Sends partitions to their next owners when all places have heard the last about them.
     fn send_packed(&mut self, out: &mut Effects) {
         for (partition, packed) in self.changes.handovers.packed.extract_if(.., |_, packed| packed.awaited.is_empty()) {
             let Packed { next, epoch, mut parts, .. } = packed;
             loop {
                 let rest = parts.split_off(parts.len().min(PARTS_MAX));
                 let ends = rest.is_empty();
-                // Before what waits for credit, which is perhaps held there until this comes.
+                // The state overtakes messages that wait for credit: the next owner may hold those until it comes.
                 out.send(next, Message::Up(Up::Carried { partition, epoch, parts, ends }));
                 if ends {
                     break;
@@ -195,7 +197,7 @@ impl Plane {
         }
     }
 
-    /// A former owner has nothing more to say of these.
+    /// Notes that a former owner has nothing more to say of these partitions, and confirms it.
     pub(crate) fn hear_over(
         &mut self,
         now: Millis,
@@ -212,13 +214,13 @@ impl Plane {
         self.send_up(now, former, Up::Heard { partitions }, out);
     }
 
-    /// Whether a place hands a partition over that is this one's since an epoch.
+    /// Whether a place hands over a partition that this place owns since an epoch.
     pub(crate) fn arrives_from(&self, from: Place, partition: Partition, epoch: Epoch) -> bool {
         let rebuilding = self.changes.rebuilding.get(&partition);
         rebuilding.is_some_and(|it| it.epoch == epoch && it.former == Some(from))
     }
 
-    /// A part of a partition's state comes from its former owner.
+    /// Takes a part of a partition's state from its former owner.
     pub(crate) fn receive_carried(
         &mut self,
         now: Millis,

@@ -22,14 +22,15 @@ use recovery::Unkept;
 use super::message::Message;
 use crate::place::{Epoch, Partition, Place};
 
-/// What a place has of changes that are under way.
+/// The changes that are under way at a place.
 #[derive(Default)]
 pub(crate) struct Changes {
-    /// Messages from places that this one does not know of yet, or that know more than it, in order.
+    /// Messages from places that this one does not know of yet, or that know of a change before this one does, in
+    /// order.
     pub early: BTreeMap<Place, VecDeque<Message>>,
-    /// Partitions of which this place is the owner and does not know all yet.
+    /// Partitions that this place owns and does not know all of yet.
     pub rebuilding: BTreeMap<Partition, Rebuilding>,
-    /// Partitions among them that just became complete, after their owner's death.
+    /// Partitions that just became complete after their owner's death, until other owners are told.
     pub rebuilt: Vec<Partition>,
     pub handovers: Handovers,
     pub unkept: Unkept,
@@ -40,7 +41,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Whether a partition is being rebuilt that this place owns since this epoch.
+    /// Whether this place owns a partition since this epoch and is still rebuilding it.
     pub(crate) fn rebuilds(&self, partition: Partition, epoch: Epoch) -> bool {
         self.rebuilding.get(&partition).is_some_and(|rebuilding| rebuilding.epoch == epoch)
     }

@@ -1,8 +1,9 @@
 //! Sessions that go on at another place, as that place and the one that had them see it.
 //!
-//! The new place expects the session under a key and claims it of the place that has it. That one asks each owner of
-//! something the session is on to bind it to the new place; from then on messages for it go there. When all owners have
-//! answered, the session itself follows. An owner that dies meanwhile, or a place, ends the session.
+//! The new place expects the session under a key and claims it of the place that has it. The former place asks the
+//! owner of each of the session's streams to bind the session to the new place; from then on messages for it go there.
+//! When all owners have answered, the session itself follows. The death of such an owner, or of a place, ends the
+//! session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::stream::{Encoding, Presence, SessionRef, StreamKey};
 /// The demand for a session, by the place where its next socket arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Its public id.
+    /// The session's public id.
     pub session_id: SessionId,
     /// The user of the socket.
     pub user_id: UserId,
@@ -35,35 +36,35 @@ pub struct Claim {
     pub encoding: Encoding,
     /// Number of the session's frames that its client has.
     pub received: u64,
-    /// The session as which it is to go on.
+    /// The session at its next place.
     pub to: SessionRef,
 }
 
-/// Why a session does not go on where it was claimed.
+/// The reason why a session does not go on where it was claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimRefusal {
     /// There is no such session of this user any more.
     Gone,
-    /// Its client lacks frames that are not kept any more.
+    /// The client lacks frames that are not kept any more.
     Overflow,
-    /// It has frames in the other encoding.
+    /// The session has frames in the other encoding.
     Format,
-    /// It has gone there, and may be claimed of that place.
+    /// The session has gone to this place, and may be claimed there.
     Elsewhere(Place),
 }
 
 /// A session on its way to another place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// The token that it was opened with.
+    /// The claims of the token that the session was opened with.
     pub claims: Claims,
-    /// Its part of the plane.
+    /// The session's part of the plane.
     pub departed: Departed,
-    /// Number of messages of its client that were taken.
+    /// Number of messages of the client that were taken.
     pub received: u64,
-    /// Number of frames that its client has.
+    /// Number of frames that the client has.
     pub sent: u64,
-    /// The frames behind those, in order, ready for its socket.
+    /// The frames that the client lacks, in order, ready for its socket.
     pub frames: Vec<Bytes>,
 }
 
@@ -72,24 +73,24 @@ pub struct Moved {
 pub struct Departed {
     /// Serial number of its latest join or listen.
     pub serial: u32,
-    /// What it has of owned things besides being on streams.
+    /// The session's relations to owned things besides its streams.
     pub holdings: DepartedHoldings,
-    /// Its streams, each with the epoch of the stream's owner.
+    /// The session's relations to streams, each with the epoch of the stream's owner.
     pub standings: Vec<(Standing, Epoch)>,
-    /// Streams that it has come to, for which it may have to leave others.
+    /// Streams that the session has come to, for which it may have to leave others.
     pub arrivals: Vec<StreamKey>,
     /// See [`SessionInfo::sole_since`].
     pub sole_since: Option<Timestamp>,
 }
 
-/// A demand to an owner, to know a session as one of another place.
+/// A demand to a stream's owner, to bind a session to another place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebind {
     /// The session at its former place.
     pub from: SessionRef,
     /// The session at its new place.
     pub to: SessionRef,
-    /// What the session is to the stream, at its new place.
+    /// The relation of the session to the stream, at its new place.
     pub standing: Standing,
 }
 
@@ -108,10 +109,10 @@ pub(crate) struct Moving {
     stage: Stage,
     /// Streams whose owners have yet to tell that the session is here.
     untold: Vec<StreamKey>,
-    /// Streams that it has come to meanwhile, for which it may have to leave others.
+    /// Streams that the session has come to meanwhile, for which it may have to leave others.
     arrivals: Vec<StreamKey>,
     pub(crate) holdings: MovingHoldings,
-    /// Set when the owner of something that it was on has died, and the next owner does not know what that one was told.
+    /// Whether an owner that knew of the move has died: the next owner does not know of it, so the session ends.
     is_lost: bool,
 }
 
@@ -119,7 +120,7 @@ pub(crate) struct Moving {
 enum Stage {
     /// The session is expected here. Owners of these streams have told that it is here.
     Coming { told: Vec<StreamKey> },
-    /// The session is here, for all but some owners.
+    /// The session is here. Some owners may not have told so yet.
     Here,
     /// The session leaves. Owners have bound these streams to its next place.
     Going { to: SessionRef, bound: Vec<(Standing, Epoch)> },
@@ -131,12 +132,12 @@ impl Moving {
         Some(Box::new(Self { stage, untold, arrivals: Vec::new(), holdings, is_lost: false }))
     }
 
-    /// Whether it is here, as far as others may see.
+    /// Whether the session is here, as far as others may see.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self.stage, Stage::Here)
     }
 
-    /// Whether it is awaited.
+    /// Whether the session is awaited.
     pub(crate) fn is_coming(&self) -> bool {
         matches!(self.stage, Stage::Coming { .. })
     }
@@ -146,12 +147,12 @@ impl Moving {
         &self.untold
     }
 
-    /// The session as which it goes on, if it leaves.
+    /// The session at its next place, if it leaves.
     pub(crate) fn goes_to(&self) -> Option<SessionRef> {
         if let Stage::Going { to, .. } = self.stage { Some(to) } else { None }
     }
 
-    /// What the session is to streams that were bound to its next place.
+    /// The session's relations to streams that were bound to its next place.
     pub(crate) fn bound(&self) -> impl Iterator<Item = &Standing> {
         let bound = if let Stage::Going { bound, .. } = &self.stage { bound.as_slice() } else { &[] };
         bound.iter().map(|(standing, _)| standing)
@@ -159,13 +160,13 @@ impl Moving {
 }
 
 impl Plane {
-    /// Opens a session of which the rest is to come from another place, by [`Self::settle`].
+    /// Opens a session whose state is to come from another place, by [`Self::settle`].
     pub fn expect(&mut self, info: SessionInfo, username: Arc<str>, encoding: Encoding) -> SessionKey {
         let moving = Moving::new(Stage::Coming { told: Vec::new() }, Vec::new());
         self.sessions.registry.open(info, Session { moving, ..Session::new(username, encoding) })
     }
 
-    /// An expected session is here. Answers whether it may go on: if not, it is to be closed.
+    /// Takes the state of an expected session. Answers whether the session may go on; if not, it is to be closed.
     pub fn settle(
         &mut self,
         now: Millis,
@@ -176,15 +177,15 @@ impl Plane {
     ) -> bool {
         let is_whole = self.sessions.settle(now, key, info, departed);
         if let Some(session) = self.sessions.registry.get_mut(key).filter(|_| !is_whole) {
-            // Owners may have bound something to it.
+            // Owners may have bound tickets to the session.
             session.holdings.assume_some();
         }
         self.leave_others(now, out);
         is_whole
     }
 
-    /// A session is to go on as another. Answers the streams of which each is to be bound by [`Self::rebind`], before
-    /// [`Self::take_departed`].
+    /// Begins the move of a session to another place. Answers its streams: each is to be bound by [`Self::rebind`],
+    /// before [`Self::take_departed`].
     pub fn depart(&mut self, key: SessionKey, to: SessionRef) -> Vec<StreamKey> {
         let Some(session) = self.sessions.registry.get_mut(key) else { return Vec::new() };
         let untold = session.moving.take().map(|moving| moving.untold).unwrap_or_default();
@@ -192,8 +193,8 @@ impl Plane {
         session.streams.iter().map(|on| on.stream.clone()).collect()
     }
 
-    /// Asks the owner of a stream to bind a session that departs. The answer to `request` is [`Reply::Rebound`]; any
-    /// other says that nothing is known of it, and may be followed by another try.
+    /// Asks the owner of a stream to bind a session that departs. The answer to `request` is [`Reply::Rebound`]. After
+    /// any other answer the session may or may not be bound, and the caller may try again.
     pub fn rebind(&mut self, now: Millis, key: SessionKey, stream: &StreamKey, request: RequestRef, out: &mut Effects) {
         match self.sessions.rebind_of(key, stream) {
             Some(rebind) => {
@@ -204,7 +205,8 @@ impl Plane {
         }
     }
 
-    /// Takes away a session whose streams are all bound elsewhere. `None`: it cannot go on, and is to be closed.
+    /// Takes away a session whose streams are all bound elsewhere. `None` if the session cannot go on, and is to be
+    /// closed.
     pub fn take_departed(&mut self, now: Millis, key: SessionKey) -> Option<Departed> {
         let holdings = self.sessions.departing_holdings(now, key, &self.sessions.routes);
         let sole_since = self.sessions.registry.info(key)?.sole_since;
@@ -220,12 +222,12 @@ impl Plane {
         Some(Departed { serial, holdings, standings, arrivals, sole_since })
     }
 
-    /// Answers a question that was handed out.
+    /// Sends the answer to a question that the plane handed out.
     pub fn answer(&mut self, request: RequestRef, reply: Reply, out: &mut Effects) {
         self.sessions.down(request.place, Down::Reply(request.id, reply), out);
     }
 
-    /// A session went on here and is not here any more: its owner is told.
+    /// Tells the owner of a stray's stream that the session is not here.
     pub(crate) fn send_stray_away(&mut self, now: Millis, stray: Standing, out: &mut Effects) {
         let Standing { stream, presence, listener, by_join, .. } = stray;
         let heard = listener.filter(|_| !by_join).map(|listener| listener.encoding);
@@ -242,7 +244,8 @@ impl Plane {
 }
 
 impl Sessions {
-    /// What the owner of a stream is to do about a session that departs. `None`: the session is not on it any more.
+    /// The demand to the owner of a stream that a session departs from. `None` if the session is not on the stream any
+    /// more.
     fn rebind_of(&self, key: SessionKey, stream: &StreamKey) -> Option<Rebind> {
         let session = self.registry.get(key)?;
         let Stage::Going { to, .. } = session.moving.as_deref()?.stage else { return None };
@@ -264,10 +267,11 @@ impl Sessions {
         Some(Rebind { from: SessionRef { place: self.me, key }, to, standing })
     }
 
-    /// Nothing of a stream comes to a session any more.
+    /// Notes that a session is bound elsewhere as far as one stream is concerned: no message of the stream comes here
+    /// for it.
     pub(crate) fn departed(&mut self, rebound: Rebound, out: &mut Effects) {
         let Rebound { request, stream, session: key, standing } = rebound;
-        // All messages that it was sent here are behind it.
+        // The session was sent all earlier messages of the stream here.
         let latest = self.latest(key, &stream);
         let standing = standing.map(|standing| Standing { latest, ..standing });
         self.forget(key, &stream);
@@ -280,7 +284,7 @@ impl Sessions {
         }
     }
 
-    /// An owner has a session as one of this place.
+    /// Takes an owner's word that a session on its stream belongs to this place.
     pub(crate) fn arrived(&mut self, key: SessionKey, standing: Standing, hears: bool) {
         match self.moving(key) {
             Some(Moving { stage: Stage::Coming { told }, .. }) => {
@@ -301,7 +305,7 @@ impl Sessions {
         }
     }
 
-    /// A session begins to hear what it was to hear, unless it has left that or come anew since.
+    /// Lets a session hear a stream as its owner said, unless the session has left the stream or come anew since.
     fn hear_as_told(&mut self, key: SessionKey, stream: &StreamKey, listener: Listener) {
         let Some(session) = self.registry.get(key) else { return };
         let hearing = session.streams.iter().find(|on| on.stream == *stream).and_then(|on| on.hearing);
@@ -312,7 +316,7 @@ impl Sessions {
 
     fn settle(&mut self, now: Millis, key: SessionKey, info: SessionInfo, departed: Departed) -> bool {
         let Departed { serial, holdings, standings, arrivals, .. } = departed;
-        // The owner of something has died since, and nobody told the next of the session.
+        // An owner has died since, and nobody told the next one of the session.
         let is_late =
             |partition: Partition, epoch: Epoch| self.rebuilt.get(&partition).is_some_and(|rebuilt| *rebuilt > epoch);
         if standings.iter().any(|(standing, _)| self.is_anchorless(&standing.stream))
@@ -346,7 +350,7 @@ impl Sessions {
         true
     }
 
-    /// A session is on a stream as it was elsewhere.
+    /// Puts a session on a stream as it was at its former place.
     fn install(&mut self, key: SessionKey, standing: &Standing, serial: u32, hears: bool) {
         let Standing { stream, presence, listener, by_join, .. } = standing;
         let serial = listener.map_or(serial, |listener| listener.serial);
@@ -368,7 +372,8 @@ impl Sessions {
         }
     }
 
-    /// Whether a session is on its way: what follows from its coming to a stream is done where it arrives.
+    /// Whether a session is on its way. If so, its coming to a stream is noted: what follows from it is done where the
+    /// session arrives.
     pub(crate) fn is_moving_with(&mut self, key: SessionKey, stream: &StreamKey) -> bool {
         match self.moving(key) {
             Some(Moving { stage: Stage::Coming { .. } | Stage::Going { .. }, arrivals, .. }) => {
@@ -379,10 +384,11 @@ impl Sessions {
         }
     }
 
-    /// Owners of these partitions have died. What they told of sessions on their way may be known to one side only: until a
-    /// session has left, its former place alone tells new owners of it.
+    /// Ends moves that cannot go on because the owners of these partitions have died. Word of a dead owner about a
+    /// session on its way may be known to one side only: until a session has left, its former place alone tells new
+    /// owners of it.
     pub(crate) fn moves_with_owners(&mut self, changed: &BTreeSet<Partition>) {
-        // What is anchored to a place goes with it: nobody rebuilds it.
+        // A partition that is anchored to a place goes with it: nobody rebuilds it.
         let rebuilt = changed.iter().filter(|partition| partition.anchor().is_none());
         self.rebuilt.extend(rebuilt.map(|partition| (*partition, self.routes.epoch(*partition))));
         let is_changed = |stream: &StreamKey| changed.contains(&stream.partition());
@@ -391,7 +397,7 @@ impl Sessions {
         for key in keys {
             let Some(session) = self.registry.get_mut(key) else { continue };
             let Some(moving) = session.moving.as_deref_mut() else { continue };
-            // They are told to the next owner as any.
+            // The next owners are told of these streams as of any others.
             moving.untold.retain(|stream| !is_changed(stream));
             match &mut moving.stage {
                 Stage::Coming { told } => {

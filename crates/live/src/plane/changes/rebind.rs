@@ -11,12 +11,13 @@ use crate::plane::owners::things::Things;
 use crate::stream::{Encoding, SessionRef, StreamKey};
 
 impl Things {
-    /// Tells the new place first: messages of the stream from here on go there. The former place hears of it behind all
-    /// messages that were for it.
+    /// Binds a session to its new place. The new place is told first: messages of the stream go there from here on. The
+    /// former place is told behind all messages that were for it.
     pub(crate) fn rebind(&mut self, owning: &mut Owning<'_>, request: RequestRef, rebind: Rebind) {
         let Rebind { from, to, standing } = rebind;
         let stream = standing.stream.clone();
-        // The new place knows all that the session was told.
+        // Joins and leaves that were kept back are told first: the session then has heard of everybody whom its new
+        // place will know.
         owning.tell_all_kept(&stream);
         let standing = if owning.sessions.is_there(to.place) {
             self.rebind_here(owning, from, to, standing)
@@ -66,7 +67,8 @@ impl Things {
 }
 
 impl Owning<'_> {
-    /// Answers the encoding in which the session hears by its join, if it is there.
+    /// Gives a presence to the session at its new place. Answers the encoding in which the session hears by its join,
+    /// if it is there.
     fn rebind_presence(&mut self, stream: &StreamKey, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
         let known = self.streams.map.get_mut(stream)?;
         let heard = known.presences.rebind(from, to)?;
@@ -74,8 +76,9 @@ impl Owning<'_> {
         Some(heard)
     }
 
-    /// Tells a place once more who is on a stream: of those who heard it there the last may have left, which is on its way,
-    /// and the place knows no more who is there. A large stream would cost too much for so rare a case.
+    /// Tells a place the roster of a stream once more. The last of those who heard the stream there may have left,
+    /// which the owner does not know yet; the place has dropped the roster then. A large stream would cost too much for
+    /// so rare a case.
     fn remind(&mut self, stream: &StreamKey, place: Place) {
         let known = self.streams.map.get(stream);
         let is_small = known.is_some_and(|known| known.presences.len() <= PART_MAX);

@@ -1,6 +1,6 @@
-//! Rebuilding a partition whose owner has died: each place tells the new owner what its sessions are to the partition's
-//! things, and then that this was all. When all places have, the new owner tells them who is there, and goes on with the
-//! messages that came meanwhile.
+//! Rebuilding a partition whose owner has died: each place tells the new owner its sessions' relations to the
+//! partition's things, and then that this was all. When all places have done so, the new owner tells them who is there,
+//! and goes on with the messages that came meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ use crate::plane::owners::things::{Carried, Things, Told};
 use crate::session::Millis;
 use crate::stream::StreamKey;
 
-/// Sessions and streams, or presences, in one message.
+/// The largest number of relations, or of presences, in one message.
 pub(crate) const PART_MAX: usize = 1_000;
 
 /// A partition that this place owns and does not know all of yet.
@@ -28,11 +28,12 @@ pub(crate) struct Rebuilding {
     pub awaited: Vec<Place>,
     /// Streams of the partition that are known so far.
     pub streams: BTreeSet<StreamKey>,
-    /// Partitions that got new owners by a death while this one was on its way: they heard nothing of its things.
+    /// Partitions that got new owners by a death while this one was on its way: those owners have heard nothing of its
+    /// things.
     pub missed: BTreeSet<Partition>,
     /// Messages that came meanwhile, in order.
     pub held: VecDeque<(Place, Up)>,
-    /// What sessions are to streams of things.
+    /// Relations of sessions to streams of things, by stream.
     pub gathered: BTreeMap<StreamKey, Vec<Standing>>,
     /// Recovery data of the former owner.
     pub kept: Awaited<Carried>,
@@ -52,15 +53,15 @@ impl Rebuilding {
         }
     }
 
-    /// Whether nothing is awaited any more of places and of recovery data.
+    /// Whether neither places nor recovery data are awaited any more.
     pub(crate) fn is_here(&self) -> bool {
         self.awaited.is_empty() && self.kept.is_here()
     }
 }
 
 impl Plane {
-    /// Owners of these partitions are others now, this place perhaps. Everything that it knew of them is no more, and
-    /// messages about them go back.
+    /// Takes note of new owners of these partitions, this place perhaps among them. Everything that this place knew of
+    /// the partitions is forgotten, and messages about them go back.
     pub(crate) fn take_over(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Effects) {
         let is_lost = |partition: Partition| changed.contains(&partition);
         let (mut owning, things) = self.owning(now, out);
@@ -87,7 +88,7 @@ impl Plane {
         lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
     }
 
-    /// Tells new owners what sessions of this place are.
+    /// Tells new owners the relations of this place's sessions to their things.
     pub(crate) fn tell_owners(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.all_mut().for_each(|things| things.owners_change(&mut owning, changed));
@@ -120,7 +121,7 @@ impl Plane {
         self.send_up(now, owner, Up::Rebuild { partition, epoch, told }, out);
     }
 
-    /// Nothing is awaited any more of places that have gone.
+    /// Waits no longer for places that have gone.
     pub(crate) fn await_no_more(&mut self, now: Millis, gone: &[Place], out: &mut Effects) {
         for rebuilding in self.changes.rebuilding.values_mut() {
             rebuilding.held.retain(|(from, _)| !gone.contains(from));
@@ -145,7 +146,7 @@ impl Plane {
         }
     }
 
-    /// A place tells what its sessions are to things of a partition.
+    /// Takes relations of a place's sessions to things of a partition.
     pub(crate) fn hear_told(&mut self, partition: Partition, epoch: Epoch, told: Told) {
         let rebuilding = self.changes.rebuilding.get_mut(&partition);
         let Some(rebuilding) = rebuilding.filter(|rebuilding| rebuilding.epoch == epoch) else { return };
@@ -165,7 +166,7 @@ impl Plane {
         }
     }
 
-    /// A place has told all that it has to tell of a partition.
+    /// Notes that a place has told all that it has to tell of a partition.
     pub(crate) fn fenced(&mut self, now: Millis, from: Place, partition: Partition, epoch: Epoch, out: &mut Effects) {
         let rebuilding = self.changes.rebuilding.get_mut(&partition).filter(|rebuilding| rebuilding.epoch == epoch);
         let Some(rebuilding) = rebuilding else { return };
@@ -203,7 +204,7 @@ impl Plane {
             self.changes.rebuilt.push(partition);
             let kept = kept.into_here();
             if !kept.is_empty() {
-                // Before things that go on are told anew.
+                // Other owners are told before things that go on tell them anew.
                 self.tell_rebuilt(now, out);
             }
             self.resume(now, partition, kept, gathered, out);
@@ -213,7 +214,7 @@ impl Plane {
         for stream in &streams {
             owning.send_rosters(stream, cause);
             owning.close_older(stream);
-            // Its hearers may have gone while all were awaited.
+            // Hearers may have gone while everything was awaited.
             things.unheard(&mut owning, stream);
         }
         if former.is_some() {
@@ -221,15 +222,15 @@ impl Plane {
             self.lose_absent(now, partition, &streams, out);
             self.after_owning(now, out);
         }
-        // What one of these leads to stays behind the rest of them.
+        // Messages that follow from a held one come behind the rest of the held ones.
         let (about_this, about_more): (Vec<_>, Vec<_>) = held.into_iter().partition(|(_, up)| up.partition().is_some());
         self.owners.held.extend(about_this);
         about_more.into_iter().for_each(|(from, up)| self.receive_up(now, from, up, out));
         self.release_held(now, out);
     }
 
-    /// Goes on with recovery data of a partition whose owner has died, and with what places say of their sessions on streams
-    /// of things.
+    /// Goes on with recovery data of a partition whose owner has died, and with the sessions that places tell of on
+    /// streams of things.
     fn resume(
         &mut self,
         now: Millis,
@@ -269,7 +270,7 @@ impl Plane {
 }
 
 impl Things {
-    /// A thing meets the sessions that places have on its stream.
+    /// Lets a thing meet the sessions that places tell of on its stream.
     fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, standings: Vec<Standing>) {
         let (mut inside, mut waiting) = (Vec::new(), Vec::new());
         for standing in standings {
@@ -293,7 +294,8 @@ impl Things {
 }
 
 impl Owning<'_> {
-    /// Those of these streams' sessions and hearers whose places have gone while the partition was on its way.
+    /// Places that have gone while the partition was on its way, and had sessions that are on these streams or hear
+    /// them.
     fn absent(&self, streams: &BTreeSet<StreamKey>) -> BTreeSet<Place> {
         let streams = streams.iter().filter_map(|key| self.streams.map.get(key));
         let places = streams

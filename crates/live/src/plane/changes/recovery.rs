@@ -1,9 +1,9 @@
 //! Recovery data: plain data that an owner has kept elsewhere of its things, so that the next owner after a crash can go on.
 //!
-//! Things that changed are handed out at most once in [`RECOVERY_INTERVAL_MS`], as they are then. After a crash the next
-//! owner asks for recovery data, and waits for them no longer than [`RECOVERY_WAIT_MS`]. Who is in a party or room is what
-//! living places say of their sessions: the others have left. Things with sessions of which nothing was kept end, and the
-//! sessions are told.
+//! Things that changed are handed out at most once in [`RECOVERY_INTERVAL_MS`], as they are then. After a crash the
+//! next owner asks for recovery data, and waits for them no longer than [`RECOVERY_WAIT_MS`]. The sessions in a party
+//! or room are those that living places tell of: the others have left. Things with sessions of which nothing was kept
+//! end, and the sessions are told.
 
 use std::collections::BTreeSet;
 
@@ -21,23 +21,23 @@ pub const RECOVERY_INTERVAL_MS: Millis = 250;
 /// How long a new owner waits for recovery data, in milliseconds.
 pub const RECOVERY_WAIT_MS: Millis = 2_000;
 
-/// Recovery data to be kept of a thing, in place of those that were kept.
+/// New recovery data of a thing, in place of the former ones.
 #[derive(Clone, Debug)]
 pub struct Recoverable {
-    /// The epoch since which its partition is owned here.
+    /// The epoch since which the thing's partition is owned here.
     pub epoch: Epoch,
     /// The key of the thing.
     pub key: RecoveryKey,
-    /// The thing as it is, in pieces. None if it has ended.
+    /// The thing as it is, in pieces; none if it has ended.
     pub parts: Vec<Carried>,
 }
 
 /// Data that a new owner has asked for.
 #[derive(Debug)]
 pub(crate) enum Awaited<T> {
-    /// They are waited for until then.
+    /// The data are awaited until this time.
     Until(Millis),
-    /// They have come, or none are awaited.
+    /// The data have come, or none are awaited.
     Here(Vec<T>),
 }
 
@@ -61,7 +61,7 @@ impl<T> Awaited<T> {
         matches!(self, Self::Until(until) if *until <= now)
     }
 
-    /// Data come: nothing further is awaited.
+    /// Takes data. Nothing further is awaited.
     pub(crate) fn put(&mut self, data: Vec<T>) {
         match self {
             Self::Here(here) => here.extend(data),
@@ -74,7 +74,7 @@ impl<T> Awaited<T> {
         if let Self::Here(here) = self { here } else { &[] }
     }
 
-    /// Takes the first that is the right one.
+    /// Takes the first piece out that `is_it` accepts.
     pub(crate) fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let Self::Here(here) = self else { return None };
         here.iter().position(is_it).map(|position| here.swap_remove(position))
@@ -94,7 +94,7 @@ pub(crate) struct Unkept {
 }
 
 impl Unkept {
-    /// A thing changed, or is owned here from now on.
+    /// Notes that a thing changed, or is owned here from now on.
     pub(crate) fn note(&mut self, key: RecoveryKey, recover: Recover, now: Millis, wheel: &mut Wheel<Timer>) {
         if recover.keeps(key) && self.keys.insert(key) && !std::mem::replace(&mut self.is_timed, true) {
             wheel.set(now + RECOVERY_INTERVAL_MS, Timer::Keep);
@@ -103,7 +103,7 @@ impl Unkept {
 }
 
 impl Plane {
-    /// Recovery data of a partition, as [`Effect::Recover`] asked for them. Late ones are passed over.
+    /// Takes the recovery data of a partition, as [`Effect::Recover`] asked for them. Late data are passed over.
     pub fn recovered(
         &mut self,
         now: Millis,
@@ -119,7 +119,7 @@ impl Plane {
         self.tell_rebuilt(now, out);
     }
 
-    /// The recovery data of a partition that this place takes over, as far as they are here.
+    /// The recovery data of a partition that this place takes over, before any have come: awaited if any are kept.
     pub(crate) fn awaited_recovery_data(&self, now: Millis) -> Awaited<Carried> {
         if self.config.recover.any() { Awaited::Until(now + RECOVERY_WAIT_MS) } else { Awaited::default() }
     }
@@ -132,7 +132,7 @@ impl Plane {
         }
     }
 
-    /// Goes on without data that were asked for long ago.
+    /// Goes on without data that did not come in time.
     pub(crate) fn recover_without(&mut self, now: Millis, out: &mut Effects) {
         let late = self.changes.rebuilding.iter().filter(|(_, rebuilding)| rebuilding.kept.is_late(now));
         let late: Vec<(Partition, Epoch)> = late.map(|(partition, it)| (*partition, it.epoch)).collect();
@@ -143,8 +143,8 @@ impl Plane {
         late.into_iter().for_each(|partition| self.go_on_if_complete(now, partition, out));
     }
 
-    /// Has recovery data kept of things that changed. An island does so when it is back: until then it may not be the owner
-    /// any more.
+    /// Has recovery data kept of things that changed. An island waits with that until it is back: it may be the owner
+    /// no longer then.
     pub(crate) fn keep_changed(&mut self, now: Millis, out: &mut Effects) {
         let is_early = |key: &RecoveryKey| self.is_island || self.changes.rebuilding.contains_key(&key.partition());
         let keys = std::mem::take(&mut self.changes.unkept.keys);

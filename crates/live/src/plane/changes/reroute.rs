@@ -1,4 +1,4 @@
-//! Views of the cluster: what a place does when it is told which nodes are there and who owns what.
+//! Views of the cluster: each tells a place which nodes are there and who owns what.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,17 @@ use crate::session::Millis;
 use crate::stream::{SessionRef, StreamKey};
 
 impl Plane {
-    /// Sets who is there and who owns what from now on. Sessions of nodes that have gone leave everything that this place
-    /// owns, as if they had closed; messages on their way there are lost, and questions to them are answered with a refusal
-    /// that says to ask again. Partitions that have new owners are rebuilt there from what places know of their sessions;
-    /// things of which nothing was kept end with their owner. Partitions on their way from a living owner are handed over
-    /// with all that is in them; [`Effect::HandedOver`](crate::plane::Effect::HandedOver) tells when they have arrived.
+    /// Sets the nodes that are there and the owners of all partitions from now on. Sessions of nodes that have gone
+    /// leave everything that this place owns, as if they had closed; messages on their way there are lost, and
+    /// questions to them are answered with a refusal that says to ask again. Partitions that have new owners are
+    /// rebuilt there from what places know of their sessions; things of which nothing was kept end with their owner.
+    /// Partitions on their way from a living owner are handed over with all that is in them;
+    /// [`Effect::HandedOver`](crate::plane::Effect::HandedOver) tells when they have arrived.
     ///
-    /// To be called on the plane's own thread, once for each view from the first in which this node is, in their order;
-    /// views in between may be left out.
+    /// Views are to be given in their order and on the plane's own thread, from the first in which this node is. Views
+    /// in between may be left out.
     pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
-        // All other changes come first: a view in between may be missing.
+        // Changes that are not moves come first: a view in between may be missing.
         let before = routes.before_moves(|partition| routes.epoch(partition) > self.sessions.routes.epoch(partition));
         self.change_owners(now, before, out);
         self.begin_moves(now, routes, out);
@@ -67,13 +68,13 @@ impl Plane {
 }
 
 impl Things {
-    /// The sessions of these places leave everything.
+    /// Takes the sessions of these places off everything.
     pub(crate) fn lose(&mut self, owning: &mut Owning<'_>, gone: &[Place]) {
         self.all_mut().for_each(|things| things.lose(owning, gone));
         // Streams that are still arriving from their former owner follow when they are here.
         let arriving = owning.rebuilding.iter().filter(|(_, it)| it.former.is_some());
         let arriving: BTreeSet<Partition> = arriving.map(|(partition, _)| *partition).collect();
-        // In an order that another run has too.
+        // The order is the same in every run.
         let mut streams = owning.streams.deafen(gone, |stream| !arriving.contains(&stream.partition()));
         streams.sort_unstable();
         for stream in streams {
@@ -93,7 +94,7 @@ impl Things {
         }
     }
 
-    /// The sessions of these places leave a stream.
+    /// Takes the sessions of these places off a stream.
     fn lose_on(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, gone: &[Place]) {
         let sessions = owning.streams.presences(stream).map(|presence| presence.session);
         let left: Vec<SessionRef> = sessions.filter(|session| gone.contains(&session.place)).collect();

@@ -1,5 +1,5 @@
-//! Whether a message may be carried out now: not if it is for another owner, from a place that this one does not know yet,
-//! or about a partition that is on its way.
+//! Screening of messages: a message is not carried out now if it is for another owner, from a place that this one does
+//! not know yet, or about a partition that is on its way.
 
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
@@ -10,8 +10,8 @@ use crate::session::Millis;
 use crate::stream::StreamKey;
 
 impl Plane {
-    /// Answers a message back if it is to be taken in: if it is from a place that is there. Messages from a place that is to
-    /// come wait for it.
+    /// Answers a message back if it is to be taken in, because its sender is there. Messages from a place that is yet
+    /// to come wait for the place.
     pub(crate) fn admit(&mut self, from: Place, message: Message) -> Option<Message> {
         let routes = &self.sessions.routes;
         let is_known = !routes.is_of_cluster() || routes.has(from);
@@ -24,7 +24,7 @@ impl Plane {
         None
     }
 
-    /// Whether a message tells of a change that this place has not heard of, or comes behind such a one.
+    /// Whether a message tells of a change that this place has not heard of, or comes behind such a message.
     fn is_ahead(&self, from: Place, message: &Message) -> bool {
         let routes = &self.sessions.routes;
         let is_news = |partition: Partition, epoch: Epoch| epoch > routes.epoch(partition);
@@ -47,13 +47,13 @@ impl Plane {
         self.sessions.routes.owner(partition) == from || self.changes.handovers.speaks(partition, from)
     }
 
-    /// Whether a message of a place about a stream is of the stream's owner.
+    /// Whether a message about a stream comes from the stream's owner.
     pub(crate) fn is_by_owner(&self, from: Place, down: &Down) -> bool {
         !self.sessions.routes.is_of_cluster()
             || down.stream().is_none_or(|stream| self.speaks_for(from, stream.partition()))
     }
 
-    /// A message for what this place owned since an epoch. Of another epoch none is taken.
+    /// Takes a message to this place as an owner since an epoch. A message of another epoch is sent back.
     pub(crate) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, mut up: Up, out: &mut Effects) {
         if !up.drop_outdated(|partition| self.speaks_for(from, partition)) {
             return;
@@ -65,7 +65,8 @@ impl Plane {
         }
     }
 
-    /// Answers a message back if this place may carry it out as an owner now.
+    /// Answers a message back if this place may carry it out as an owner now. Otherwise the message is held, sent back,
+    /// or dealt with here.
     pub(crate) fn screen(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) -> Option<Up> {
         if !self.sessions.routes.is_of_cluster() {
             return Some(up);
@@ -92,7 +93,7 @@ impl Plane {
                 let Some(partition) = up.partition() else { return Some(up) };
                 let is_owner = self.is_owner(partition);
                 match self.changes.rebuilding.get_mut(&partition) {
-                    // Its place does not know of the change: it will tell again what is to last.
+                    // The sender does not know of the change yet: it will tell again what is to last.
                     Some(rebuilding) if rebuilding.former.is_none() && rebuilding.awaited.contains(&from) => {
                         self.misdirect(from, &up, out);
                     }
@@ -105,7 +106,7 @@ impl Plane {
         None
     }
 
-    /// The epoch since which this place owns what it owns of a partition.
+    /// The epoch since which this place owns a partition, until it has handed the partition over.
     pub(crate) fn owned_since(&self, partition: Partition) -> Epoch {
         self.changes.handovers.leaving(partition).unwrap_or_else(|| self.sessions.routes.epoch(partition))
     }
@@ -124,7 +125,7 @@ impl Plane {
         self.changes.rebuilding.get(&partition).is_some_and(|rebuilding| rebuilding.former.is_some())
     }
 
-    /// A message was for another owner: its credit goes back, and a question is answered so.
+    /// Notes that a message was for another owner: its credit goes back, and its question is answered so.
     pub(crate) fn misdirect(&mut self, from: Place, up: &Up, out: &mut Effects) {
         self.changes.misdirected += 1;
         if from != self.sessions.me && self.sessions.is_there(from) && up.needs_credit() {

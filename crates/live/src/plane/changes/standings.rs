@@ -1,4 +1,4 @@
-//! What sessions of a place are to streams, for owners that begin, and streams whose place has gone.
+//! Standings of a place's sessions, for owners that begin, and for streams whose place has gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::plane::sessions::Sessions;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
 impl Sessions {
-    /// What sessions are to streams of these partitions; owners of streams of some modes let in whom they want. From now on
-    /// sessions hear that were about to.
+    /// The standings of sessions on streams of these partitions. Owners decide who comes to streams of `let_in_modes`.
+    /// Sessions that were about to hear a stream hear it from now on.
     pub(crate) fn standings(
         &mut self,
         changed: &BTreeSet<Partition>,
@@ -26,7 +26,7 @@ impl Sessions {
                 if !changed.contains(&partition) {
                     continue;
                 }
-                // Where an owner let a session in, or saw it out, that is not undone here.
+                // The decision of an owner to let a session in, or to take it off, is not undone here.
                 let is_let_in = let_in_modes.contains(&on.stream.mode);
                 let here = self.listeners.get(&on.stream);
                 if is_let_in && here.is_some_and(|here| here.is_leaving(key)) {
@@ -57,8 +57,8 @@ impl Sessions {
         standings
     }
 
-    /// Streams whose place has gone and that sessions are on or hear: each with the listener, and with the presence if it could
-    /// be seen.
+    /// Streams whose place has gone and that sessions are on or hear, each with the listener, and with the presence if
+    /// it could be seen.
     pub(crate) fn anchorless(&self) -> Vec<(StreamKey, Listener, Option<Presence>)> {
         let mut found = Vec::new();
         for key in self.registry.keys() {

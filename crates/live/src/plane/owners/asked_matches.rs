@@ -1,8 +1,8 @@
-//! Matches of the matchmaker of which game code says where their players go, before the players are told.
+//! Matches of the matchmaker whose players are told only after game code has said where they go.
 //!
-//! The pool's owner holds such a match until the answer is here, which always comes. Until then it has told nobody, so that
-//! for all others the tickets still wait: if the owner dies, the next one goes on with them, and a later answer is of no use
-//! any more. A pool that is on its way to another living owner goes when all answers are here.
+//! The pool's owner holds such a match until the answer is here, which always comes. Until then nobody has been told,
+//! so for all others the tickets still wait: if the owner dies, the next one goes on with the tickets, and a later
+//! answer is dropped. A pool that is on its way to another living owner goes when all answers are here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,23 +22,24 @@ use crate::stream::SessionRef;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AskedMatch(u64);
 
-/// The matches of which game code is asked.
+/// The matches that wait for an answer of game code.
 #[derive(Default)]
 pub(crate) struct AskedMatches {
     open: BTreeMap<AskedMatch, Matched>,
     /// Whether game code is asked at all.
     is_asked: bool,
-    /// The last number that was given. None is given twice: an answer may be of a pool that this place does not own any more.
+    /// The latest number that was given. No number is given twice: a late answer may be about a pool that this place no
+    /// longer owns.
     last: u64,
 }
 
 impl AskedMatches {
-    /// The same without matches, for a pool that begins anew.
+    /// The numbers and settings without matches, for a pool that begins anew.
     pub(crate) fn of_next_pool(&self) -> Self {
         Self { open: BTreeMap::new(), is_asked: self.is_asked, last: self.last }
     }
 
-    /// A session goes on elsewhere, and is to be told there.
+    /// Notes that a session goes on elsewhere, and is to be told of its match there.
     pub(crate) fn rebind(&mut self, session_id: SessionId, to: SessionRef) {
         let tickets = self.open.values_mut().flat_map(|found| found.tickets.iter_mut().chain(&mut found.dropped));
         let members = tickets.flat_map(|ticket| &mut ticket.members);
@@ -57,19 +58,19 @@ impl AskedMatches {
 }
 
 impl Plane {
-    /// Says whether game code is asked of each match from now on, by [`Effect::AskOfMatch`]. Its answers are for
+    /// Sets whether game code is asked about each match from now on, by [`Effect::AskOfMatch`]. The answers are for
     /// [`Self::match_answered`].
     pub fn ask_of_matches(&mut self, is_asked: bool) {
         self.owners.things.pool.asked.is_asked = is_asked;
     }
 
-    /// A match of which game code is asked; `None` if its players will not be told of it by this place any more.
+    /// A match that waits for an answer of game code; `None` if this place will not tell its players of it any more.
     pub fn asked_match(&self, asked: AskedMatch) -> Option<&Matched> {
         self.owners.things.pool.asked.open.get(&asked)
     }
 
-    /// Game code has said where the players of a match go: to a match of its own by this public id, or where players go
-    /// without game code.
+    /// Takes the answer of game code where the players of a match go: to a match of its own with this public id, or,
+    /// for `None`, where players go without game code.
     pub fn match_answered(&mut self, now: Millis, asked: AskedMatch, match_id: Option<Arc<str>>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         if let Some(found) = things.pool.asked.open.remove(&asked) {
@@ -80,7 +81,7 @@ impl Plane {
 }
 
 impl Pool {
-    /// A pass has found a match: players are told, or game code is asked before.
+    /// Tells the players of a match that a pass has found, or has game code asked before.
     pub(crate) fn found(&mut self, owning: &mut Owning<'_>, found: Matched) {
         if !self.asked.is_asked {
             return owning.announce_match(found);
@@ -93,7 +94,8 @@ impl Pool {
 }
 
 impl Owning<'_> {
-    /// Has players told of a match, and places that tickets are no more.
+    /// Has the players of a match told. The places of those who lose a ticket without being in the match are told that
+    /// the ticket has ended.
     fn announce_match(&mut self, found: Matched) {
         self.note_tickets(found.tickets.iter().chain(&found.dropped).map(|ticket| &**ticket));
         if self.sessions.routes.is_of_cluster() {

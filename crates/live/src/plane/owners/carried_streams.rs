@@ -1,4 +1,4 @@
-//! What an owner knows of streams, as plain data, taken out and put in without a word to anybody.
+//! Streams as plain data, which one owner takes out and the next one puts in without a word to anybody.
 
 use std::sync::Arc;
 
@@ -9,55 +9,55 @@ use crate::place::{Partition, Place};
 use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
 
-/// Presences in one piece.
+/// The largest number of presences in one piece.
 const PIECE_PRESENCES_MAX: usize = 1_000;
 
-/// A stream, or more of its presences.
+/// A stream, or a further piece of its presences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedStream {
     /// The stream.
     pub stream: StreamKey,
     /// Number of joins so far; it wraps.
     pub came: u32,
-    /// The places that hear it, each with its number of listening sessions by encoding; in the first piece.
+    /// The places that hear the stream, each with its number of listening sessions by encoding; in the first piece.
     pub listeners: Vec<(Place, [u32; 2])>,
-    /// Some of its presences, in their order.
+    /// Some of the stream's presences, in their order.
     pub presences: Vec<CarriedPresence>,
 }
 
 /// A session on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedPresence {
-    /// Its presence.
+    /// The session's presence.
     pub presence: Presence,
-    /// The encoding in which it hears the stream by its join.
+    /// The encoding in which the session hears the stream by its join, if it does.
     pub heard: Option<Encoding>,
-    /// Serial number of its join among all joins of the stream.
+    /// Serial number of the join among all joins of the stream.
     pub number: u32,
 }
 
-/// Joins and leaves that are kept back, or some of them: leaves first, as they are told.
+/// Joins and leaves that are kept back, or a piece of them: leaves come first, as they are told first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedNews {
     /// The stream.
     pub stream: StreamKey,
-    /// Whether they are being told; otherwise more of them are collected.
+    /// Whether these are being told; otherwise they are still being collected.
     pub is_telling: bool,
     /// Sessions that came, each with the serial number of its join.
     pub joins: Vec<(SessionRef, u32)>,
     /// Presences that went.
     pub leaves: Vec<Presence>,
-    /// The first join of which no hearer knows, by serial number.
+    /// Serial number of the first join that no hearer knows of.
     pub unknown_from: u32,
-    /// Milliseconds until they are told, or the next of them.
+    /// Milliseconds until the next of them are told.
     pub due_ms: Millis,
 }
 
 impl Streams {
-    /// Takes streams out.
+    /// Takes the streams of some partitions out.
     pub(crate) fn carry_out(&mut self, now: Millis, is_one: impl Fn(Partition) -> bool) -> Vec<Carried> {
         let mut keys: Vec<StreamKey> = self.map.keys().filter(|key| is_one(key.partition())).cloned().collect();
-        // Matches in the order in which they are listed, the others in one that another run has too.
+        // Relayed matches come in the order in which they are listed, the others in an order that every run repeats.
         keys.sort_by_cached_key(|key| (self.relayed.get_index_of(key).unwrap_or(usize::MAX), key.clone()));
         let mut parts = Vec::new();
         for key in keys {
@@ -70,7 +70,7 @@ impl Streams {
         parts
     }
 
-    /// Puts in a stream, or more of its presences.
+    /// Puts in a stream, or a further piece of its presences.
     pub(crate) fn carry_in(&mut self, carried: CarriedStream) {
         let CarriedStream { stream: key, came, listeners, presences } = carried;
         if key.mode == mode::MATCH_RELAYED && !presences.is_empty() {

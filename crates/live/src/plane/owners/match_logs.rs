@@ -25,15 +25,15 @@ use crate::plane::owners::rosters::RosterCause;
 use crate::session::Millis;
 use crate::stream::StreamKey;
 
-/// How long the next owner of a partition waits for the log of its matches, in milliseconds. Later ones go on without
-/// players.
+/// Milliseconds that the next owner of a partition waits for the log of its matches. Matches of a later log go on
+/// without players.
 pub const MATCH_RECOVERY_WAIT_MS: Millis = 10_000;
 
-/// The number of partitions that durable matches of one place are of: few, as each has a log; several, so that after a crash
-/// not all of them go to the same place.
+/// The largest number of partitions that durable matches of one place are spread over: few, as each has a log; several,
+/// so that after a crash not all of them go to the same place.
 pub const DURABLE_PARTITIONS: usize = 16;
 
-/// An order of partitions in which neighbours have nothing in common: the finish of SplitMix64.
+/// A hash that scatters neighbouring partitions: the finish of SplitMix64.
 fn scattered(partition: Partition) -> u64 {
     let mut hash = partition.number().wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -45,7 +45,7 @@ fn scattered(partition: Partition) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Rests {
     of: BTreeMap<Partition, Rest>,
-    /// The server stops: all come to rest.
+    /// Whether the server stops, so that all matches come to rest.
     all: bool,
 }
 
@@ -56,26 +56,26 @@ enum Rest {
     Ending,
     /// The engine is to give up the log.
     Releasing,
-    /// The engine has given it up.
+    /// The engine has given up the log.
     Released,
 }
 
 impl Rests {
-    /// These partitions have other owners.
+    /// Forgets partitions that have other owners.
     pub(crate) fn forget(&mut self, changed: &BTreeSet<Partition>) {
         self.of.retain(|partition, _| !changed.contains(partition));
     }
 
-    /// These partitions go to their next owners, with their matches.
+    /// Forgets partitions that go to their next owners with their matches.
     pub(crate) fn leave(&mut self, is_one: &dyn Fn(Partition) -> bool) {
         self.of.retain(|partition, _| !is_one(*partition));
     }
 }
 
 impl Plane {
-    /// An id for a match that is about to be made, from a random one. A durable one is of a partition that this place owns,
-    /// if it owns any: so it begins here. Others are at one of the places that things are shared out over: they take as
-    /// many as they can carry.
+    /// An id for a match that is about to be made, from a random one. A durable match is in a partition that this place
+    /// owns, if it owns any, so it begins here. Any other match is at the owner of the partition of the random id, so
+    /// places carry matches as they carry partitions.
     pub fn match_id(&self, random: Uuid, is_durable: bool) -> MatchId {
         let routes = &self.sessions.routes;
         let hashed = Partition::of_name(&random.to_string());
@@ -86,7 +86,8 @@ impl Plane {
             |partition: &Partition| routes.owner(*partition) == self.sessions.me && routes.former(*partition).is_none();
         let mut own: Vec<Partition> = Partition::all().filter(is_own).collect();
         let of = own.len().min(DURABLE_PARTITIONS);
-        // The same few each time, as long as it owns them; no pattern, since orphans are dealt out in order.
+        // The choice stays the same while this place owns them. It follows no pattern, since orphans are dealt out in
+        // order.
         own.sort_unstable_by_key(|partition| scattered(*partition));
         let chosen = (of > 0).then(|| hashed.row() % of);
         let partition = chosen.and_then(|chosen| own.get(chosen)).copied().unwrap_or(hashed);
@@ -94,15 +95,15 @@ impl Plane {
     }
 
     /// Goes on with matches of a partition when the process has started again, on a node on its own, before there are
-    /// sessions: for their handlers all players have gone.
+    /// sessions: for the matches' handlers all players have gone.
     pub fn resume_matches(&mut self, now: Millis, partition: Partition, outlines: Vec<Outline>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.resume_without_players(&mut owning, partition, outlines);
         self.after_owning(now, out);
     }
 
-    /// The matches in the log of a partition that go on here, as [`HandlerOrder::TakeOver`] asked for them. If that took too
-    /// long, their players have been told that they ended; they go on without them.
+    /// Takes the matches in the log of a partition that go on here, as [`HandlerOrder::TakeOver`] asked for them. If
+    /// the log came too late, the players were told that the matches ended, and the matches go on without players.
     pub fn matches_taken_over(
         &mut self,
         now: Millis,
@@ -121,7 +122,7 @@ impl Plane {
         }
     }
 
-    /// The log of a partition is given up, as [`HandlerOrder::Release`] said.
+    /// Takes word that the log of a partition is given up, as [`HandlerOrder::Release`] asked.
     pub fn matches_released(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         let rests = &mut self.owners.things.matches.rests.of;
         if let Some(rest) = rests.get_mut(&partition).filter(|rest| **rest == Rest::Releasing) {
@@ -148,7 +149,7 @@ impl Plane {
 }
 
 impl OwnedMatches {
-    /// A call has returned, perhaps the last one before the server stops.
+    /// Lets all matches come to rest while the server stops, after a call that may have been the last one.
     pub(crate) fn go_on_to_rest(&mut self, owning: &mut Owning<'_>) {
         if self.rests.all {
             for partition in self.matches.partitions() {
@@ -181,7 +182,7 @@ impl OwnedMatches {
         owning.out.order_handler(HandlerOrder::TakeOver(partitions));
     }
 
-    /// Goes on with matches of a partition for whose handlers all players have gone.
+    /// Goes on with matches of a partition whose players have all gone, as the handlers see it.
     pub(crate) fn resume_without_players(
         &mut self,
         owning: &mut Owning<'_>,
@@ -196,7 +197,7 @@ impl OwnedMatches {
         }
     }
 
-    /// Goes on with a match and those who are in it by their places.
+    /// Goes on with a match and with the players whom their places tell of.
     pub(crate) fn resume_match(
         &mut self,
         owning: &mut Owning<'_>,
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_partitions_of_durable_matches_do_not_all_go_to_one_heir() {
-        // A third of all, as one of three nodes has them; its orphans go to the others in turn.
+        // A third of all partitions, as one of three nodes has them. Orphans go to the other two nodes in turn.
         for own in [320, 340, 341, 342, 352] {
             let mut own: Vec<(usize, Partition)> = Partition::all().take(own).enumerate().collect();
             own.sort_unstable_by_key(|(_, partition)| scattered(*partition));

@@ -1,7 +1,8 @@
-//! Matches of game code on the plane: questions reach their owner, and their handlers' decisions reach their stream.
+//! Matches of game code on the plane: questions reach a match's owner, and a handler's decisions reach the match's
+//! stream.
 //!
 //! A session that asks to be let in is noted on its shard as on its way to the match's stream, so that the owner learns
-//! when it is gone; until it is let in it is in no event and hears nothing.
+//! when the session is gone. Until it is let in, it is in no event and hears nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
 impl MatchId {
-    /// The stream of a match, whose owner is the match's. `node` is the part of public ids behind the dot.
+    /// The stream of a match; one owner owns both. `node` is the part of public ids behind the dot.
     pub fn stream(self, node: &str) -> StreamKey {
         StreamKey::new(mode::MATCH_AUTHORITATIVE, self.0, Uuid::nil(), node)
     }
@@ -83,7 +84,7 @@ impl Plane {
         (*stream.label() == *self.config.node && owner != Place::NONE).then_some(owner)
     }
 
-    /// A handler has returned.
+    /// Takes the return of a handler's call.
     pub fn match_returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.change(&mut owning, |matches, now, effects| matches.returned(now, call, returned, effects));
@@ -100,13 +101,13 @@ impl Plane {
     }
 }
 
-/// The matches that a place owns, and what it knows of their logs.
+/// The matches that a place owns, and their logs.
 pub(crate) struct OwnedMatches {
     pub(crate) matches: Matches,
     pub(crate) rests: Rests,
-    /// Matches in logs that engines are asked to take over, by partition, until the partition goes on.
+    /// Matches in logs that engines were asked to take over, by partition, until the partition goes on.
     pub(crate) logs: BTreeMap<Partition, Awaited<Outline>>,
-    /// Partitions on their way here of which matches have arrived.
+    /// Partitions on their way here that have brought matches so far.
     arriving: BTreeSet<Partition>,
 }
 
@@ -124,7 +125,7 @@ impl OwnedMatches {
         self.matches.stats()
     }
 
-    /// Changes matches, and carries out what follows from it.
+    /// Changes matches, and carries out the effects of the change.
     pub(crate) fn change(
         &mut self,
         owning: &mut Owning<'_>,
@@ -159,7 +160,7 @@ impl OwnedMatches {
         }
     }
 
-    /// A durable match of which nothing was kept has ended with its owner: its players see themselves go.
+    /// Ends a durable match of which nothing was kept, after its owner's death. Its players see themselves go.
     fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
         self.matches.lose();
         for listener in listeners {
@@ -231,8 +232,8 @@ impl Owned for OwnedMatches {
         }
     }
 
-    /// The former owner of a partition has given up the log of the partition's matches. Otherwise it is taken over for
-    /// matches that are yet to be made.
+    /// The log of a partition that came with matches was given up by the former owner: it is taken over, and awaited.
+    /// Without matches it is taken over for those that are yet to be made.
     fn carried_in(&mut self, owning: &mut Owning<'_>, partition: Partition, epoch: Epoch) {
         if self.arriving.remove(&partition) {
             self.await_logs(owning, vec![(partition, epoch)]);
@@ -265,7 +266,7 @@ impl Owned for OwnedMatches {
         log.map(|outline| outline.id.stream(&owning.config.node)).collect()
     }
 
-    /// Whether sessions that wait are let in was perhaps decided, but they were told that there is no answer: they ask again.
+    /// Sessions that wait to be let in are turned away. The answer to their question was lost, and they ask again.
     fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
         let id = MatchId(stream.subject);
         match self.logs.get_mut(&id.partition()).and_then(|log| log.take(|outline| outline.id == id)) {
@@ -278,8 +279,8 @@ impl Owned for OwnedMatches {
         self.logs.remove(&partition);
     }
 
-    /// Goes on with matches that a living owner has handed over, as far as their log is here. With a match that only the log
-    /// knows that owner was to go on too, and had not read it in time.
+    /// Goes on with matches that a living owner has handed over, as far as their log is here. A match that only the log
+    /// knows goes on too, without players: the former owner was to go on with it, and had not read it in time.
     fn arrived(&mut self, owning: &mut Owning<'_>, partition: Partition, _missed: &BTreeSet<Partition>) {
         let outlines = self.logs.remove(&partition).map_or_else(Vec::new, Awaited::into_here);
         let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
@@ -321,7 +322,7 @@ impl Owning<'_> {
                 }
                 Effect::Expel(id, listener) => {
                     let stream = id.stream(&node);
-                    // Whoever goes sees itself go: nothing else says that a match is over.
+                    // A session that goes sees itself go: nothing else says that a match is over.
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
@@ -351,7 +352,7 @@ impl Owning<'_> {
         self.reply(Some(to), Reply::Match(answer));
     }
 
-    /// Whoever goes from a match sees itself go.
+    /// Tells a session that goes from a match of its own leave.
     fn tell_of_leave(&mut self, stream: &StreamKey, session: SessionRef) {
         let here = self.streams.map.get(stream).and_then(|known| known.presences.get(session));
         let Some(presence) = here.map(|here| Presence::clone(&here.presence)) else { return };

@@ -1,7 +1,7 @@
 //! The part of a plane that owns things: streams with their presences, parties, rooms, the matchmaker's pool, matches.
 //!
-//! An owner decides everything about its things, in the order in which it is asked, and tells the places of sessions. It
-//! knows no session but by what their places say.
+//! An owner decides everything about its things, in the order in which it is asked, and tells the places of sessions.
+//! It knows of sessions only what their places tell.
 
 pub(crate) mod asked_matches;
 pub(crate) mod carried_streams;
@@ -49,12 +49,12 @@ impl Owners {
     }
 }
 
-/// What an owner works with while it is asked something: the streams, the sessions of its place, timers, and the effects of
+/// Access of an owner to the plane during a step: the streams, the sessions of its place, timers, and the effects of
 /// the step.
 pub struct Owning<'a> {
     pub(crate) streams: &'a mut Streams,
     pub(crate) sessions: &'a mut Sessions,
-    /// Partitions about which nothing is done yet.
+    /// Partitions that this place owns and does not know all of yet; messages about them wait.
     pub(crate) rebuilding: &'a mut BTreeMap<Partition, Rebuilding>,
     /// See [`Owners::held`].
     pub(crate) held: &'a mut VecDeque<(Place, Up)>,

@@ -1,7 +1,8 @@
-//! The trait of everything that has an owner: by it alone, changes of owners know parties, rooms, the pool and matches.
+//! The trait of everything that has an owner. Changes of owners know parties, rooms, the pool and matches by this trait
+//! alone.
 //!
-//! A thing lives in one partition, at the place that owns the partition. Most things have a stream of which they say
-//! themselves who comes to it; the streams themselves are kept beside them, see [`Owning`].
+//! A thing lives in one partition, at the place that owns the partition. Most things have a stream, and decide who
+//! comes to it; the streams themselves are kept beside the things, see [`Owning`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct AddedAsk<'a> {
 
 /// All things of one kind that a place owns. See the module.
 ///
-/// Most methods do nothing unless they are written out.
+/// Most methods do nothing unless a kind implements them.
 pub trait Owned {
     /// The kind of these things.
     fn kind(&self) -> Kind;
@@ -48,7 +49,8 @@ pub trait Owned {
     /// A session is about to leave the stream of a thing, or will not come to it after all.
     fn leaving(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _session: SessionRef) {}
 
-    /// A session left the stream of a thing, or did before it came. `presence` is the one it had there.
+    /// A session has left the stream of a thing, or gave up before it came there. `presence` is the one that it had
+    /// there.
     fn left(
         &mut self,
         _owning: &mut Owning<'_>,
@@ -59,11 +61,11 @@ pub trait Owned {
     ) {
     }
 
-    /// A session stopped hearing a stream, of whatever mode.
+    /// A session stopped hearing a stream, whose mode may be any.
     fn unheard(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey) {}
 
-    /// A session of a thing's stream goes on at another place. `presence` is the new one, if it is on the stream. Answers
-    /// whether the thing knows a session that is not on the stream: it waits to be let in.
+    /// A session on the stream of a thing goes on at another place. `presence` is the new one, if the session is on the
+    /// stream. Answers whether the thing knows the session although it is not on the stream: it waits to be let in.
     fn rebind(
         &mut self,
         _owning: &mut Owning<'_>,
@@ -75,13 +77,12 @@ pub trait Owned {
         false
     }
 
-    /// Sessions that things know besides those on their streams: they wait to be let in. `node` is the part of public ids
-    /// behind the dot.
+    /// Sessions that wait to be let into streams of things. `node` is the part of public ids behind the dot.
     fn waiting(&self, _node: &str) -> Vec<(StreamKey, SessionRef)> {
         Vec::new()
     }
 
-    /// Places of sessions that things of a partition know, those on their streams left out.
+    /// Places of the sessions that things of a partition know besides those on their streams.
     fn places(&self, _partition: Partition, node: &str) -> Vec<Place> {
         self.waiting(node).into_iter().map(|(_, session)| session.place).collect()
     }
@@ -89,24 +90,25 @@ pub trait Owned {
     /// Places have gone. Sessions on streams and sessions of [`Self::waiting`] leave one by one; this is for others.
     fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
 
-    /// Places have gone, and things that stayed at them to the end: sessions of this place are told.
+    /// Places have gone, and with them the things that live only there. Sessions of this place that were on the things'
+    /// streams are told.
     fn end_with_places(&mut self, _owning: &mut Owning<'_>) {}
 
-    /// These partitions have another owner, or this place anew: their things are forgotten without a word.
+    /// Forgets the things of partitions that have another owner, or this place anew. Nobody is told.
     fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>);
 
-    /// This place owns these partitions since these epochs: their former owner died.
+    /// This place owns these partitions since these epochs, after their former owners died.
     fn taken_over(&mut self, _owning: &mut Owning<'_>, _partitions: &[(Partition, Epoch)]) {}
 
     /// A living former owner has handed over all parts of a partition.
     fn carried_in(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _epoch: Epoch) {}
 
-    /// Whether all is here that things of a partition need to go on at a new owner.
+    /// Whether things of a partition have all that they need to go on at a new owner.
     fn is_ready(&self, _partition: Partition) -> bool {
         true
     }
 
-    /// Waits no longer for what was asked for long ago. Answers for which partitions.
+    /// Waits no longer for data that were asked for long ago. Answers the partitions that miss them.
     fn give_up_late(&mut self, _now: Millis) -> Vec<Partition> {
         Vec::new()
     }
@@ -117,25 +119,26 @@ pub trait Owned {
     /// Partitions have other owners, and sessions of this place were told to them.
     fn owners_changed(&mut self, _owning: &mut Owning<'_>, _changed: &BTreeSet<Partition>) {}
 
-    /// What sessions of this place are to things of these partitions, besides being on streams, in parts of bounded size:
-    /// for the new owners.
+    /// The relations of sessions of this place to things of these partitions, besides those to streams, in parts of
+    /// bounded size for the new owners.
     fn tell(&self, _sessions: &Sessions, _now: Millis, _changed: &BTreeSet<Partition>) -> Vec<(Partition, Told)> {
         Vec::new()
     }
 
-    /// Takes a part of [`Self::tell`] of some place. It counts in [`Self::resumed`].
+    /// Takes a part that [`Self::tell`] of some place gave. It is used by [`Self::resumed`].
     fn hear(&mut self, _told: Told) {}
 
-    /// All places have told what their sessions are to streams of a partition whose owner died.
+    /// All places have told of their sessions on streams of a partition whose owner died.
     fn adopt_streams(&mut self, _owning: &mut Owning<'_>, _streams: &BTreeSet<StreamKey>) {}
 
-    /// Partitions were rebuilt here after their owner's death. Answers a message to be sent to another owner.
+    /// Partitions were rebuilt here after their owners died. Answers a message to another owner, if one is to be sent.
     fn rebuilt(&self, _partitions: &[Partition]) -> Option<Up> {
         None
     }
 
-    /// Goes on with recovery data of a partition whose owner died. `is_inhabited` tells of which streams places have told
-    /// sessions. Answers the streams of things that go on even if nobody is there; each is met by [`Self::meet`].
+    /// Goes on with recovery data of a partition whose owner died. `is_inhabited` says whether places have told of
+    /// sessions on a stream. Answers the streams of things that go on even if nobody is there; each of these things is
+    /// met by [`Self::meet`].
     fn resume(
         &mut self,
         _owning: &mut Owning<'_>,
@@ -146,8 +149,8 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// A thing meets the sessions that are on its stream, by what their places say, and those that wait to be. A thing that
-    /// did not go on has ended, and they are told.
+    /// A thing meets the sessions that places tell of: those on its stream, and those that wait to be let in. A thing
+    /// that did not go on has ended, and its sessions are told so.
     fn meet(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _inside: Vec<Member>, _waiting: Vec<Listener>) {}
 
     /// All things of a partition whose owner died have met their sessions.
@@ -157,7 +160,7 @@ pub trait Owned {
     /// owners by a death while it was on its way.
     fn arrived(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _missed: &BTreeSet<Partition>) {}
 
-    /// Whether a partition may go to its next owner now. If not, what is under way is brought to an end.
+    /// Whether a partition may go to its next owner now. If not, the thing brings to an end what is under way.
     fn may_go(&mut self, _owning: &mut Owning<'_>, _partition: Partition) -> bool {
         true
     }

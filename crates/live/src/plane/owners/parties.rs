@@ -1,7 +1,7 @@
 //! Parties on the plane: questions reach their owner, and their decisions reach their stream.
 //!
-//! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when it
-//! is gone; until it is let in it is in no event and hears nothing.
+//! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when
+//! the session is gone. Until it is let in, it is in no event and hears nothing.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
 impl PartyId {
-    /// The stream of a party, whose owner is the party's.
+    /// The stream of a party; one owner owns both.
     pub fn stream(self) -> StreamKey {
         StreamKey::about(mode::PARTY, self.0)
     }
@@ -97,7 +97,7 @@ impl OwnedParties {
             owning.down(listener.session.place, Down::Removed { stream: stream.clone(), listener });
         }
         owning.carry_out_party(stream, effects);
-        // Last, so that whoever hears that it is done is there already.
+        // The answer comes last: an asker who hears that it is done is on the stream already.
         owning.reply(request, Reply::Party(reply));
     }
 
@@ -105,7 +105,7 @@ impl OwnedParties {
         owning.reply(Some(request), Reply::Parties(self.parties.list(asked)));
     }
 
-    /// A party that did not go on has ended with its owner.
+    /// Ends a party that did not go on after its owner's death.
     fn end_lost(owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
         owning.streams.parties_without_tickets.push((stream.subject, true));
         owning.tell_party(stream, None, Event::Closed);
@@ -157,7 +157,7 @@ impl Owned for OwnedParties {
         kept: Vec<Carried>,
         is_inhabited: &dyn Fn(&StreamKey) -> bool,
     ) -> Vec<StreamKey> {
-        // A party ends with the last who is in it.
+        // A party ends with its last member.
         let goes_on = |part: &Carried| matches!(part, Carried::Party(party) if is_inhabited(&party.party.stream()));
         kept.into_iter().filter(goes_on).for_each(|part| owning.carry_in(self, part));
         Vec::new()
@@ -171,7 +171,7 @@ impl Owned for OwnedParties {
         owning.send_rosters(stream, RosterCause::NewOwner);
         let mut effects = Vec::new();
         self.parties.meet(party, inside, &waiting, &mut effects);
-        // Whether it is another party than that of its tickets is not known for certain.
+        // The tickets may be for other members than the party has now; nobody knows for certain.
         if effects.extract_if(.., |effect| matches!(effect, Effect::CancelTickets)).count() > 0 {
             owning.streams.parties_without_tickets.push((stream.subject, true));
         }

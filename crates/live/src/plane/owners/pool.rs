@@ -1,4 +1,5 @@
-//! The matchmaker on the plane: one shard owns the pool. Tickets go up to it, and it has players told of matches.
+//! The matchmaker on the plane: one shard owns the pool. Tickets go up to that shard, and it has players told of
+//! matches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(crate) struct PoolName(&'static str);
 pub(crate) const POOL: PoolName = PoolName("matchmaker");
 
 impl PoolName {
-    /// Its partition.
+    /// The partition of the pool.
     pub(crate) fn partition(&self) -> Partition {
         Partition::of_name(self.0)
     }
@@ -45,45 +46,45 @@ pub fn pool_partition() -> Partition {
 /// A question to the pool's owner.
 #[derive(Debug)]
 pub enum PoolAsk {
-    /// Take a ticket in.
+    /// A ticket is put in.
     Add(Box<NewTicket<Presence>>),
-    /// Take a ticket back.
+    /// A ticket of an owner is taken back.
     Remove(TicketId, Owner),
-    /// A session closed: whatever ticket it is in goes.
+    /// A session closed: all tickets that it is on end.
     RemoveSession(SessionId),
-    /// A session goes on elsewhere.
+    /// A session goes on at another place.
     Rebind(SessionId, SessionRef),
-    /// An owner's tickets go.
+    /// All tickets of an owner are taken back.
     RemoveOwner(Owner),
-    /// The same, without its doing: their players are told.
+    /// All tickets of an owner are lost without its doing: their players are told.
     LoseOwner(Owner),
-    /// A ticket that a session is on which is not where the pool believes.
+    /// A ticket ends because it is bound to this session, which is not where the pool believes it to be.
     RemoveStray(TicketId, SessionRef),
-    /// Why a ticket of this owner's waits; of anybody's without one.
+    /// The reason is asked why a ticket waits; if an owner is given, only of a ticket of that owner.
     Explain(TicketId, Option<Owner>),
-    /// How busy it is.
+    /// The load of the pool is asked for.
     Stats,
 }
 
 /// An answer of the pool's owner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PoolReply {
-    /// It is done.
+    /// The change was made.
     Done,
-    /// Why a ticket waits.
+    /// The reason why a ticket waits.
     Explained(Box<Explanation>),
-    /// How busy the pool is.
+    /// The load of the pool.
     Stats(Box<PoolStats>),
 }
 
-/// How busy a pool is.
+/// The load of a pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolStats {
     /// Tickets that wait.
     pub tickets: usize,
     /// Those among them that still search.
     pub active: usize,
-    /// When the ticket was made that waits longest.
+    /// The time when the longest waiting ticket was made.
     pub oldest: Option<Timestamp>,
     /// The last tickets that were matched, newest first.
     pub completions: Vec<Completion>,
@@ -95,7 +96,7 @@ pub type Matched = Match<Presence>;
 /// The pool of tickets, where it is owned.
 pub(crate) struct Pool {
     pub matchmaker: Matchmaker<Presence>,
-    /// Matches of which game code is asked.
+    /// Matches that wait until game code has said where their players go.
     pub asked: AskedMatches,
     config: MatchmakerConfig,
     /// When the next pass begins, if one is to.
@@ -103,7 +104,7 @@ pub(crate) struct Pool {
     is_passing: bool,
     /// When the last pass began.
     pass_began_at: Millis,
-    /// What places have told of their sessions' tickets, while the pool is rebuilt.
+    /// Relations of sessions to tickets that places have told, while the pool is rebuilt.
     told: Vec<TicketStanding>,
 }
 
@@ -120,7 +121,7 @@ impl Pool {
         }
     }
 
-    /// Changes the pool as it is asked to. Tickets that end by that are put into `gone`.
+    /// Changes the pool as it is asked to. Tickets that the change ends are put into `gone`.
     #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
     fn decide(&mut self, ask: PoolAsk, now: Millis, gone: &mut Vec<Box<Ticket<Presence>>>) -> Result<PoolReply> {
         let matchmaker = &mut self.matchmaker;
@@ -179,7 +180,7 @@ impl Plane {
         self.owners.things.pool.matchmaker.tickets()
     }
 
-    /// Takes back the tickets of parties whose members changed: the tickets were for those who were in them.
+    /// Takes back the tickets of parties whose members changed: the tickets were for the former members.
     pub(crate) fn cancel_tickets_of_parties(&mut self, now: Millis, out: &mut Effects) {
         for (party, is_lost) in std::mem::take(&mut self.owners.streams.parties_without_tickets) {
             let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
@@ -189,13 +190,13 @@ impl Plane {
 
     /// Takes back the tickets of an owner, whoever owns the pool. Players are told if the tickets are lost.
     pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Effects) {
-        // The answer is awaited only where an owner may die before it has heard of it.
+        // Outside of a cluster no owner dies before it has heard of this, so no answer is awaited.
         let request = self.sessions.routes.is_of_cluster().then(|| self.request());
         let ask = if is_lost { PoolAsk::LoseOwner(owner) } else { PoolAsk::RemoveOwner(owner) };
         self.ask_pool(now, ask, request, out);
     }
 
-    /// Asks again, of the owners of now, for all that was to be done and that nobody has confirmed.
+    /// Asks the present owners again for everything that nobody has confirmed.
     pub(crate) fn repeat_unconfirmed(&mut self, now: Millis, out: &mut Effects) {
         let again = std::mem::take(&mut self.sessions.uncancelled);
         again.into_iter().for_each(|(owner, is_lost)| self.cancel_tickets(now, owner, is_lost, out));
@@ -205,7 +206,7 @@ impl Plane {
 impl Pool {
     pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PoolAsk) {
         let ask = match ask {
-            // Where it was to go on is no more.
+            // The session's next place is gone, and the session with it.
             PoolAsk::Rebind(session, to) if !owning.sessions.is_there(to.place) => PoolAsk::RemoveSession(session),
             ask => ask,
         };
@@ -220,7 +221,7 @@ impl Pool {
         let mut gone = Vec::new();
         let reply = self.decide(ask, owning.now, &mut gone);
         owning.note_tickets(gone.iter().map(|ticket| &**ticket));
-        // Before the answer: whoever is told that a ticket is gone has it no more.
+        // These messages come before the answer: an asker that is told that a ticket is gone is on it no longer.
         if are_lost {
             owning.out.extend(gone.iter().flat_map(|ticket| ended(ticket)).map(Effect::EndTicket));
         } else {
@@ -234,14 +235,14 @@ impl Pool {
         }
         owning.reply(request, Reply::Pool(reply));
         if let Some((session, to)) = rebound {
-            // If it does not come there, its new place takes back the tickets that it does not know.
+            // If the session does not come there, its new place reports these tickets as stray.
             let on = self.matchmaker.tickets_of(session);
             on.into_iter().for_each(|ticket| owning.tell_on(&ticket, vec![to]));
         }
         self.time_first_pass(owning);
     }
 
-    /// Says when a pass is to begin, if none was to: the first tickets after a rest wait for others as any do.
+    /// Sets the time of a pass if none is set: the first tickets after a rest wait for others, as all do.
     fn time_first_pass(&mut self, owning: &mut Owning<'_>) {
         if self.pass_at.is_none() && !self.matchmaker.is_empty() {
             let soonest = owning.now + self.config.interval_ms.min(100);
@@ -249,13 +250,13 @@ impl Pool {
         }
     }
 
-    /// Says when the next pass begins.
+    /// Sets the time of the next pass.
     fn time_pass(&mut self, owning: &mut Owning<'_>, at: Millis) {
         self.pass_at = Some(at);
         owning.wheel.set(at, Timer::Match);
     }
 
-    /// The time of a pass has come, unless the timer was of a pool that was another's meanwhile.
+    /// Begins a pass whose time has come, unless the timer was set for a pool that was another place's meanwhile.
     pub(crate) fn begin_pass(&mut self, owning: &mut Owning<'_>) {
         let now = owning.now;
         if self.pass_at.take_if(|at| *at <= now).is_none() || self.matchmaker.is_empty() {
@@ -297,20 +298,20 @@ impl Pool {
         (self.matchmaker.len(), self.matchmaker.active_len())
     }
 
-    /// Goes on with a server's ticket of which recovery data were kept. The pool has nothing yet, and there were never more
-    /// tickets than it takes.
+    /// Goes on with a ticket of a server of which recovery data were kept. The pool is empty before, and there were
+    /// never more tickets than it takes.
     fn resume_ticket_of_server(&mut self, owning: &mut Owning<'_>, part: Carried) {
         let (Some(key), Carried::Ticket(ticket)) = (part.recovery_key(), part) else { return };
         let CarriedTicket { ticket, waited_ms, .. } = *ticket;
         if self.matchmaker.resume(owning.now, ticket, waited_ms) {
-            // Recovery data of the former owner go with it.
+            // Recovery data of the former owner do not outlast it, so new ones are kept.
             owning.note_change(key);
         } else {
             self.matchmaker.lose();
         }
     }
 
-    /// Goes on with the tickets of which places have told.
+    /// Goes on with the tickets that places have told of.
     fn resume_told_tickets(&mut self, owning: &mut Owning<'_>) {
         let told = std::mem::take(&mut self.told).into_iter();
         let told = told.filter(|standing| owning.sessions.is_there(standing.session.place));
@@ -320,7 +321,7 @@ impl Pool {
             on.entry(id.clone()).or_default().insert(session_id, session);
             asked.extend(ticket.map(|ticket| (id, ticket)));
         }
-        // The longest waiting first, as they stood.
+        // Tickets that waited longest come first, as they stood before.
         let mut asked: Vec<_> = asked.into_values().collect();
         asked.sort_by_key(|(_, waited_ms)| std::cmp::Reverse(*waited_ms));
         for (ticket, waited_ms) in asked {
@@ -350,7 +351,7 @@ impl Owned for Pool {
         self.matchmaker.members().map(|member| member.presence.session.place).collect()
     }
 
-    /// Tickets of sessions of these places go.
+    /// Removes the tickets of sessions of these places.
     fn lose(&mut self, owning: &mut Owning<'_>, gone: &[Place]) {
         let members = self.matchmaker.members().filter(|member| gone.contains(&member.presence.session.place));
         let lost: Vec<SessionId> = members.map(|member| member.presence.session_id).collect();
@@ -396,7 +397,7 @@ impl Owned for Pool {
         }
     }
 
-    /// The pool goes when game code has answered for all matches of which it is asked.
+    /// The pool goes to its next owner once game code has answered for all matches that wait for it.
     fn may_go(&mut self, _owning: &mut Owning<'_>, partition: Partition) -> bool {
         partition != POOL.partition() || self.asked.is_empty()
     }
@@ -436,27 +437,27 @@ impl Owned for Pool {
 }
 
 impl Owning<'_> {
-    /// A ticket and those of its members to whom its being taken in is news.
+    /// A ticket that is put in, and its members at other places than the asker's, who have to be told of it.
     fn members_to_tell(&self, ask: &PoolAsk, request: Option<RequestRef>) -> Option<(TicketId, Vec<SessionRef>)> {
         let PoolAsk::Add(ticket) = ask else { return None };
         let place = request.filter(|_| self.sessions.routes.is_of_cluster())?.place;
         Some((ticket.id.clone(), here_and_elsewhere(ticket, place).1))
     }
 
-    /// Notes that tickets changed, perhaps, of which recovery data are kept.
+    /// Notes that tickets may have changed. Recovery data are kept of some of them.
     pub(crate) fn note_tickets<'t>(&mut self, tickets: impl Iterator<Item = &'t Ticket<Presence>>) {
         let keys = tickets.filter_map(|ticket| RecoveryKey::of_ticket(&ticket.owner, &ticket.id));
         keys.for_each(|key| self.note_change(key));
     }
 
-    /// Members of a ticket who are elsewhere than its asker learn that they are on it.
+    /// Tells the places of members that the members are on a ticket.
     fn tell_on(&mut self, id: &TicketId, members: Vec<SessionRef>) {
         for SessionRef { place, key: session } in members {
             self.down(place, Down::Ticket { session, ticket: id.clone(), is_on: true });
         }
     }
 
-    /// The places of members of tickets that are no more learn it, but for the place of one member.
+    /// Tells the places of members that their tickets have ended, except for the place of one member.
     fn tell_off(&mut self, gone: &[Box<Ticket<Presence>>], except: Option<SessionId>) {
         if !self.sessions.routes.is_of_cluster() {
             return;
@@ -470,7 +471,7 @@ impl Owning<'_> {
     }
 }
 
-/// A ticket with its members as their places know them, if all are on it.
+/// A ticket with its members' sessions as their places know them, if all members are on it.
 fn with_members(
     ticket: &NewTicket<Presence>,
     members: &BTreeMap<SessionId, SessionRef>,

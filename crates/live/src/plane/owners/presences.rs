@@ -1,7 +1,8 @@
-//! Who is on one stream, as its owner keeps it: found by session, listed by place, and shown to who comes.
+//! The presences on one stream, as its owner keeps them: found by session, listed by position, and shown to sessions
+//! that come.
 //!
-//! Made for a hundred thousand on one stream: entries are small, so that growing copies little, and everybody who comes
-//! to a large stream is shown the same snapshot, built once.
+//! The structure is made for a hundred thousand presences on one stream: entries are small, so that growing copies
+//! little, and all sessions that come to a large stream are shown the same snapshot, built once.
 
 use std::sync::Arc;
 
@@ -13,35 +14,36 @@ use crate::stream::{Encoding, Presence, SessionRef};
 #[derive(Debug)]
 pub(crate) struct Here {
     pub presence: Arc<Presence>,
-    /// In which encoding it hears the stream by its join. What it hears by listening is counted apart.
+    /// The encoding in which the session hears the stream by its join, if it does. Hearing by a listen is counted
+    /// apart.
     pub heard: Option<Encoding>,
-    /// The how manieth it came, see [`Presences::came`].
+    /// Serial number of the join among all joins of the stream, see [`Presences::came`].
     pub number: u32,
 }
 
-/// See the module.
+/// The presences on one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Presences {
     here: IndexMap<SessionRef, Here, foldhash::fast::RandomState>,
     visible: usize,
-    /// How many came so far, around the end.
+    /// Number of joins so far; it wraps.
     came: u32,
-    /// The snapshot of a large stream, and up to which place changes would change it.
+    /// The snapshot of a large stream, and the position before which every change would change it.
     shown: Option<(Arc<[Presence]>, usize)>,
 }
 
 impl Presences {
-    /// How many there are, hidden ones included.
+    /// Number of presences, hidden ones included.
     pub(crate) fn len(&self) -> usize {
         self.here.len()
     }
 
-    /// How many are not hidden.
+    /// Number of presences that are not hidden.
     pub(crate) fn visible(&self) -> usize {
         self.visible
     }
 
-    /// How many came so far. Numbers go around the end.
+    /// Number of joins so far; it wraps.
     pub(crate) fn came(&self) -> u32 {
         self.came
     }
@@ -58,7 +60,7 @@ impl Presences {
         self.here.get(&session)
     }
 
-    /// In which encoding a session hears by its join, to be changed.
+    /// The encoding in which a session hears by its join, to be changed.
     pub(crate) fn heard_mut(&mut self, session: SessionRef) -> Option<&mut Option<Encoding>> {
         self.here.get_mut(&session).map(|here| &mut here.heard)
     }
@@ -71,13 +73,14 @@ impl Presences {
         true
     }
 
-    /// A session goes on elsewhere. Answers in which encoding it hears by its join, if it is here.
+    /// Gives a presence to its session at another place. Answers the encoding in which the session hears by its join,
+    /// if it is here.
     pub(crate) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
         let (place, _, here) = self.here.get_full_mut(&from)?;
         Arc::make_mut(&mut here.presence).session = to;
         let heard = here.heard;
         if self.here.replace_index(place, to).is_err() {
-            // It was here by both: it is by the second.
+            // Both sessions were here; the presence of the second one stays.
             self.remove(from);
         }
         self.changed(place);
@@ -88,7 +91,7 @@ impl Presences {
         self.here.values().map(|here| &*here.presence)
     }
 
-    /// Puts a presence in, and answers what it replaces: the session's former one.
+    /// Puts a presence in, and answers the session's former one, if there was one.
     pub(crate) fn insert(&mut self, presence: Arc<Presence>, heard: Option<Encoding>) -> Option<Here> {
         let (session, is_visible) = (presence.session, !presence.hidden);
         let (place, former) = self.here.insert_full(session, Here { presence, heard, number: self.came });
@@ -99,7 +102,7 @@ impl Presences {
         former
     }
 
-    /// Puts in who was there where the stream was before, behind the others. It has come already.
+    /// Puts a presence of a stream that comes from another place behind the others. It does not count as a join.
     pub(crate) fn carry_in(&mut self, here: Here) {
         let (session, is_visible) = (here.presence.session, !here.presence.hidden);
         if self.here.insert(session, here).is_none() {
@@ -108,19 +111,19 @@ impl Presences {
         self.shown = None;
     }
 
-    /// So many came where the stream was before.
+    /// Sets the number of joins that a stream has had at its former place.
     pub(crate) fn set_came(&mut self, came: u32) {
         self.came = came;
     }
 
-    /// Everybody who is there, in order.
+    /// All presences, in order.
     pub(crate) fn into_all(self) -> impl Iterator<Item = Here> {
         self.here.into_values()
     }
 
-    /// Takes a session out.
+    /// Takes the presence of a session out.
     pub(crate) fn remove(&mut self, session: SessionRef) -> Option<Here> {
-        // The last takes the place of who goes.
+        // The last presence takes the position of the one that goes.
         let (place, _, here) = self.here.swap_remove_full(&session)?;
         self.visible -= usize::from(!here.presence.hidden);
         self.changed(place);
@@ -131,7 +134,7 @@ impl Presences {
         self.shown.take_if(|(_, end)| place < *end);
     }
 
-    /// The first of those who may be seen, at most so many, and how many there are.
+    /// The first presences that may be seen, at most `max`, and the number of all that may be seen.
     pub(crate) fn snapshot(&mut self, max: usize) -> (Arc<[Presence]>, usize) {
         if let Some((shown, _)) = &self.shown {
             return (shown.clone(), self.visible);
@@ -148,16 +151,16 @@ impl Presences {
         }
         let is_cut = shown.len() < self.visible;
         let shown: Arc<[Presence]> = shown.into();
-        // A smaller one changes with whoever comes.
+        // A snapshot that shows everybody would change with the next join, so it is not kept.
         self.shown = is_cut.then(|| (shown.clone(), end));
         (shown, self.visible)
     }
 
-    /// A page of them, and how many there are on all pages.
+    /// A page of the presences, and their number on all pages.
     pub(crate) fn page(&self, with_hidden: bool, skip: usize, limit: usize) -> (Vec<Presence>, usize) {
         let total = if with_hidden { self.here.len() } else { self.visible };
         if with_hidden || self.visible == self.here.len() {
-            // By place: the pages of a large stream must not cost what lies before them.
+            // Positions find the page: pages of a large stream must not cost what lies before them.
             let end = total.min(skip.saturating_add(limit));
             let page = self.here.as_slice().get_range(skip.min(end)..end);
             let page = page.map(|page| page.values().map(|here| Presence::clone(&here.presence)).collect());
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
     use crate::registry::{Registry, SessionInfo};
 
-    /// Presences `0..count`, those in `hidden` hidden.
+    /// Presences of sessions `0..count`; those in `hidden` are hidden.
     fn presences(count: u128, hidden: &[u128]) -> Vec<Arc<Presence>> {
         let mut registry = Registry::default();
         let presence = |n: u128| {

@@ -1,7 +1,7 @@
 //! Rooms on the plane: questions reach their owners, and the owners' decisions reach streams, sessions and each other.
 //!
 //! A session that asks to come in is noted on its shard as on its way to the room's stream, so that the owner learns
-//! when it is gone.
+//! when the session is gone.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
 
 impl RoomId {
-    /// The stream of a room, whose owner is the room's.
+    /// The stream of a room; one owner owns both.
     pub fn stream(self) -> StreamKey {
         StreamKey::about(mode::ROOM, self.0)
     }
@@ -41,14 +41,14 @@ impl RoomId {
 }
 
 impl ViewKey {
-    /// The stream of those who watch a view; all are owned where the directory is.
+    /// The stream of those who watch a view. The owner of the directory owns all of these streams.
     pub fn stream(&self) -> StreamKey {
         StreamKey::new(mode::LOBBY, Uuid::nil(), Uuid::nil(), &self.label())
     }
 }
 
 impl Owner {
-    /// Its partition.
+    /// The partition of the owner.
     pub fn partition(&self) -> Partition {
         match self {
             Self::Room(room) => room.stream().partition(),
@@ -65,13 +65,13 @@ impl Plane {
         self.send_up(now, owner, Up::Rooms(Box::new(ask)), out);
     }
 
-    /// How rooms are kept.
+    /// Configuration of rooms.
     pub fn rooms_config(&self) -> &RoomsConfig {
         &self.config.rooms
     }
 
     /// Brings a session into a room. The answer is [`Reply::Rooms`], or [`Reply::Joined`] if the session cannot come
-    /// anywhere. Who is there already, or on its way, is to be asked for by [`Self::is_on`] first.
+    /// anywhere. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
     pub fn come_to_room(
         &mut self,
         now: Millis,
@@ -94,9 +94,10 @@ impl Plane {
 }
 
 impl ToOwner {
-    /// Leaves out of a place's message to desks and the directory what became old: news of rooms that are another place's
-    /// by now, which that place tells again. Closed rooms do not become old. `is_owner` tells whether the place may speak for
-    /// a partition when the message comes, though the message may wait before it counts. Answers whether anything is left.
+    /// Leaves outdated news out of a place's message to desks and the directory: news of rooms that another place owns
+    /// by now, which that place tells again. News of closed rooms do not become outdated. `is_owner` says whether the
+    /// sender may speak for a partition when the message comes, though the message may wait before it counts. Answers
+    /// whether anything is left.
     pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
         let is_its_own = |room: &RoomId| is_owner(room.stream().partition());
         match self {
@@ -149,13 +150,13 @@ impl OwnedRooms {
             }
         }
         self.carry_out_effects(owning, effects);
-        // Whoever asked may have gone before the question came here.
+        // The asker may have gone before the question came here.
         if let Some(view) = view {
             self.unheard(owning, &view.stream());
         }
     }
 
-    /// The time of the timer for rooms has come, if no other was set for something sooner.
+    /// Runs rooms when their timer fires, unless a sooner one was set since.
     pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
         if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
             let mut effects = Vec::new();
@@ -174,7 +175,7 @@ impl OwnedRooms {
         }
     }
 
-    /// Carries out effects in order; messages of this place to itself as another owner come behind them.
+    /// Carries out effects in order. Messages of this place to itself as another owner come behind the effects.
     fn carry_out_effects(&mut self, owning: &mut Owning<'_>, effects: Vec<Effect>) {
         let mut to_self = VecDeque::new();
         owning.carry_out_rooms(effects, &mut to_self);
@@ -187,7 +188,7 @@ impl OwnedRooms {
         self.set_timer(owning);
     }
 
-    /// Notes the rooms that changed and of which recovery data are kept.
+    /// Notes the rooms that changed, so that recovery data are kept of them.
     fn note_changes(&mut self, owning: &mut Owning<'_>) {
         self.rooms.take_touched().into_iter().for_each(|room| owning.note_change(RecoveryKey::Room(room)));
     }
@@ -262,7 +263,7 @@ impl Owned for OwnedRooms {
         self.carry_out_effects(owning, effects);
     }
 
-    /// Those who watch the lobby are told anew by a new directory, all at once: now that it knows of all.
+    /// A new directory tells those who watch the lobby everything anew and at once, now that it knows of all rooms.
     fn adopt_streams(&mut self, owning: &mut Owning<'_>, streams: &BTreeSet<StreamKey>) {
         for stream in streams.iter().filter(|stream| stream.mode == mode::LOBBY) {
             if let Some(view) = ViewKey::parse(stream.label()) {
@@ -272,8 +273,8 @@ impl Owned for OwnedRooms {
         self.set_timer(owning);
     }
 
-    /// The directory forgot the rooms of these partitions when their owner died, and may have learned of them again by what
-    /// this place had told of them long before.
+    /// The directory forgot the rooms of these partitions when their owner died, and may have learned of them again
+    /// from messages that this place had sent long before.
     fn rebuilt(&self, partitions: &[Partition]) -> Option<Up> {
         let forgotten = Across::Forgotten(partitions.to_vec());
         Some(Up::Rooms(Box::new(ToOwner::Across(Owner::Directory, forgotten))))
@@ -318,7 +319,7 @@ impl Owned for OwnedRooms {
         owning.send_rosters(stream, RosterCause::NewOwner);
         self.carry_out_effects(owning, effects);
         if !strangers.is_empty() {
-            // Their seats are not known: for them it has ended.
+            // The seats of these sessions are not known, so for them the room has ended.
             let to = To::Only(strangers.iter().map(|listener| listener.session).collect());
             owning.tell_room(room, to, Event::Closed(CloseCause::Lost));
         }
@@ -369,7 +370,7 @@ impl Owning<'_> {
                     let (me, partition) = (self.sessions.me, owner.partition());
                     let place = self.sessions.routes.owner(partition);
                     let ask = ToOwner::Across(owner, message);
-                    // Behind what waits already.
+                    // Messages that wait already come first.
                     let waits = |(_, up): &(Place, Up)| up.concerns(|about| about == partition);
                     match self.rebuilding.get_mut(&partition) {
                         _ if place != me => self.sessions.up(place, Up::Rooms(Box::new(ask)), self.out),

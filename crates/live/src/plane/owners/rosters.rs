@@ -1,4 +1,4 @@
-//! Rosters: telling the places that hear a stream who may be seen on it.
+//! Rosters, as owners send them: the places that hear a stream are told who may be seen on it.
 
 use super::Owning;
 use super::streams::Stream;
@@ -19,15 +19,15 @@ pub(crate) enum RosterCause {
 }
 
 impl Owning<'_> {
-    /// Tells untold joins and leaves of these partitions' streams, and leaves their rosters with the places of this node,
-    /// which keep none of streams that are owned here.
+    /// Tells the joins and leaves that are kept back on these partitions' streams. Then leaves the streams' rosters
+    /// with the places of this node, which keep none of streams that their own node owns.
     pub(crate) fn leave_rosters(&mut self, is_one: impl Fn(Partition) -> bool) {
         let me = self.sessions.me.node();
-        // Of partitions that are not rebuilt yet, places keep the rosters of the owner before: not all is known here.
+        // Places keep the former owner's rosters of partitions that are not rebuilt yet: this owner does not know all.
         let is_known = |partition: Partition| is_one(partition) && !self.rebuilding.contains_key(&partition);
         let mut streams: Vec<StreamKey> =
             self.streams.map.keys().filter(|key| is_known(key.partition())).cloned().collect();
-        // In an order that another run has too.
+        // The order is the same in every run.
         streams.sort_unstable();
         for key in streams {
             self.tell_all_kept(&key);

@@ -29,7 +29,7 @@ pub use super::carried_streams::{CarriedNews, CarriedPresence, CarriedStream};
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     pub presences: Presences,
-    /// The places that hear it, each with its number of listening sessions by encoding.
+    /// The places that hear the stream, each with its number of listening sessions by encoding.
     pub listeners: Vec<(Place, [u32; 2])>,
     /// Joins and leaves that wait to be told together.
     pub news: News,
@@ -51,7 +51,7 @@ impl Stream {
         *counts == [1, 0] || *counts == [0, 1]
     }
 
-    /// The places that hear it.
+    /// The places that hear the stream.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         self.listeners.iter().map(|(place, _)| *place)
     }
@@ -66,7 +66,7 @@ impl Stream {
         self.forget_news_if_unheard();
     }
 
-    /// Answers whether these places heard it, or had sessions on it.
+    /// Removes the listeners of these places. Answers whether the places heard the stream or had sessions on it.
     fn deafen(&mut self, places: &[Place]) -> bool {
         let heard = self.listeners.len();
         self.listeners.retain(|(place, _)| !places.contains(place));
@@ -78,7 +78,7 @@ impl Stream {
 
     fn forget_news_if_unheard(&mut self) {
         if self.listeners.is_empty() {
-            // Whoever hears it next begins with a snapshot.
+            // The next hearer begins with a snapshot.
             self.news = News::default();
         }
     }
@@ -91,13 +91,13 @@ impl Stream {
         self.listeners.iter().any(|(_, counts)| counts[encoding as usize] > 0)
     }
 
-    /// Who may be seen there, for somebody who comes: cut, and how many there are.
+    /// The presences that a session is shown when it comes, cut at `max`, and their number before the cut.
     fn snapshot(&mut self, max: usize) -> (Arc<[Presence]>, usize) {
         self.news.shown(&self.presences);
         self.presences.snapshot(max)
     }
 
-    /// The same without one of them.
+    /// The same snapshot without the presence of one session.
     pub(crate) fn snapshot_but(&mut self, but: Option<SessionRef>, max: usize) -> (Arc<[Presence]>, usize) {
         let (presences, total) = self.snapshot(max);
         let Some(but) = but else { return (presences, total) };
@@ -113,7 +113,8 @@ impl Stream {
 /// The streams that a shard owns.
 #[derive(Default)]
 pub(crate) struct Streams {
-    /// Parties whose tickets are to be taken back behind this step, and whether they are lost rather than cancelled.
+    /// Parties whose tickets are to be taken back after this step, and whether the tickets are lost rather than
+    /// cancelled.
     pub parties_without_tickets: Vec<(Uuid, bool)>,
     pub map: Map<StreamKey, Stream>,
     /// Streams of relayed matches, for listings, in a stable order.
@@ -151,7 +152,8 @@ impl Owning<'_> {
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
         let begins = listener.filter(|_| heard.is_none());
         if let Some(listener) = begins {
-            // Before it is there: its place is to know what it is told, not more.
+            // The roster goes to the session's place before the presence is there: the place then knows what the
+            // session was told, and no more.
             self.count_in(&key, listener);
         }
         let presence = Arc::new(presence);
@@ -174,8 +176,8 @@ impl Owning<'_> {
         }
     }
 
-    /// Of a user's sessions that are each to be the only one, the one that opened last goes on: in whatever order they
-    /// come to be known here, all owners choose the same.
+    /// Closes all but one of a user's sessions that are each to be the only one. The session that opened last stays:
+    /// all owners choose the same, in whatever order they learn of the sessions.
     pub(crate) fn close_older(&mut self, key: &StreamKey) {
         let Some(stream) = self.streams.map.get(key).filter(|_| key.mode == mode::NOTIFICATIONS) else { return };
         let newest = stream.presences.iter().max_by_key(|presence| (presence.sole_since, presence.session_id));
@@ -191,8 +193,8 @@ impl Owning<'_> {
         self.down(listener.session.place, Down::Listening { stream: key, listener, told: None });
     }
 
-    /// Counts a session that hears a stream from now on. The first of a place of another node brings it the roster.
-    /// Answers whether it is the first.
+    /// Counts a session that hears a stream from now on. The first one of a place on another node has the roster sent
+    /// there. Answers whether it is the first.
     pub(crate) fn count_in(&mut self, key: &StreamKey, listener: Listener) -> bool {
         let place = listener.session.place;
         let stream = self.streams.map.entry(key.clone()).or_default();
@@ -203,7 +205,7 @@ impl Owning<'_> {
         is_first
     }
 
-    /// A session goes from a stream. Answers its presence, if it was there.
+    /// Takes a session off a stream. Answers its presence, if it was there.
     pub(crate) fn leave(
         &mut self,
         key: &StreamKey,
@@ -222,8 +224,8 @@ impl Owning<'_> {
         presence
     }
 
-    /// Takes a presence off a stream, and that it heard by its join. There is nothing to do if it was refused, or if the
-    /// owner has taken it off before and the session's shard did not know yet.
+    /// Takes a presence off a stream, and the hearing by its join. Does nothing if the join was refused, or if the
+    /// owner has taken the session off before and its shard did not know yet.
     pub(crate) fn remove(&mut self, key: &StreamKey, session: SessionRef) -> Option<Here> {
         let stream = self.streams.map.get_mut(key)?;
         let here = stream.presences.remove(session)?;
@@ -234,7 +236,7 @@ impl Owning<'_> {
         Some(here)
     }
 
-    /// A session comes to a stream because its owner wants it to. It is told something first.
+    /// Brings a session to a stream because the thing of the stream lets it in. The session is told `told` first.
     pub(crate) fn enter(&mut self, key: &StreamKey, member: Member, told: Option<SharedPayload>) {
         let Member { presence, listener } = member;
         let session = presence.session;
@@ -242,7 +244,7 @@ impl Owning<'_> {
             return;
         }
         if told.is_some() {
-            // What it is told is to be what its place knows of the stream.
+            // The session's place is to know of the stream exactly what the session is told.
             self.tell_all_kept(key);
         }
         let stream = self.streams.map.entry(key.clone()).or_default();
@@ -251,7 +253,7 @@ impl Owning<'_> {
         self.streams.presences += 1;
         self.count_in(key, listener);
         let told = told.map(|payload| {
-            // It says who is there.
+            // The message says who is there.
             self.streams.shown(key);
             let mut frames = Frames::default();
             frames.set(listener.encoding, self.sessions.encode.frame(&*payload, listener.encoding));
@@ -261,7 +263,7 @@ impl Owning<'_> {
         self.announce(key, Some(presence), None);
     }
 
-    /// Takes a session off a stream, and tells its shard. `seen` tells the others too.
+    /// Takes a session off a stream, and tells its shard. With `seen`, those who hear the stream are told too.
     pub(crate) fn expel(&mut self, key: &StreamKey, listener: Listener, seen: bool) {
         let session = listener.session;
         let here = self.remove(key, session);
@@ -272,7 +274,7 @@ impl Owning<'_> {
         self.drop_if_unused(key);
     }
 
-    /// Tells a place something.
+    /// Sends a message down to a place.
     pub(crate) fn down(&mut self, to: Place, down: Down) {
         self.sessions.down(to, down, self.out);
     }
@@ -284,7 +286,7 @@ impl Owning<'_> {
         }
     }
 
-    /// Sends something to one session.
+    /// Sends a message to one session.
     pub(crate) fn push(&mut self, session: SessionRef, payload: SharedPayload) {
         let (delivery, ended) = (Delivery::Reliable, Vec::new());
         let push = Down::Push { session: session.key, payload, delivery, ended };
@@ -299,7 +301,7 @@ impl Owning<'_> {
             });
             self.reply(Some(request), reply);
         }
-        // Who hears by its join already goes on to hear by itself, and was counted.
+        // A session that hears by its join already goes on to hear by itself, and was counted.
         let heard = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.heard_mut(listener.session));
         if heard.and_then(Option::take).is_none() {
             self.begin_listening(key, listener);
@@ -366,7 +368,7 @@ impl Owning<'_> {
 }
 
 impl Things {
-    /// A session goes from a stream, and from the thing that the stream may be of.
+    /// Takes a session off a stream, and off the thing whose stream it may be.
     pub(crate) fn depart(
         &mut self,
         owning: &mut Owning<'_>,
@@ -384,7 +386,7 @@ impl Things {
         thing.left(owning, key, session, presence, reason);
     }
 
-    /// A session hears a stream no longer.
+    /// Notes that a session hears a stream no longer.
     pub(crate) fn unheard(&mut self, owning: &mut Owning<'_>, key: &StreamKey) {
         self.all_mut().for_each(|things| things.unheard(owning, key));
     }
@@ -397,12 +399,12 @@ impl Streams {
         assert_eq!(self.presences, presences, "presences of all streams");
     }
 
-    /// Streams that exist.
+    /// Number of streams.
     pub(crate) fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// Takes in what a session is to a stream, without a word.
+    /// Takes a session's standing in. Nobody is told.
     pub(crate) fn install(&mut self, standing: Standing) {
         let Standing { stream: key, presence, listener, by_join, .. } = standing;
         let stream = self.map.entry(key.clone()).or_default();
@@ -419,7 +421,7 @@ impl Streams {
         }
     }
 
-    /// Forgets streams without a word.
+    /// Forgets streams. Nobody is told.
     pub(crate) fn forget(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
         let Self { map, relayed, presences, .. } = self;
         map.retain(|key, stream| {
@@ -432,19 +434,20 @@ impl Streams {
         });
     }
 
-    /// Changes what a session shows of itself on a stream, if it is there. Those who are there are not told.
+    /// Changes the status of a session's presence on a stream, if there is one. Nobody is told.
     pub(crate) fn set_status(&mut self, key: &StreamKey, session: SessionRef, status: &Option<Arc<str>>) -> bool {
         self.map.get_mut(key).is_some_and(|stream| stream.presences.set_status(session, status))
     }
 
-    /// Nothing on any stream is told to these places any more. Answers the streams of these with which they had to do.
+    /// Removes the listeners of these places. Answers the streams, of those that `is_one` accepts, that the places
+    /// heard or had sessions on.
     pub(crate) fn deafen(&mut self, places: &[Place], is_one: impl Fn(&StreamKey) -> bool) -> Vec<StreamKey> {
         let streams = self.map.iter_mut().filter(|(key, _)| is_one(key));
         let concerned = streams.filter_map(|(key, stream)| stream.deafen(places).then(|| key.clone()));
         concerned.collect()
     }
 
-    /// Somebody was shown who is on a stream.
+    /// Notes that somebody was shown who is on a stream.
     pub(crate) fn shown(&mut self, key: &StreamKey) {
         if let Some(stream) = self.map.get_mut(key) {
             stream.news.shown(&stream.presences);
@@ -457,7 +460,7 @@ impl Streams {
     }
 }
 
-/// One message to each shard that hears the stream and has receivers.
+/// Sends one message to each shard that hears the stream and has receivers.
 pub(crate) fn fan_out(
     stream: &Stream,
     key: &StreamKey,
@@ -489,7 +492,7 @@ pub(crate) fn fan_out(
     }
 }
 
-/// The presences of these sessions. Who is not there keeps nobody else from receiving.
+/// The presences of these sessions. Sessions that are not there are passed over.
 fn chosen(stream: &Stream, ids: &[SessionId]) -> Vec<SessionRef> {
     let presences = stream.presences.iter();
     presences.filter(|presence| ids.contains(&presence.session_id)).map(|presence| presence.session).collect()

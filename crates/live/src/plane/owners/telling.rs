@@ -1,8 +1,8 @@
-//! Telling those who hear a stream who came and who went: at once, or on a large stream together with what else happens
-//! within a while, in pieces that do not stall the shard.
+//! Telling those who hear a stream who came and who went: at once, or on a large stream together after a while, in
+//! pieces that do not stall the shard.
 //!
-//! Whoever takes a snapshot and then applies events, leaves first, knows who is there. So leaves are told before joins,
-//! and who was shown in a snapshot before its coming was told is told to have gone.
+//! A client that takes a snapshot and then applies events, leaves first, knows who is there. So leaves are told before
+//! joins, and the leave of a presence that somebody was shown in a snapshot is told even if its join was not.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,26 +19,26 @@ use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Encoding, Payload, Presence, PresenceEvent, SessionRef, StreamKey};
 
-/// How long after one piece of what was kept back the next is told.
+/// Milliseconds between two pieces of joins and leaves that were kept back.
 const PIECE_MS: Millis = 1;
 
 /// Joins and leaves of one stream that are kept back.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Being collected.
+    /// Joins and leaves that are being collected.
     untold: Option<Untold>,
-    /// Being told.
+    /// Joins and leaves that are being told.
     telling: Option<Telling>,
-    /// When they are told, or the next of them.
+    /// The time when the next of them are told.
     tell_at: Millis,
 }
 
 #[derive(Debug)]
 struct Untold {
-    /// As they came, also those who are gone again: by the numbers of their coming.
+    /// Joins in their order, each with its serial number. Some of the sessions may be gone again.
     joins: Vec<(SessionRef, u32)>,
     leaves: Vec<Arc<Presence>>,
-    /// Nobody knows of who came from this number on.
+    /// Serial number of the first join that nobody knows of.
     unknown_from: u32,
 }
 
@@ -49,14 +49,14 @@ struct Telling {
 }
 
 impl News {
-    /// Somebody was shown who is there.
+    /// Notes that somebody was shown who is there.
     pub(crate) fn shown(&mut self, presences: &Presences) {
         if let Some(untold) = &mut self.untold {
             untold.unknown_from = presences.came();
         }
     }
 
-    /// A session goes on elsewhere.
+    /// Gives joins that are kept back to the session at its next place.
     pub(crate) fn rebind(&mut self, from: SessionRef, to: SessionRef) {
         let untold = self.untold.iter_mut().flat_map(|untold| &mut untold.joins);
         let telling = self.telling.iter_mut().flat_map(|telling| &mut telling.joins);
@@ -67,14 +67,15 @@ impl News {
         self.untold.is_none() && self.telling.is_none()
     }
 
-    /// Keeps back a join that just happened, a leave or, as both, a change. Answers whether a time to tell is to be set.
+    /// Keeps back a join that just happened, a leave, or both for a change. Answers whether a time to tell is to be
+    /// set.
     fn keep(&mut self, presences: &Presences, join: Option<Arc<Presence>>, leave: Option<Here>) -> bool {
         let begins = self.is_empty();
-        // Collecting begins with this: the last who came is the first whom nobody knows of.
+        // Collecting begins with this join, so its presence is the first that nobody knows of.
         let unknown_from = presences.came().wrapping_sub(u32::from(join.is_some()));
         let untold = self.untold.get_or_insert_with(|| Untold { joins: Vec::new(), leaves: Vec::new(), unknown_from });
         if let Some(leave) = leave {
-            // Whose coming nobody knows of goes unnoticed. Numbers go around the end.
+            // The leave of a presence that nobody knows of is not told. Serial numbers wrap.
             let is_unknown = leave.number.wrapping_sub(untold.unknown_from) <= u32::MAX / 2;
             if !is_unknown {
                 untold.leaves.push(leave.presence);
@@ -85,7 +86,7 @@ impl News {
         begins
     }
 
-    /// The next piece to tell, of at most so many joins and leaves each.
+    /// The next piece to tell, of at most `max` joins and as many leaves.
     fn next(&mut self, presences: &Presences, max: usize) -> (Vec<Presence>, Vec<Presence>) {
         let untold = &mut self.untold;
         let telling = self.telling.get_or_insert_with(|| {
@@ -94,9 +95,9 @@ impl News {
         });
         let count = telling.leaves.len().min(max);
         let leaves: Vec<Presence> = telling.leaves.drain(..count).map(Arc::unwrap_or_clone).collect();
-        // Who left and came back must not be told the other way round.
+        // A presence that left and came back must not be told the other way round.
         let room = if telling.leaves.is_empty() { telling.joins.len().min(max) } else { 0 };
-        // As they are now: a status may have changed since.
+        // Presences are told as they are now: a status may have changed since.
         let here = |(session, number)| presences.get(session).filter(|here| here.number == number);
         let joins = telling.joins.drain(..room).filter_map(here);
         let joins = joins.map(|here| Presence::clone(&here.presence)).collect();
@@ -106,7 +107,8 @@ impl News {
         (joins, leaves)
     }
 
-    /// All that is kept back, in pieces of at most so many joins and leaves: what is being told, then what is collected.
+    /// All that is kept back, in pieces of at most `max` joins and leaves: first those being told, then those being
+    /// collected.
     pub(crate) fn carried(self, now: Millis, stream: &StreamKey, max: usize) -> Vec<CarriedNews> {
         let Self { untold, telling, tell_at } = self;
         let empty = |is_telling, unknown_from| {
@@ -123,7 +125,7 @@ impl News {
         pieces
     }
 
-    /// More that was kept back elsewhere. Answers whether a time to tell is to be set.
+    /// Takes in more that was kept back elsewhere. Answers whether a time to tell is to be set.
     pub(crate) fn carry_in(&mut self, tell_at: Millis, carried: CarriedNews) -> bool {
         let CarriedNews { is_telling, joins, leaves, unknown_from, .. } = carried;
         let begins = self.is_empty();
@@ -145,7 +147,7 @@ impl News {
     }
 }
 
-/// Leaves and then joins, at most so many in a piece; one piece if there are none.
+/// Leaves and then joins, at most `max` in a piece; one empty piece if there are none.
 fn in_pieces(
     leaves: Vec<Arc<Presence>>,
     joins: Vec<(SessionRef, u32)>,
@@ -160,7 +162,7 @@ fn in_pieces(
 }
 
 impl Owning<'_> {
-    /// Tells who came and who went, at once or later.
+    /// Tells a join and a leave, at once or later.
     pub(crate) fn announce(&mut self, key: &StreamKey, join: Option<Arc<Presence>>, leave: Option<Here>) {
         let join = join.filter(|presence| !presence.hidden);
         let leave = leave.filter(|here| !here.presence.hidden);
@@ -178,8 +180,8 @@ impl Owning<'_> {
         }
     }
 
-    /// Tells some of those on a stream something in its order: behind what all were told before, and nothing to who has
-    /// left meanwhile.
+    /// Tells some sessions on a stream something in the stream's order: behind what all were told before. Sessions that
+    /// have left meanwhile are told nothing.
     pub(crate) fn tell_some(&mut self, key: &StreamKey, sessions: &[SessionRef], payload: &dyn Payload) {
         let Some(stream) = self.streams.map.get(key) else { return };
         let mut frames = Frames::default();
@@ -201,10 +203,10 @@ impl Owning<'_> {
         }
     }
 
-    /// The time of joins and leaves that were kept back.
+    /// Tells the next piece of joins and leaves that were kept back, if its time has come.
     pub(crate) fn tell_kept(&mut self, key: &StreamKey) {
         let now = self.now;
-        // The timer may be of what was told or carried away before.
+        // The timer may have been set for joins and leaves that were told or carried away since.
         let is_due = |stream: &&mut Stream| !stream.news.is_empty() && stream.news.tell_at <= now;
         let Some(stream) = self.streams.map.get_mut(key).filter(is_due) else { return };
         let (joins, leaves) = stream.news.next(&stream.presences, self.config.snapshot_max.max(1));

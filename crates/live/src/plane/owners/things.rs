@@ -1,4 +1,5 @@
-//! The kinds of things that have owners, each registered here: how it is kept, and the parts in which it crosses nodes.
+//! The kinds of things that have owners, each registered here: how a place keeps the things, and the parts in which
+//! they cross nodes.
 
 use bytes::Bytes;
 use muster_domain::ids::Uuid;
@@ -94,7 +95,7 @@ impl Things {
         owning.reply(asked.request, Reply::Joined(Err(JoinRefusal::Unavailable)));
     }
 
-    /// Things of a kind; none of streams.
+    /// The things of a kind; `None` for streams.
     pub(crate) fn of_kind(&mut self, kind: Kind) -> Option<&mut (dyn Owned + 'static)> {
         self.all_mut().find(|things| things.kind() == kind)
     }
@@ -106,7 +107,7 @@ impl Things {
 pub enum Carried {
     /// The sessions on a stream, and those that hear it.
     Stream(CarriedStream),
-    /// Joins and leaves of a stream that its hearers have yet to be told; behind the stream.
+    /// Joins and leaves of a stream that its hearers have yet to be told; sent behind the stream.
     News(CarriedNews),
     /// A party.
     Party(Box<CarriedParty>),
@@ -114,7 +115,7 @@ pub enum Carried {
     Rooms(rooms::Carried),
     /// A ticket in the matchmaker.
     Ticket(Box<CarriedTicket<Presence>>),
-    /// The matchmaker's pool itself, behind its tickets.
+    /// The matchmaker's pool without its tickets; sent behind them.
     Pool(CarriedPool),
     /// A durable match, without its handler's state.
     Match(Box<CarriedMatch>),
@@ -182,7 +183,7 @@ pub enum RecoveryKey {
 }
 
 impl RecoveryKey {
-    /// The key of a ticket, if a server put it in. Its id is the server's own making.
+    /// The key of a ticket, if a server put it in and its id is a UUID.
     pub(crate) fn of_ticket(owner: &Owner, id: &TicketId) -> Option<Self> {
         let is_of_server = matches!(owner, Owner::Server(_));
         Uuid::try_parse(&id.0).ok().filter(|_| is_of_server).map(Self::Ticket)
@@ -209,12 +210,12 @@ impl RecoveryKey {
     }
 }
 
-/// What sessions of a place are to things of one partition, for the partition's new owner.
+/// Relations of sessions of a place to things of one partition, for the partition's new owner.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// To streams.
+    /// Relations to streams.
     Streams(Vec<Standing>),
-    /// To the matchmaker's pool: the tickets that they are on.
+    /// Relations to the matchmaker's pool: the tickets that the sessions are on.
     Tickets(Vec<TicketStanding>),
 }
 
@@ -235,7 +236,7 @@ pub struct Recover {
     pub parties: bool,
     /// The rooms that ask for it.
     pub rooms: bool,
-    /// The tickets that servers put into the matchmaker: places know those of their sessions.
+    /// The tickets that servers put into the matchmaker. Tickets of sessions are told by the sessions' places instead.
     pub tickets: bool,
     /// Durable matches: their logs are asked for apart from the others, see [`crate::plane::HandlerOrder::TakeOver`].
     pub matches: bool,

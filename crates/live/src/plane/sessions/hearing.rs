@@ -1,4 +1,4 @@
-//! Delivering to sessions of a shard what a stream's owner tells: at once, or in slices where many hear it.
+//! Delivery of messages from a stream's owner to sessions of a shard: at once, or in slices where many hear the stream.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -17,19 +17,20 @@ use crate::stream::{Encoding, StreamKey};
 /// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
 pub const SLICE_DELIVERIES: usize = 2_048;
 
-/// A session with a stream, in broadcasts.
+/// A session that receives a broadcast.
 #[derive(Clone, Copy, Debug)]
 struct Receiver {
     key: SessionKey,
     encoding: Encoding,
-    /// By which join or listen it hears: who left and came back does not receive what is from before.
+    /// Serial number of the join or listen by which the session hears. A session that left and came back does not
+    /// receive broadcasts from before.
     serial: u32,
 }
 
 /// The rest of a broadcast too large for one slice.
 #[derive(Debug)]
 struct Job {
-    /// Who heard the stream when the broadcast was due.
+    /// Sessions that heard the stream when the broadcast came.
     receivers: Rc<[Receiver]>,
     next: usize,
     frames: Frames,
@@ -37,13 +38,13 @@ struct Job {
     delivery: Delivery,
 }
 
-/// What is done for a stream in its order.
+/// Work for one stream, done in order.
 #[derive(Debug)]
 enum Work {
     Broadcast(Job),
-    /// A session is taken off, behind what was broadcast before.
+    /// A session is taken off, behind broadcasts that came before.
     Removal(Listener),
-    /// A session goes on elsewhere, behind what was broadcast before.
+    /// A session goes on elsewhere, behind broadcasts that came before.
     Rebound(Rebound),
 }
 
@@ -51,11 +52,11 @@ type Hearers = IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState
 
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    /// In which encoding, and by which join or listen.
+    /// The sessions that hear the stream, each with its encoding and the serial number of its join or listen.
     pub sessions: Hearers,
-    /// The number of the latest message that was delivered once, by those who had one.
+    /// The number of the latest message with [`Delivery::Once`] that each session had, if it had one.
     latest: Map<SessionKey, u64>,
-    /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
+    /// The sessions as a list, kept until one comes or goes: broadcasts in a row share it.
     snapshot: Option<Rc<[Receiver]>>,
     /// Broadcasts in progress, in order.
     jobs: VecDeque<Work>,
@@ -77,12 +78,12 @@ impl Sessions {
         }
     }
 
-    /// The number of the latest message of a stream that a session had; 0 if they have none.
+    /// The number of the latest message of a stream that a session had; 0 if the session had none with a number.
     pub(crate) fn latest(&self, key: SessionKey, stream: &StreamKey) -> u64 {
         self.listeners.get(stream).and_then(|listeners| listeners.latest.get(&key)).copied().unwrap_or_default()
     }
 
-    /// A session had the messages of a stream up to this one before it came here.
+    /// Notes that a session had the messages of a stream up to this number before it came here.
     pub(crate) fn note_latest(&mut self, key: SessionKey, stream: &StreamKey, number: u64) {
         if number > self.latest(key, stream) {
             self.listeners.entry(stream.clone()).or_default().latest.insert(key, number);
@@ -135,7 +136,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a session off a stream, behind what is being broadcast there.
+    /// Takes a session off a stream, behind the broadcasts in progress there.
     pub(crate) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
         match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
             Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
@@ -143,9 +144,10 @@ impl Sessions {
         }
     }
 
-    /// An owner has bound a session to another place: it has what is being broadcast here before that.
+    /// Takes word that an owner has bound a session to another place. The session gets the broadcasts in progress here
+    /// before.
     pub(crate) fn rebound(&mut self, rebound: Rebound, out: &mut Effects) {
-        // What a partition's owner did before another was to own it and died is undone.
+        // The question was given up when the stream's owner changed: the binding does not count.
         if !self.is_asked(rebound.request) {
             return;
         }
@@ -155,8 +157,8 @@ impl Sessions {
         }
     }
 
-    /// Forgets that owners have bound sessions elsewhere, where this has yet to be heard: the next owners are told of them
-    /// as of this place.
+    /// Drops word that owners have bound sessions elsewhere, where it still waits behind broadcasts: the next owners of
+    /// these streams are told of the sessions as sessions of this place.
     pub(crate) fn drop_rebounds(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
         for stream in self.busy.iter().filter(|stream| is_lost(stream)) {
             if let Some(listeners) = self.listeners.get_mut(stream) {
@@ -203,13 +205,13 @@ impl Sessions {
         !self.busy.is_empty() || !self.for_all.is_empty()
     }
 
-    /// Streams that sessions of this shard hear.
+    /// Number of streams that sessions of this shard hear.
     pub(crate) fn heard_streams(&self) -> usize {
         self.listeners.len()
     }
 }
 
-/// Whether a session has not had a message that is to come once. If so it has now.
+/// Whether a message is new to a session. A message with [`Delivery::Once`] is noted as had.
 fn is_news(latest: &mut Map<SessionKey, u64>, key: SessionKey, delivery: Delivery) -> bool {
     let Delivery::Once(number) = delivery else { return true };
     let latest = latest.entry(key).or_default();
@@ -225,7 +227,7 @@ impl Listeners {
         self.sessions.is_empty() && self.jobs.is_empty() && self.latest.is_empty()
     }
 
-    /// Whether a session is being taken off, behind what is broadcast to it still.
+    /// Whether a session is being taken off, behind broadcasts that still go to it.
     pub(crate) fn is_leaving(&self, key: SessionKey) -> bool {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
     }
@@ -259,7 +261,7 @@ fn deliver_slice(
     let end = job.receivers.len().min(job.next + max);
     let before = out.len();
     for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
-        // Who left meanwhile receives nothing any more.
+        // Sessions that left meanwhile receive nothing any more.
         let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
         if still_hears
             && job.but != Some(*key)

@@ -31,7 +31,7 @@ use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
 
-/// See the module.
+/// The sessions of a shard.
 pub struct Sessions {
     pub(crate) me: Place,
     pub(crate) routes: Routes,
@@ -41,7 +41,7 @@ pub struct Sessions {
     pub(crate) registry: Registry<Session>,
     pub(crate) lanes: Lanes,
     pub(crate) slice_deliveries: usize,
-    /// Presences in one event.
+    /// The largest number of presences in one event.
     pub(crate) event_max: usize,
     pub(crate) listeners: Map<StreamKey, Listeners>,
     /// Streams with broadcasts in progress, each in its turn.
@@ -51,13 +51,13 @@ pub struct Sessions {
     pub(crate) rosters: Rosters,
     /// Sessions that have come to a match or a party, which may have to leave others for it.
     pub(crate) arrivals: Vec<(SessionKey, StreamKey)>,
-    /// Sessions that owners have bound to this place and that are not here any more: their owners do not know yet.
+    /// Strays: sessions that owners have bound to this place and that are not here any more, until the owners are told.
     pub(crate) strays: Vec<Standing>,
-    /// Tickets with sessions of this place on them that are not here any more.
+    /// Stray tickets: each with a session that the pool has bound to this place and that is not here any more.
     pub(crate) stray_tickets: Vec<(matchmaker::TicketId, SessionKey)>,
-    /// The epoch of each partition that was rebuilt since this place is there, the last one.
+    /// The epoch of each partition's latest rebuild since this place is in the cluster.
     pub(crate) rebuilt: BTreeMap<Partition, Epoch>,
-    /// Owners of tickets that were to be cancelled, which the pool's owner did not confirm, and whether the tickets are lost.
+    /// Owners of tickets whose cancellation the pool's owner has not confirmed, each with whether the tickets are lost.
     pub(crate) uncancelled: Vec<(matchmaker::Owner, bool)>,
     /// Number of frames handed to sessions so far.
     pub(crate) deliveries: u64,
@@ -90,7 +90,7 @@ impl Sessions {
     /// Panics where counts differ from recounts.
     pub(crate) fn assert_sound(&self) {}
 
-    /// A session's presence somewhere.
+    /// A session's own presence, without the options of a join.
     pub(crate) fn presence(&self, key: SessionKey) -> Option<Presence> {
         let info = self.registry.info(key)?;
         let session = self.registry.get(key)?;
@@ -106,8 +106,8 @@ impl Sessions {
         })
     }
 
-    /// Notes that a session is on its way to a stream and, if it is to, hears it. Answers the serial number of the join, and
-    /// the listener if the owner has to know of it.
+    /// Notes that a session is on its way to a stream and, if the join asks for it, is to hear the stream. Answers the
+    /// serial number of the join, and the listener if the owner has to know of it.
     pub(crate) fn note_join(
         &mut self,
         key: SessionKey,
@@ -179,14 +179,14 @@ impl Sessions {
         Ok((&mut session.streams[position], session.serial, session.encoding))
     }
 
-    /// The listener by which a session hears a stream by its join, or will.
+    /// The listener of a session that hears a stream by its join, or will once the join is let in.
     pub(crate) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
         let session = self.registry.get(key)?;
         let serial = session.streams.iter().find(|on| on.stream == *stream)?.hearing?.join?;
         Some(Listener { session: SessionRef { place: self.me, key }, encoding: session.encoding, serial })
     }
 
-    /// Changes a session's relation to a stream, and answers what of it is no more.
+    /// Changes a session's relation to a stream, and answers the parts of the relation that ended.
     pub(crate) fn change(
         &mut self,
         key: SessionKey,
@@ -245,12 +245,12 @@ impl Sessions {
             }
             (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
         });
-        // Owners that have yet to tell that it came here are told that it has gone when they do.
+        // Owners that have yet to tell that the session came here learn that it has gone when they do.
         let untold = session.moving.as_ref().map_or(&[][..], |moving| moving.untold());
         forgotten.filter(|(stream, _)| !untold.contains(stream)).collect()
     }
 
-    /// Sends down, or does at once what concerns this shard.
+    /// Sends a message down to a place. A message for this place is received at once.
     pub(crate) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
         if to == self.me {
             self.receive(to, down, out);
@@ -259,8 +259,8 @@ impl Sessions {
         }
     }
 
-    /// Sends up to another place. A message for a place that has gone is lost, and its question answered as if the place had gone
-    /// after it.
+    /// Sends a message up to another place. A message for a place that has gone is lost, and its question is answered
+    /// as if the place had gone after the message came.
     pub(crate) fn up(&mut self, to: Place, up: Up, out: &mut Effects) {
         if self.is_there(to) {
             let partition = up.partition().filter(|_| self.routes.is_of_cluster());
@@ -283,7 +283,7 @@ impl Sessions {
                     out.reply(request, reply);
                 }
             }
-            // The plane takes these.
+            // The plane has dealt with these before.
             Down::HandedOver { .. } | Down::Taken { .. } => {}
             Down::Misdirected { request } => self.give_up_one(request, out),
             Down::Arrived { session, standing, hears } => self.arrived(session, standing, hears),
@@ -292,7 +292,7 @@ impl Sessions {
             }
             Down::Refused { stream, session, serial, request, refusal } => {
                 self.forget_refused(session, &stream, serial);
-                // Unless the session has come anew since, or was told to hear by something else.
+                // A join or a listen that came after the refused join stays.
                 self.change(session, &stream, |on| {
                     on.present.take_if(|present| *present == serial);
                     on.hearing.take_if(|hearing| hearing.join == Some(serial));
@@ -324,7 +324,8 @@ impl Sessions {
                 }
             }
             Down::Push { session, payload, delivery, ended } => {
-                // An owner that was told of a ticket before word of its end was here takes it to go on: its word is the second.
+                // A new owner of the pool may have been told of a ticket whose end was still on its way here. It ends
+                // the ticket a second time, and the second message is dropped.
                 let is_second = self.routes.is_of_cluster() && !ended.is_empty() && !self.is_on_any(session, &ended);
                 ended.iter().for_each(|ticket| self.take_off_ticket(session, ticket));
                 if is_second {
@@ -349,8 +350,8 @@ impl Sessions {
         }
     }
 
-    /// An owner took a session off a stream. A session that asked anew meanwhile, once or more, hears nothing until one of
-    /// those joins lets it in again.
+    /// Takes a session off a stream as its owner said. A session that has asked anew meanwhile, once or more, hears
+    /// nothing until one of those joins is let in.
     pub(crate) fn removed(&mut self, stream: &StreamKey, listener: Listener) {
         let key = listener.session.key;
         if self.listener(key, stream) == Some(listener) {
@@ -372,7 +373,7 @@ impl Sessions {
         let Some(session) = self.registry.get_mut(key) else { return };
         let hearing = session.streams.iter_mut().find(|on| on.stream == stream).and_then(|on| on.hearing.as_mut());
         if let Some(hearing) = hearing.filter(|hearing| is_from(listener.serial, hearing.since)) {
-            // A removal from before may still wait behind broadcasts.
+            // A removal that still waits behind broadcasts is of an earlier join, and must not take the session off.
             hearing.since = listener.serial;
             if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
                 self.arrivals.push((key, stream.clone()));
@@ -391,12 +392,12 @@ pub(crate) fn is_from(serial: u32, first: u32) -> bool {
     serial.wrapping_sub(first) <= u32::MAX / 2
 }
 
-/// A session's relation to a stream that it left.
+/// The parts of a session's relation to a stream that ended.
 pub(crate) struct Forgotten {
     session: SessionRef,
-    /// Whether it was on the stream, and is no more.
+    /// Whether the session was on the stream and is so no longer.
     pub was_present: bool,
-    /// The listener by which it heard the stream, and does so no more.
+    /// The listener by which the session heard the stream, if it hears it no longer.
     heard: Option<Heard>,
 }
 

@@ -1,7 +1,7 @@
-//! What is done with sessions wherever they are, on behalf of somebody who may: game code.
+//! Orders about sessions, wherever they are, given by those who may: game code.
 //!
-//! An order goes to the place that has the session, which hands it out in [`crate::plane::Effect::Order`]: what it asks owners for is
-//! asked by that place, as its sessions would.
+//! An order goes to the place that has the session, which hands it out in [`crate::plane::Effect::Order`]. That place
+//! asks owners whatever the order needs, as for its own sessions.
 
 use muster_domain::ids::{SessionId, UserId};
 
@@ -14,59 +14,59 @@ use crate::plane::message::{Frames, Reply, RequestRef};
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, Presence, SharedPayload, StreamKey};
 
-/// Something to be done with sessions of a place.
+/// An order about sessions of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// With which.
+    /// The sessions.
     pub whom: Whom,
-    /// What.
+    /// The errand that is done with them.
     pub what: Errand,
 }
 
-/// Sessions of a place.
+/// A choice of sessions of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whom {
-    /// The one of this public id.
+    /// The session with this public id.
     Id {
         /// The id.
         session: SessionId,
-        /// Whose it must be; `None` for anybody's.
+        /// The user whose session it must be; `None` for any user.
         user: Option<UserId>,
     },
-    /// Those of these keys.
+    /// The sessions with these keys.
     Keys(Vec<SessionKey>),
 }
 
-/// What is done with a session. All but a look is answered by how many sessions it was done with, a join like every other;
-/// if there is none, by a refusal that says so.
+/// An errand with sessions. A look is answered by a listing, a join as any join, and all others by the number of
+/// sessions that the errand was done with. If there is no such session, the answer is a refusal that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Errand {
-    /// It comes to a stream.
+    /// The session comes to a stream.
     Join {
-        /// Which.
+        /// The stream.
         stream: StreamKey,
-        /// Neither in events nor in snapshots.
+        /// Whether the presence is in neither events nor snapshots.
         hidden: bool,
-        /// Whether what it sends is to be kept.
+        /// Whether messages of the session to the stream are to be stored.
         persistence: bool,
-        /// A free text.
+        /// The status text, on status streams.
         status: Option<String>,
-        /// As what it is there already is replaced.
+        /// Whether a presence that the session already has there is replaced.
         replaces: bool,
     },
-    /// It goes from a stream.
+    /// The session leaves a stream.
     Leave(StreamKey),
-    /// As what it is on a stream; answered as a listing.
+    /// The presence of the session on a stream is looked up.
     Look(StreamKey),
-    /// It hears the status of users.
+    /// The session begins to hear the status of these users.
     Follow(Vec<UserId>),
-    /// It hears the status of users no more.
+    /// The session stops hearing the status of these users.
     Unfollow(Vec<UserId>),
-    /// Its socket closes.
+    /// The session's socket closes.
     Close(CloseReason),
 }
 
-/// Something for all sessions of a place, on its way to them in slices.
+/// A message for all sessions of a place, delivered in slices.
 #[derive(Debug)]
 pub(crate) struct ForAll {
     request: RequestRef,
@@ -76,8 +76,7 @@ pub(crate) struct ForAll {
 }
 
 impl Plane {
-    /// The sessions of this place that an order is for. `None` while one of them is on its way to another place or
-    /// from one.
+    /// The sessions of this place that an order is for; `None` while one of them moves between places.
     pub fn ordered(&self, whom: &Whom) -> Option<Vec<SessionKey>> {
         let keys: Vec<SessionKey> = match whom {
             Whom::Id { session, user } => {
@@ -93,12 +92,12 @@ impl Plane {
         keys.iter().all(is_settled).then_some(keys)
     }
 
-    /// Whose a session of this place is.
+    /// The user of a session of this place.
     pub fn user_of(&self, key: SessionKey) -> Option<UserId> {
         self.sessions.registry.info(key).map(|info| info.user_id)
     }
 
-    /// As what a session of this place is on a stream.
+    /// The presence of a session of this place on a stream, if the session is there.
     pub fn presence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<Presence> {
         let session = self.sessions.registry.get(key)?;
         let on = session.streams.iter().find(|on| on.present.is_some() && on.stream == *stream)?;
@@ -108,7 +107,7 @@ impl Plane {
 }
 
 impl Sessions {
-    /// Begins to send something to all sessions; who asks is told when it is done.
+    /// Begins to send a message to all sessions. The asker is told when that is done.
     pub(crate) fn tell_all(&mut self, request: RequestRef, payload: &SharedPayload) {
         let mut frames = Frames::default();
         for encoding in Encoding::ALL {
@@ -118,7 +117,7 @@ impl Sessions {
         self.for_all.push_back(ForAll { request, keys, next: 0, frames });
     }
 
-    /// Goes on with that, one slice. Answers whether there is more.
+    /// Goes on with messages to all sessions, one slice. Answers whether there is more to do.
     pub(crate) fn run_for_all(&mut self, out: &mut Effects) -> bool {
         let Some(job) = self.for_all.front_mut() else { return false };
         let end = job.keys.len().min(job.next + self.slice_deliveries);

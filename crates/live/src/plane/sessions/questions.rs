@@ -1,5 +1,5 @@
-//! Questions of a place in a cluster that wait for answers. When the node that was to answer goes, they are answered at once,
-//! and what they had begun is undone. A place on a node of its own keeps none.
+//! Questions of a place in a cluster that wait for answers. When the node that was to answer goes, its questions are
+//! answered at once, and their beginnings are undone. A place on a node of its own keeps none.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use crate::plane::owners::pool::PoolAsk;
 use crate::registry::SessionKey;
 use crate::stream::StreamKey;
 
-/// See the module.
+/// The questions of a place that wait for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: BTreeMap<u64, Question>,
-    /// What the next question begins.
+    /// The beginning that belongs to the next question.
     beginning: Option<Beginning>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Questions {
 pub(crate) struct Question {
     /// The place that was asked.
     pub of: Place,
-    /// About which partition, if about one.
+    /// The partition that the question is about, if there is exactly one.
     pub partition: Option<Partition>,
     /// Whether that place may have handed the question on.
     pub may_wander: bool,
@@ -38,16 +38,17 @@ pub(crate) struct Question {
     of_tickets: Option<OfTickets>,
 }
 
-/// What a question is to do about tickets.
+/// The change of tickets that a question asks for.
 #[derive(Debug)]
 enum OfTickets {
-    /// Add one, with sessions of here on it.
+    /// A ticket is to be added, with these sessions of this place on it.
     Add(TicketId, Vec<SessionKey>),
-    /// Cancel somebody's, which may be lost: nobody waits for the answer, and yet it is to be done.
+    /// The tickets of an owner are to be cancelled; the flag says whether they are lost. Nobody waits for the answer,
+    /// yet the question is repeated until it is confirmed.
     Cancel(Owner, bool),
 }
 
-/// What kind of answer somebody waits for.
+/// The kind of the answer that somebody waits for.
 #[derive(Clone, Copy, Debug)]
 enum About {
     Rooms,
@@ -56,14 +57,14 @@ enum About {
     Else,
 }
 
-/// What a session was about to be to a stream, and what it was before.
+/// The relation to a stream that a session asked for, and the relation that it had before.
 #[derive(Debug)]
 struct Beginning {
     key: SessionKey,
     stream: StreamKey,
-    /// The join's; `None` if it listens only.
+    /// Serial number of the join; `None` if the session only listens.
     serial: Option<u32>,
-    /// As what it comes, if its join says so.
+    /// The options of the join, unless the stream's owner decides whether to let the session in.
     coming: Option<Coming>,
     before: OnStream,
 }
@@ -110,14 +111,15 @@ impl About {
 }
 
 impl Sessions {
-    /// What a session is to a stream, in case that a question about it is never answered.
+    /// The relation of a session to a stream, to be restored if a question about it is never answered. `None` outside
+    /// of a cluster.
     pub(crate) fn before(&self, key: SessionKey, stream: &StreamKey) -> Option<Box<OnStream>> {
         self.questions.as_ref()?;
         let on = self.registry.get(key)?.streams.iter().find(|on| on.stream == *stream);
         Some(Box::new(on.cloned().unwrap_or_else(|| OnStream::new(stream.clone()))))
     }
 
-    /// The next question asks for more than there was before: to be there by a join, or to hear without.
+    /// Notes what the next question asks for: to be on a stream by a join, or to hear it without one.
     pub(crate) fn begins(
         &mut self,
         key: SessionKey,
@@ -131,7 +133,7 @@ impl Sessions {
         }
     }
 
-    /// A join was refused: whatever is undone of what was begun behind it, it does not come back.
+    /// Notes that a join was refused: undoing a question that came after it does not bring it back.
     pub(crate) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
         for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.present.take_if(|present| *present == serial);
@@ -139,19 +141,19 @@ impl Sessions {
         }
     }
 
-    /// A session was told that it is on a stream: whether its question is answered or not, it stays.
+    /// Notes that a session was told that it is on a stream: it stays there even if its question is never answered.
     pub(crate) fn keep_begun(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
         self.begun(key, stream).for_each(|begun| drop(begun.take_if(|begun| begun.serial == Some(serial))));
     }
 
-    /// What open questions have begun for a session on a stream.
+    /// The beginnings of open questions about a session and a stream.
     fn begun(&mut self, key: SessionKey, stream: &StreamKey) -> impl Iterator<Item = &mut Option<Beginning>> {
         let open = self.questions.iter_mut().flat_map(|questions| questions.open.values_mut());
         let is_it = move |begun: &Beginning| begun.key == key && begun.stream == *stream;
         open.map(|question| &mut question.beginning).filter(move |begun| begun.as_ref().is_some_and(is_it))
     }
 
-    /// A session that hears a stream goes on to, whatever is undone of what was begun before.
+    /// Notes that a session hears a stream and goes on to hear it, even if earlier questions are undone.
     pub(crate) fn keep_hearing(&mut self, key: SessionKey, stream: &StreamKey) {
         let session = self.registry.get(key);
         let hearing = session.and_then(|session| session.streams.iter().find(|on| on.stream == *stream)?.hearing);
@@ -165,7 +167,7 @@ impl Sessions {
         self.questions.as_ref().is_none_or(|questions| questions.open.contains_key(&request))
     }
 
-    /// An answer comes. Says whether anybody still waits for it.
+    /// Takes an answer. Says whether anybody still waits for it.
     pub(crate) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
         let Some(questions) = &mut self.questions else { return true };
         let Some(question) = questions.open.remove(&request) else { return false };
@@ -186,7 +188,7 @@ impl Sessions {
         true
     }
 
-    /// A question about tickets has its answer, or gets none. Says whether anybody waits for it.
+    /// Ends a question about tickets, which has its answer or gets none. Says whether anybody waits for the answer.
     fn end_of_tickets(&mut self, of_tickets: OfTickets, is_refused: bool) -> bool {
         match of_tickets {
             OfTickets::Add(ticket, keys) => {
@@ -202,7 +204,7 @@ impl Sessions {
         }
     }
 
-    /// A session was let in by this join, and by none before it.
+    /// Notes that a session was let in by this join, and by none before it: the join's options show.
     fn came(&mut self, Beginning { key, stream, serial, coming, .. }: Beginning) {
         self.change(key, &stream, |on| {
             if let (Some(serial), Some(coming)) = (serial, coming)
@@ -213,7 +215,7 @@ impl Sessions {
         });
     }
 
-    /// Answers the questions that nobody will answer any more, and undoes what they had begun, the latest first.
+    /// Answers lost questions with a refusal, and undoes their beginnings, the latest first.
     pub(crate) fn give_up(&mut self, is_lost: impl Fn(u64, &Question) -> bool, out: &mut Effects) {
         let Some(questions) = &mut self.questions else { return };
         let lost: Vec<(u64, Question)> =
@@ -228,7 +230,8 @@ impl Sessions {
         begun.into_iter().rev().for_each(|begun| self.undo(begun));
     }
 
-    /// Answers what was to go to a place that is not there, as if it had gone after.
+    /// Answers the questions to a place that is not there with a refusal, as if the place had gone after they were
+    /// sent.
     pub(crate) fn give_up_on(&mut self, place: Place, up: &Up, out: &mut Effects) {
         if self.questions.is_some() {
             self.give_up(|_, question| question.of == place, out);
@@ -237,7 +240,7 @@ impl Sessions {
         }
     }
 
-    /// Answers a question that nobody will answer any more.
+    /// Answers one lost question with a refusal, and undoes its beginning.
     pub(crate) fn give_up_one(&mut self, request: u64, out: &mut Effects) {
         let Some(mut question) = self.questions.as_mut().and_then(|questions| questions.open.remove(&request)) else {
             return;

@@ -1,5 +1,5 @@
-//! Who is on streams that another node owns, as their owner told: when a stream's owner is another, its sessions are told
-//! what is not as they know it. A place on a node of its own keeps none.
+//! Rosters of streams that another node owns: the presences that the owner told of. When a stream gets another owner,
+//! those who hear it are told how the roster differs. A place on a node of its own keeps no rosters.
 
 use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
@@ -12,14 +12,14 @@ use crate::plane::effect::Effects;
 use crate::plane::message::{Frames, LocalAudience};
 use crate::stream::{Encoding, Presence, PresenceEvent, StreamKey};
 
-/// Those who may be seen on a stream, by their public ids: a session may go on at another place.
+/// The presences that may be seen on a stream, by public ids of sessions: a session may go on at another place.
 pub(crate) type Roster = IndexMap<SessionId, Known, foldhash::fast::RandomState>;
 
-/// One of them.
+/// A presence on a roster.
 #[derive(Debug)]
 pub(crate) struct Known {
     presence: Presence,
-    /// To all who hear the stream; otherwise somebody was shown it before that.
+    /// Whether all who hear the stream were told of the presence. Otherwise somebody was shown it in a snapshot before.
     is_told: bool,
 }
 
@@ -28,27 +28,27 @@ impl Known {
         (presence.session_id, Self { presence: presence.clone(), is_told: true })
     }
 
-    /// Whether others see it as this presence, wherever its session is.
+    /// Whether others see both presences as the same, wherever their session is.
     fn shows(&self, presence: &Presence) -> bool {
         self.presence == Presence { session: self.presence.session, ..presence.clone() }
     }
 }
 
-/// See the module.
+/// The rosters of a place, by stream.
 #[derive(Debug, Default)]
 pub(crate) struct Rosters(Map<StreamKey, Hearers>);
 
-/// Sessions of this place that hear a stream, or will.
+/// The sessions of this place that hear a stream, or are about to, and the roster that they know.
 #[derive(Debug, Default)]
 struct Hearers {
     count: u32,
     roster: Option<Roster>,
-    /// The beginning of the next.
+    /// The first parts of the next roster, until its last part comes.
     incoming: Vec<Presence>,
 }
 
 impl Rosters {
-    /// Who came to a stream and who went.
+    /// Changes a roster by the presences that came and went.
     pub(crate) fn change(&mut self, stream: &StreamKey, joins: &[Presence], leaves: &[Presence]) {
         if let Some(roster) = self.0.get_mut(stream).and_then(|hearers| hearers.roster.as_mut()) {
             leaves.iter().for_each(|left| drop(roster.swap_remove(&left.session_id)));
@@ -58,12 +58,13 @@ impl Rosters {
 }
 
 impl Sessions {
-    /// A session is shown who is there, perhaps before that is told, perhaps by an owner that tells no more.
+    /// Notes the presences that a session was shown, perhaps before the others were told of them, perhaps by an owner
+    /// that tells nothing more.
     pub(crate) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
         let is_owned_here = self.is_owned_here(stream);
         let hearers = self.rosters.0.get_mut(stream);
         if let Some(hearers) = hearers.filter(|hearers| hearers.roster.is_some() || !is_owned_here) {
-            // Whoever is shown them first is all who hear it here.
+            // Without a roster, the session that is shown them first is the only one that hears the stream here.
             let is_told = hearers.roster.is_none();
             let roster = hearers.roster.get_or_insert_default();
             for shown in presences {
@@ -72,7 +73,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a place of this node owns a stream, and no other did until now.
+    /// Whether a place of this node owns a stream, and no place of another node owned it just before.
     fn is_owned_here(&self, stream: &StreamKey) -> bool {
         let is_here = |owner: Place| owner.node() == self.me.node();
         let former = self.routes.former(stream.partition());
@@ -85,7 +86,8 @@ impl Sessions {
         }
     }
 
-    /// When nobody hears a stream any more its owner knows, or will: it sends the roster again to who comes.
+    /// Notes that one session fewer hears a stream. The last one takes the roster along: the stream's owner sends it
+    /// again when the next one comes.
     pub(crate) fn discount_hearer(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
             hearers.count -= 1;
@@ -95,7 +97,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a part of a roster. With the last of it answers the former roster, if there was one.
+    /// Takes a part of a roster. With the last part answers the former roster, if there was one.
     pub(crate) fn take_roster(
         &mut self,
         stream: &StreamKey,
@@ -115,14 +117,14 @@ impl Sessions {
         hearers.roster.replace(incoming.iter().map(Known::told).collect())
     }
 
-    /// A roster of a stream is needed no more: a place of this node owns it.
+    /// Drops the roster of a stream that a place of this node owns.
     pub(crate) fn drop_roster(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
             hearers.roster = None;
         }
     }
 
-    /// Tells those who hear a stream how its roster differs from what they know: who went first. Some may be told of
+    /// Tells those who hear a stream how its roster differs from what they know, leaves first. Some may be told of
     /// somebody whom they were shown before.
     pub(crate) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };

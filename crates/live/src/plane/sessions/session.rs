@@ -11,9 +11,9 @@ use crate::stream::{Encoding, StreamKey};
 pub(crate) struct Session {
     pub username: Arc<str>,
     pub encoding: Encoding,
-    /// Serial number of its latest join or listen.
+    /// Serial number of the session's latest join or listen.
     pub serial: u32,
-    /// Streams that it is on or hears, or is on its way to.
+    /// Streams that the session is on or hears, or is on its way to.
     pub streams: Vec<OnStream>,
     pub holdings: Holdings,
     /// Set while the session moves between places.
@@ -56,7 +56,7 @@ impl OnStream {
     }
 }
 
-/// That a session hears a stream.
+/// A session's hearing of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hearing {
     /// Serial number of the join or listen with which hearing began.

@@ -1,9 +1,10 @@
-//! The tickets that sessions of a place are on. In a cluster every place keeps them, so that the pool goes on when its owner
-//! has died: each place tells the next owner, as it tells of streams.
+//! The tickets that sessions of a place are on. In a cluster every place keeps them, so that the pool goes on when its
+//! owner has died: each place tells the next owner of them, as it tells of streams.
 //!
-//! A ticket goes on if the places of all its members say that they are on it. If only some do, the others have heard that
-//! it is no more, or have left: then it ends, and those who are on it are told. Whoever is told of a match is on the ticket
-//! no more by the same message, so nobody whom the dead owner had told is matched by the next one.
+//! A ticket goes on if the places of all its members say that the members are on it. If only some do, the others have
+//! heard that the ticket has ended, or have left: then it ends, and those who are still on it are told. The message
+//! that tells a session of a match also takes the session off the ticket, so the next owner matches nobody whom the
+//! dead owner had told.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, SharedPayload, mode};
 
-/// Tickets in one message: each may be as long as what a socket may send at once.
+/// The largest number of tickets in one message: each may be as long as a socket's largest message.
 const PART_MAX: usize = 16;
 
 /// A ticket that a session is on.
@@ -34,12 +35,12 @@ pub struct OnTicket {
     pub asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 
-/// That a session is on a ticket, as its place knows it.
+/// A session's relation to a ticket, as the session's place knows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TicketStanding {
     /// The session.
     pub session: SessionRef,
-    /// Its public id.
+    /// The session's public id.
     pub session_id: SessionId,
     /// The ticket.
     pub on: OnTicket,
@@ -49,7 +50,7 @@ pub struct TicketStanding {
 #[derive(Debug)]
 struct KeptTicket {
     id: TicketId,
-    /// The ticket as it was asked for here, and since when.
+    /// The ticket as it was asked for, and the time of asking; only if it was asked for here.
     asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 
@@ -64,48 +65,48 @@ impl KeptTicket {
     }
 }
 
-/// What a session has of owned things besides being on streams.
+/// A session's relations to owned things besides its streams.
 #[derive(Debug, Default)]
 pub(crate) struct Holdings {
-    /// Whether it ever asked the matchmaker for anything: the pool is told when it closes.
+    /// Whether the session ever asked the matchmaker for anything. If so, the pool is told when the session closes.
     may_have_tickets: bool,
-    /// Its tickets; kept in a cluster only.
+    /// The session's tickets; kept in a cluster only.
     tickets: Vec<KeptTicket>,
 }
 
 /// The holdings of a session that leaves its place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DepartedHoldings {
-    /// Whether it ever asked the matchmaker for anything.
+    /// Whether the session ever asked the matchmaker for anything.
     pub may_have_tickets: bool,
-    /// Its tickets.
+    /// The session's tickets.
     pub tickets: Vec<OnTicket>,
-    /// The epoch of the pool's owner who knows where the session goes on, if it may be on tickets.
+    /// The epoch of the pool's owner that knows the session's next place, if the session may be on tickets.
     pub pool: Option<Epoch>,
 }
 
 /// News about the holdings of a session on its way.
 #[derive(Debug, Default)]
 pub(crate) struct MovingHoldings {
-    /// Tickets that it is on no more, said before the session came.
+    /// Tickets that the session was taken off before it came here.
     off: Vec<TicketId>,
-    /// The owner of the pool was asked to know the session as one of its next place.
+    /// Whether the owner of the pool was asked to bind the session to its next place.
     pool_asked: bool,
 }
 
 impl Holdings {
-    /// Whether the death of these partitions' owners tears a session that is awaited from its holdings: what an owner told
-    /// of it is known to its former place alone.
+    /// Whether the holdings of a session that is awaited are lost when the owners of these partitions die: the dead
+    /// owner told this place of some, and only the session's former place tells the next owner.
     pub(crate) fn are_torn(&self, moving: &MovingHoldings, changed: &BTreeSet<Partition>) -> bool {
         changed.contains(&POOL.partition()) && !(self.tickets.is_empty() && moving.off.is_empty())
     }
 
-    /// The session may have holdings of which its place does not know.
+    /// Notes that the session may have holdings that its place does not know of.
     pub(crate) fn assume_some(&mut self) {
         self.may_have_tickets = true;
     }
 
-    /// A session that was awaited is here with these. Owners may have told of some of them before.
+    /// Takes the holdings that an awaited session brings with it. Owners may have told of some of them before.
     pub(crate) fn settle(&mut self, now: Millis, departed: DepartedHoldings, moving: &MovingHoldings) {
         self.may_have_tickets = departed.may_have_tickets;
         for on in departed.tickets.into_iter().filter(|on| !moving.off.contains(&on.id)) {
@@ -116,15 +117,15 @@ impl Holdings {
 }
 
 impl MovingHoldings {
-    /// Whether the death of these partitions' owners tears a session that leaves from its holdings: an owner knows it as one
-    /// of its next place, and the next owner will not.
+    /// Whether the holdings of a session that leaves are lost when the owners of these partitions die: the dead owner
+    /// had bound the session to its next place, and the next owner will not know.
     pub(crate) fn are_torn(&self, changed: &BTreeSet<Partition>) -> bool {
         self.pool_asked && changed.contains(&POOL.partition())
     }
 }
 
 impl DepartedHoldings {
-    /// The partition that must still have the owner it had in this epoch.
+    /// The pool's partition, which must still have the owner that it had in this epoch.
     pub(crate) fn anchor(&self) -> Option<(Partition, Epoch)> {
         self.pool.map(|epoch| (POOL.partition(), epoch))
     }
@@ -134,7 +135,7 @@ impl DepartedHoldings {
 pub type EndedTicket = (SessionRef, TicketId);
 
 impl Plane {
-    /// Sends something to one session, wherever it is, by which it is on these tickets no more.
+    /// Sends a message to one session, wherever it is, that takes the session off these tickets.
     pub fn push_of_tickets(
         &mut self,
         session: SessionRef,
@@ -146,7 +147,7 @@ impl Plane {
         self.sessions.down(session.place, push, out);
     }
 
-    /// Has the pool know a session that departs as one of its next place. The answer to `request` is [`Reply::Pool`].
+    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is [`Reply::Pool`].
     pub fn rebind_tickets(&mut self, now: Millis, key: SessionKey, request: RequestRef, out: &mut Effects) {
         match self.sessions.note_pool_asked(key) {
             Some((session, to)) => self.ask_pool(now, PoolAsk::Rebind(session, to), Some(request), out),
@@ -165,7 +166,7 @@ impl Plane {
         self.sessions.may_have_tickets(key)
     }
 
-    /// A session closes: its tickets go, if it had any.
+    /// Tells the pool that a session closes, if the session may have tickets.
     pub(crate) fn forget_holdings(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
         self.sessions.leave_tickets_of_coming(key);
         self.send_stray_tickets_away(now, out);
@@ -174,7 +175,7 @@ impl Plane {
         }
     }
 
-    /// Tells the pool of sessions that it takes for being here and that are not.
+    /// Tells the pool of stray tickets.
     pub(crate) fn send_stray_tickets_away(&mut self, now: Millis, out: &mut Effects) {
         while let Some((ticket, key)) = self.sessions.stray_tickets.pop() {
             let session = SessionRef { place: self.sessions.me, key };
@@ -202,8 +203,9 @@ impl Match<Presence> {
 }
 
 impl Sessions {
-    /// Notes a ticket that is asked for here. From now on the pool is told when a session on it closes; those of a party
-    /// leave the party.
+    /// Notes a ticket that is asked for here. From now on the pool is told when a session of this place that is on the
+    /// ticket closes. Sessions of other places are on it as members of a party, which takes the ticket back when they
+    /// leave it.
     pub(crate) fn note_ticket(&mut self, now: Millis, ticket: &NewTicket<Presence>) {
         let here = ticket.members.iter().map(|member| member.presence.session).filter(|at| at.place == self.me);
         for session in here {
@@ -222,12 +224,12 @@ impl Sessions {
         }
     }
 
-    /// A ticket was not taken in, or nobody will say whether it was: whoever asked for it is told so.
+    /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told so.
     pub(crate) fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
         keys.iter().for_each(|key| self.take_off_ticket(*key, ticket));
     }
 
-    /// A session is on a ticket that was asked for elsewhere.
+    /// Puts a session on a ticket that was asked for elsewhere.
     pub(crate) fn put_on_ticket(&mut self, key: SessionKey, id: TicketId) {
         let Some(session) = self.registry.get_mut(key) else {
             self.stray_tickets.push((id, key));
@@ -238,7 +240,7 @@ impl Sessions {
         }
     }
 
-    /// A session that was awaited does not come: tickets that the pool has bound to it here are nobody's.
+    /// Makes stray tickets of those that the pool has bound to a session that was awaited and does not come.
     fn leave_tickets_of_coming(&mut self, key: SessionKey) {
         let Some(session) = self.registry.get_mut(key) else { return };
         if session.moving.as_ref().is_some_and(|moving| moving.is_coming()) {
@@ -253,7 +255,8 @@ impl Sessions {
         session.is_some_and(|session| session.holdings.tickets.iter().any(|kept| tickets.contains(&kept.id)))
     }
 
-    /// A session is on a ticket no more. One on its way may not have told here yet that it was.
+    /// Takes a session off a ticket. An awaited session may bring the ticket along later, so the end of the ticket is
+    /// noted.
     pub(crate) fn take_off_ticket(&mut self, key: SessionKey, id: &TicketId) {
         let Some(session) = self.registry.get_mut(key) else { return };
         session.holdings.tickets.retain(|kept| kept.id != *id);
@@ -276,7 +279,8 @@ impl Sessions {
         })
     }
 
-    /// The public id of a session that departs, and the session that it is to be; from now on the pool knows of that.
+    /// Notes that the pool is asked to bind a session that departs. Answers the session's public id, and the session at
+    /// its next place.
     fn note_pool_asked(&mut self, key: SessionKey) -> Option<(SessionId, SessionRef)> {
         let session_id = self.registry.info(key)?.session_id;
         let moving = self.registry.get_mut(key)?.moving.as_deref_mut()?;
@@ -285,7 +289,7 @@ impl Sessions {
         Some((session_id, to))
     }
 
-    /// The holdings of a session that leaves.
+    /// The holdings of a session that leaves, for its next place.
     pub(crate) fn departing_holdings(&self, now: Millis, key: SessionKey, routes: &Routes) -> DepartedHoldings {
         let Some(session) = self.registry.get(key) else { return DepartedHoldings::default() };
         DepartedHoldings {
