@@ -1,11 +1,11 @@
-//! Several questions to owners that belong to one order: whoever ordered is answered once.
+//! Several questions to owners that belong to one order: the asker of the order is answered once.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use muster_live::plane::{JoinRefusal, Joined, Reply, RequestRef};
 
-/// The questions of one order, answered as one when the last owner has answered.
+/// The questions of one order, answered together when the last owner has answered.
 pub(crate) struct Errands {
     asker: RequestRef,
     open: Cell<usize>,

@@ -1,6 +1,6 @@
 //! The live plane as handlers use it: steps of the shard's own part, and questions whose answers come later.
 //!
-//! What a step wants done is carried out by the [`Rim`] right behind it, so that handlers never see it.
+//! The [`Rim`] carries out the effects of a step right behind it, so that handlers never see them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -23,27 +23,28 @@ use crate::errands::Errands;
 pub trait Rim {
     /// The shard's monotonic clock.
     fn now(&self) -> Millis;
-    /// Frames that a session is sent from here on follow the answer that its handler is about to give.
+    /// Holds frames that are sent to a session from here on behind the answer that its handler is about to give.
     fn hold(&self, session: SessionKey);
-    /// Carries out an effect of a step. [`Live`] itself carries out [`Effect::Reply`] and [`Effect::Order`]. Effects of steps
-    /// that are made on the way are carried out behind those of this step.
+    /// Carries out an effect of a step. [`Live`] itself carries out [`Effect::Reply`] and [`Effect::Order`]. Effects of
+    /// steps that are made on the way are carried out behind those of this step.
     fn carry_out(&self, effect: Effect);
-    /// Says when the plane wants to be turned, whether it has long work to go on with, and whether sockets should not be
-    /// read because what they send would have to wait.
+    /// Takes the time when the plane wants to be turned, whether it has long work to go on with, and whether sockets
+    /// should not be read because their messages would have to wait.
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
 }
 
-/// Who waits for an answer, and on whose behalf if the answer says what a session finds.
+/// The asker that waits for an answer, and the session on whose behalf it asks if the answer says what the session
+/// finds.
 pub(crate) struct Waiting {
     session: Option<SessionKey>,
     asker: Asker,
 }
 
-/// Who asked.
+/// The asker of a question.
 pub(crate) enum Asker {
     /// A handler of this shard.
     Handler(oneshot::Sender<Reply>),
-    /// Somebody elsewhere, who had this shard ask for a session of it.
+    /// An asker at another place, which had this shard ask for a session of it.
     Elsewhere(Rc<Errands>),
 }
 
@@ -56,12 +57,12 @@ pub struct Live {
     /// Effects of steps that were made while others were carried out, in order.
     later: RefCell<VecDeque<Effect>>,
     is_carrying_out: Cell<bool>,
-    /// Who waits for which answer. Every question is answered, so this is bounded by the handlers that run.
+    /// The askers by number of their question. Every question is answered, so the handlers that run bound their number.
     waiting: RefCell<HashMap<u64, Waiting>>,
     is_broken: Cell<bool>,
 }
 
-/// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
+/// Marks a step that did not come to its end: the plane that it leaves behind cannot be trusted.
 struct Unfinished<'a>(&'a Cell<bool>);
 
 impl Drop for Unfinished<'_> {
@@ -71,7 +72,7 @@ impl Drop for Unfinished<'_> {
 }
 
 impl Live {
-    /// A plane and what carries out its effects.
+    /// A plane, and the rim that carries out its effects.
     pub fn new(plane: Plane, rim: Rc<dyn Rim>) -> Self {
         Self {
             plane: RefCell::new(plane),
@@ -84,8 +85,8 @@ impl Live {
         }
     }
 
-    /// Runs one step and carries out its effects in order. A step that is made on behalf of an effect has its own effects
-    /// carried out behind all that were to be carried out before.
+    /// Runs one step and carries out its effects in order. A step that is made on behalf of an effect has its own
+    /// effects carried out behind all that were to be carried out before.
     pub fn step<R>(&self, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> R {
         let unfinished = Unfinished(&self.is_broken);
         let mut effects = self.spare.take();
@@ -120,7 +121,7 @@ impl Live {
         }
     }
 
-    /// Gives an answer to whoever waits for it.
+    /// Gives an answer to the asker that waits for it.
     fn answered(&self, request: u64, reply: Reply) {
         let Some(waiting) = self.waiting.borrow_mut().remove(&request) else { return };
         if let Some(session) = waiting.session {
@@ -137,8 +138,8 @@ impl Live {
         }
     }
 
-    /// Answers an order to engines where there are none: no match can be made, and there is no log to be taken over or given
-    /// up.
+    /// Answers an order to engines where there are none: no match can be made, and there is no log to be taken over or
+    /// given up.
     pub fn refuse_handler(&self, order: HandlerOrder) {
         match order {
             HandlerOrder::Drop(_) | HandlerOrder::Forget(_) => {}
@@ -164,15 +165,15 @@ impl Live {
         self.is_broken.get()
     }
 
-    /// Which place it is.
+    /// The place of the shard.
     pub fn place(&self) -> Place {
         self.look(Plane::place)
     }
 
-    /// Whether something new may be made here: a room, a party, a match, a ticket.
+    /// Checks that something new may be made here: a room, a party, a match, a ticket.
     ///
     /// # Errors
-    /// Not on a node that has lost its cluster, for now.
+    /// `Unavailable` on a node that has lost its cluster for now.
     pub fn claim(&self) -> Result<(), Error> {
         if !self.look(Plane::is_island) {
             return Ok(());
@@ -191,12 +192,13 @@ impl Live {
         self.look(Plane::stats)
     }
 
-    /// Asks something; `None` only when the server is stopping.
+    /// Asks a question; `None` only when the server is stopping.
     pub async fn ask(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects)) -> Option<Reply> {
         self.begin(step).await.ok()
     }
 
-    /// Asks what a session will find somewhere: what happens there afterwards reaches it behind the answer.
+    /// Asks on behalf of a session for the state of something. Events that come later reach the session behind the
+    /// answer.
     pub async fn ask_for(
         &self,
         session: SessionKey,
@@ -205,7 +207,7 @@ impl Live {
         self.begin_for(Some(session), step).await.ok()
     }
 
-    /// Asks something, to be awaited later: several questions may be on their way at once.
+    /// Asks a question whose answer is awaited later: several questions may be on their way at once.
     pub fn begin(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects)) -> oneshot::Receiver<Reply> {
         self.begin_for(None, step)
     }
@@ -220,7 +222,7 @@ impl Live {
         receiver
     }
 
-    /// Asks something whose answer is one of these errands' ends.
+    /// Asks a question whose answer ends one of these errands.
     pub(crate) fn begin_errand(
         &self,
         errands: &Rc<Errands>,
@@ -261,37 +263,38 @@ impl Live {
         self.step(|plane, now, out| plane.leave(now, session, stream, out))
     }
 
-    /// As [`Self::leave`]; resolves once the owner knows, so that whoever is told of it may count on it.
+    /// Takes a session from a stream like [`Self::leave`], and resolves once the owner knows: whoever is told of it
+    /// then may count on it.
     pub async fn leave_for_good(&self, session: SessionKey, stream: StreamKey) -> bool {
         let was_there = self.leave(session, stream.clone());
-        // The owner answers behind what it was told before.
+        // The owner answers after it has taken the session off.
         self.count(&[stream]).await;
         was_there
     }
 
-    /// Sends something to those who hear a stream.
+    /// Publishes a message to those who hear a stream.
     pub fn publish(&self, publish: Publish) {
         self.step(|plane, now, out| plane.publish(now, publish, out));
     }
 
-    /// Sends something to all sockets of a user.
+    /// Sends a message to all sockets of a user.
     pub fn push_to_user(&self, user: UserId, payload: SharedPayload) {
         let stream = StreamKey::notifications(user);
         let (audience, delivery) = (Audience::All, Delivery::Reliable);
         self.publish(Publish { stream, payload, audience, delivery, sender: None });
     }
 
-    /// Sends something to one session, on whichever shard.
+    /// Sends a message to one session, on whichever shard it is.
     pub fn push(&self, session: SessionRef, payload: SharedPayload) {
         self.step(|plane, _, out| plane.push(session, payload, out));
     }
 
-    /// The same, by which the session is on these tickets no more.
+    /// Sends a message to one session that takes the session off these tickets.
     pub fn push_of_tickets(&self, session: SessionRef, payload: SharedPayload, ended: Vec<TicketId>) {
         self.step(|plane, _, out| plane.push_of_tickets(session, payload, ended, out));
     }
 
-    /// How many are on each of these streams, in their order, hidden ones included.
+    /// Numbers of presences on these streams, in their order, hidden ones included.
     pub async fn count(&self, streams: &[StreamKey]) -> Vec<usize> {
         let mut by_owner: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         self.look(|plane| {
@@ -317,13 +320,14 @@ impl Live {
         counts
     }
 
-    /// Which of these users show a status, so are online, in their order.
+    /// Whether each of these users is online, which is to show a status, in their order.
     pub async fn are_online(&self, users: &[UserId]) -> Vec<bool> {
         let streams: Vec<StreamKey> = users.iter().map(|user| StreamKey::status(*user)).collect();
         self.count(&streams).await.into_iter().map(|count| count > 0).collect()
     }
 
-    /// Asks the same of every place at once; answers in the places' order, without those that are stopping.
+    /// Asks every place the same at once. The answers come in the places' order, without those of places that are
+    /// stopping.
     pub async fn ask_every_place(&self, question: impl Fn(RequestRef) -> Up) -> Vec<Reply> {
         let ask = |place| self.begin(|plane, now, request, out| plane.ask_place(now, place, question(request), out));
         let places = self.look(|plane| plane.routes().places().to_vec());
@@ -335,7 +339,7 @@ impl Live {
         replies
     }
 
-    /// Relayed matches of all places with their sizes.
+    /// Relayed matches of all places, with their sizes.
     pub async fn relayed_matches(&self, limit: usize, sizes: (usize, usize)) -> Vec<(StreamKey, usize)> {
         let mut matches = Vec::new();
         for reply in self.ask_every_place(|request| Up::Matches { request, limit, sizes }).await {

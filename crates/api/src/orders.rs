@@ -1,4 +1,4 @@
-//! Having something done with a session, wherever it is: finding its place, and doing at a place what is asked of it.
+//! Orders about a session, wherever it is: finding its place, and carrying out orders at that place.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,23 +15,23 @@ use crate::errands::Errands;
 use crate::live::Live;
 use crate::unanswered::{node_gone, stopping};
 
-/// Sessions that one order names.
+/// Limit of sessions that one order names.
 const ORDER_KEYS_MAX: usize = 10_000;
 
-/// A session as somebody names it who need not know where it is.
+/// A session named by somebody who need not know where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Its public id.
+    /// The session's public id.
     pub session: SessionId,
-    /// Whose it must be; `None` for anybody's.
+    /// The user whose session it must be; `None` for any user.
     pub user: Option<UserId>,
 }
 
 impl Live {
-    /// Has something done with a session. Answers as the place did that has it; `None` if none has.
+    /// Gives an order about a session. Answers what the place answered that has the session; `None` if no place has it.
     ///
     /// # Errors
-    /// `InvalidArgument` when it is on too many streams, `Unavailable` when its place cannot answer just now.
+    /// `InvalidArgument` when the session is on too many streams, `Unavailable` when its place cannot answer just now.
     pub async fn order(&self, named: Named, what: Errand) -> Result<Option<Reply>> {
         let whom = Whom::Id { session: named.session, user: named.user };
         let here = self.look(|plane| plane.ordered(&whom).is_none_or(|keys| !keys.is_empty()));
@@ -49,7 +49,7 @@ impl Live {
             |request| Up::Order { request, order: Box::new(Order { whom: whom.clone(), what: what.clone() }) };
         let mut replies = self.ask_every_place(question).await;
         replies.retain(|reply| *reply != Reply::Joined(Err(JoinRefusal::Closed)));
-        // An answer of a place that did it counts more than one of a place that could not.
+        // The answer of a place that carried the order out counts more than that of a place that could not.
         let did = replies.iter().position(|reply| !matches!(reply, Reply::Joined(Err(_)))).unwrap_or_default();
         match replies.is_empty() {
             true => Ok(None),
@@ -62,7 +62,7 @@ impl Live {
         self.ask(|plane, now, request, out| plane.ask_place(now, place, Up::Order { request, order }, out)).await
     }
 
-    /// Where a session of a user is that hears the user's notifications, as nearly all do.
+    /// The place of a user's session that hears the user's notifications, as nearly all sessions do.
     async fn find(&self, named: Named) -> Option<(Place, SessionKey)> {
         let stream = StreamKey::notifications(named.user?);
         let found = self.list_page(&stream, 0, true).await.ok()?.0;
@@ -70,10 +70,10 @@ impl Live {
         Some((presence.session.place, presence.session.key))
     }
 
-    /// A page of those who are on a stream, and how many there are on all pages.
+    /// A page of the presences on a stream, and their number on all pages.
     ///
     /// # Errors
-    /// `Unavailable` when its owner cannot answer just now.
+    /// `Unavailable` when the stream's owner cannot answer just now.
     pub(crate) async fn list_page(
         &self,
         stream: &StreamKey,
@@ -109,11 +109,11 @@ impl Live {
         Ok(())
     }
 
-    /// All who are on a stream, hidden ones too. Who comes or goes meanwhile may be missed where there are more than one
-    /// page.
+    /// All presences on a stream, hidden ones too. A session that comes or goes meanwhile may be missed if there is
+    /// more than one page.
     ///
     /// # Errors
-    /// `ResourceExhausted` for more than `max`; `Unavailable` when its owner cannot answer just now.
+    /// `ResourceExhausted` for more than `max`; `Unavailable` when the stream's owner cannot answer just now.
     pub async fn list_stream(&self, stream: &StreamKey, max: usize) -> Result<Vec<Presence>> {
         let (mut found, mut total) = self.list_page(stream, 0, true).await?;
         while found.len() < total {
@@ -137,7 +137,7 @@ impl Live {
         self.step(|plane, _, out| plane.answer(asker, reply, out));
     }
 
-    /// Does what was asked of this place.
+    /// Carries out an order to this place.
     pub(crate) fn obey(&self, asker: RequestRef, Order { whom, what }: Order) {
         let keys = match self.look(|plane| plane.ordered(&whom)) {
             Some(keys) if !keys.is_empty() => keys,
@@ -162,7 +162,7 @@ impl Live {
                     hidden,
                     persistence,
                     status: status.map(Into::into),
-                    // Everybody hears of the own status without.
+                    // A session hears the status of its own user anyway.
                     listens: stream.mode != mode::STATUS,
                     condition,
                 };
@@ -178,7 +178,7 @@ impl Live {
             Errand::Leave(stream) => {
                 self.step(|plane, now, out| {
                     for key in keys {
-                        // Who is offline still hears of those that it follows.
+                        // A session that shows no status any more still hears those that it follows.
                         let _ = match stream.mode {
                             mode::STATUS => plane.vanish(now, key, stream.clone(), out),
                             _ => plane.leave(now, key, stream.clone(), out),
@@ -208,7 +208,7 @@ impl Live {
         }
     }
 
-    /// Whose status which sessions are to hear. Their own they hear anyway.
+    /// The sessions and the status streams that they are to hear. A session hears its own user's status anyway.
     fn followed(&self, keys: &[SessionKey], users: &[UserId]) -> Vec<(SessionKey, StreamKey)> {
         let of = |key: &SessionKey| {
             let own = self.look(|plane| plane.user_of(*key));
@@ -219,7 +219,7 @@ impl Live {
         keys.iter().flat_map(of).collect()
     }
 
-    /// Answers once the owners of streams know what they were told before.
+    /// Answers an order once the owners of streams have dealt with all that they were told before.
     fn await_owners(&self, asker: RequestRef, streams: Vec<StreamKey>, done: Reply) {
         let errands = Errands::new(asker, streams.len(), done);
         for stream in streams {
@@ -237,7 +237,7 @@ impl Live {
     }
 }
 
-/// Answer of a place to an order, `None` if it has no such session.
+/// The answer of a place to an order; `None` if the place has no such session.
 fn outcome(reply: Option<Reply>) -> Result<Option<Reply>> {
     match reply {
         None => Err(stopping()),

@@ -1,4 +1,5 @@
-//! Effects of the plane that a whole shard carries out: orders to game code, players who are matched, sessions that leave.
+//! Effects of the plane that a whole shard carries out: orders to game code, players who are matched, sessions that
+//! leave.
 
 use std::panic::AssertUnwindSafe;
 use std::rc::{Rc, Weak};
@@ -19,7 +20,7 @@ use crate::rim::CarryOut;
 use crate::shard::Shard;
 use crate::ws::resume;
 
-/// How long matched players wait for game code to say where they go.
+/// The time that matched players wait for game code to say where they go.
 const MATCHED_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The effects of the plane that concern game code, the players of matched tickets, and sessions that go on elsewhere.
@@ -47,7 +48,8 @@ impl CarryOut for Effects {
     }
 }
 
-/// Asks game code where the players of a match go. If that panics or takes too long they are told without it.
+/// Asks game code where the players of a match go. If game code panics or takes too long, the players are told without
+/// it.
 async fn ask_of_match(app: Rc<App>, metrics: Arc<GatewayMetrics>, asked: AskedMatch) {
     let answered = AssertUnwindSafe(matchmaker::ask_of_match(&app, asked)).catch_unwind();
     match timeout(MATCHED_WAIT_MAX, answered).await {
@@ -64,7 +66,7 @@ async fn ask_of_match(app: Rc<App>, metrics: Arc<GatewayMetrics>, asked: AskedMa
     matchmaker::answer_of_match(&app, asked, None);
 }
 
-/// Tells game code that the server stops, and answers when it is done or its time is over.
+/// Tells game code that the server stops, and says so when game code is done or its time is over.
 pub(crate) async fn say_farewell(app: Rc<App>, within: Duration, done: oneshot::Sender<()>) {
     match timeout(within, app.game.farewell(within.as_secs())).await {
         Ok(Ok(())) => {}
@@ -74,6 +76,6 @@ pub(crate) async fn say_farewell(app: Rc<App>, within: Duration, done: oneshot::
         }
         Err(_) => tracing::warn!("what game code does when the server stops took too long: it was ended"),
     }
-    // Whoever waited may have gone.
+    // The receiver may have gone.
     let _ = done.send(());
 }

@@ -1,7 +1,8 @@
-//! Where the live plane meets its shard: sockets by session, lanes to other shards, and when to turn the plane next.
+//! The rim: where the live plane meets its shard. It finds sockets by session, sends messages along lanes to other
+//! shards, and knows when the plane is to be turned next.
 //!
-//! Messages to other shards are collected while the shard's tasks run and leave together, so that a busy shard wakes the
-//! others once for many.
+//! Messages to other shards are collected while the shard's tasks run and leave together, so that a busy shard wakes
+//! the others once for many.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -18,59 +19,59 @@ use crate::metrics::GatewayMetrics;
 use crate::ws::handle::SocketHandle;
 use crate::ws::shared::SocketShared;
 
-/// What one shard sent to another at once.
+/// Messages that one shard sent to another at once.
 pub struct Batch {
-    /// Who sent it.
+    /// The shard that sent them.
     pub from: Place,
-    /// In order.
+    /// The messages, in order.
     pub messages: Vec<Message>,
 }
 
-/// What one shard sent to another node at once.
+/// Messages that one shard sent to another node at once.
 pub struct FarBatch {
-    /// Who sent it.
+    /// The shard that sent them.
     pub from: Place,
-    /// To which node.
+    /// The node that they are for.
     pub to: NodeNumber,
-    /// In order, each with the shard that it is for.
+    /// The messages in order, each with the shard that it is for.
     pub messages: Vec<(ShardIndex, Message)>,
 }
 
-/// What a shard tells its node's part of the cluster.
+/// News of a shard for its node's part of the cluster.
 pub enum Outward {
-    /// For another node.
+    /// Messages for another node.
     Batch(FarBatch),
-    /// Partitions that it has handed over, and since when they are others'.
+    /// Partitions that the shard has handed over, each with the epoch since which it has another owner.
     HandedOver(Vec<(Partition, Epoch)>),
-    /// What is to be kept for whoever owns it after a crash.
+    /// Recovery data to be kept, for the next owners after a crash.
     Keep(Vec<Recoverable>),
-    /// What was kept of these partitions is to be given to this shard.
+    /// A demand for the recovery data of these partitions, on behalf of this shard.
     Recover(ShardIndex, Vec<(Partition, Epoch)>),
 }
 
 /// The ends of the lanes that one shard holds.
 pub struct LaneEnds {
-    /// Which shard.
+    /// The place of the shard.
     pub me: Place,
-    /// Who owns what when the server starts.
+    /// The owners of all partitions when the server starts.
     pub routes: Routes,
-    /// To each shard of this node, itself included, where it is not used.
+    /// The ways to each shard of this node. The one to the shard itself is not used.
     pub senders: LaneSenders,
-    /// To other nodes, where there may be some.
+    /// The way to other nodes, where there may be some.
     pub far: Option<mpsc::UnboundedSender<Outward>>,
-    /// From all others.
+    /// The way from all other shards.
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
 
-/// The ways into a node's shards, for what comes from other nodes.
+/// The ways into a node's shards, for messages of other nodes.
 pub type LaneSenders = Vec<mpsc::UnboundedSender<Batch>>;
 
-/// The lanes between so many shards of a node on its own.
+/// The lanes between this number of shards of a node on its own.
 pub fn lanes(shards: ShardIndex) -> (Vec<LaneEnds>, LaneSenders) {
     lanes_of(0, &Routes::alone(shards), shards, None)
 }
 
-/// The lanes between so many shards of a node, and to other nodes.
+/// The lanes between this number of shards of a node, and to other nodes.
 #[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
 pub fn lanes_of(
     node: NodeNumber,
@@ -98,22 +99,22 @@ pub trait CarryOut {
     fn carry_out(&self, effect: Effect);
 }
 
-/// See the module.
+/// The rim of one shard.
 pub struct ShardRim {
     started: Instant,
-    /// By the session's place.
+    /// The sockets of sessions, by index of the session's key.
     sockets: RefCell<Vec<Option<Attached>>>,
     shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     me: Place,
     senders: LaneSenders,
     far: Option<mpsc::UnboundedSender<Outward>>,
-    /// What is to be sent, by shard of this node.
+    /// Messages to be sent, by shard of this node.
     collected: RefCell<Vec<Vec<Message>>>,
-    /// What is to be sent to other nodes.
+    /// Messages to be sent to other nodes.
     collected_far: RefCell<BTreeMap<NodeNumber, Vec<(ShardIndex, Message)>>>,
     next_due: Cell<Option<Millis>>,
     is_busy: Cell<bool>,
-    /// Told when the shard's loop has something to look at.
+    /// Notified when the shard's loop has something to look at.
     changed: Notify,
     /// The rest of the shard, once it is complete.
     shard: OnceCell<Box<dyn CarryOut>>,
@@ -147,7 +148,7 @@ impl ShardRim {
         }
     }
 
-    /// A session's socket: from now on it receives what the plane delivers.
+    /// Attaches a session's socket, which receives from now on what the plane delivers.
     pub fn attach(&self, session: SessionKey, socket: Rc<SocketHandle>) {
         let mut sockets = self.sockets.borrow_mut();
         if sockets.len() <= session.index() {
@@ -170,7 +171,7 @@ impl ShardRim {
         self.sockets.borrow().iter().flatten().for_each(|(_, socket)| each(socket));
     }
 
-    /// Sends what was collected for other shards.
+    /// Sends the messages that were collected for other shards.
     pub fn flush(&self) {
         for (messages, sender) in self.collected.borrow_mut().iter_mut().zip(&self.senders) {
             if !messages.is_empty() {
@@ -190,7 +191,7 @@ impl ShardRim {
         self.is_busy.get()
     }
 
-    /// When the plane is due next.
+    /// The time when the plane is due next.
     pub fn due(&self) -> Option<Instant> {
         self.next_due.get().map(|due| self.started + std::time::Duration::from_millis(due))
     }
@@ -241,7 +242,7 @@ impl ShardRim {
         }
     }
 
-    /// The shard is complete: it carries out the effects that waited for it, and all further ones.
+    /// Attaches the complete shard, which carries out the effects that waited for it, and all further ones.
     pub fn attach_shard(&self, shard: Box<dyn CarryOut>) {
         let shard = self.shard.get_or_init(|| shard);
         self.early.take().into_iter().for_each(|effect| shard.carry_out(effect));

@@ -35,24 +35,24 @@ use crate::ws::handle::Pushing;
 use crate::ws::resume::{self, Handover, Resumables};
 use crate::ws::shared::SocketShared;
 
-/// How often it is looked whether durable matches are at rest.
+/// Time between two looks whether durable matches are at rest.
 const REST_LOOK: Duration = Duration::from_millis(5);
-/// The longest that the database may take to prove that it is there: who asks gives up a little later.
+/// The longest time that the database may take to prove that it is there. Callers give up a little later.
 const READINESS_WAIT: Duration = Duration::from_secs(3);
-/// For how long an answer of the database to that question serves others who ask: each costs it a synced write.
+/// Time for which an answer of the database serves other callers: each answer costs the database a synced write.
 const READINESS_KEPT: Duration = Duration::from_millis(100);
 
-/// How often a shard shows how much there is in its plane.
+/// Time between two publications of a shard's plane gauges.
 const STATS_PERIOD: Duration = Duration::from_millis(500);
 
-/// Commands that may wait for one shard; beyond, whoever sends one waits.
+/// Commands that may wait for one shard. Further senders wait.
 const COMMANDS_MAX: usize = 1_024;
 
-/// What a shard is told from outside its thread.
+/// A command to a shard, from outside its thread.
 pub enum Command {
     /// A new connection.
     Connection {
-        /// Not yet known to any runtime.
+        /// The connection, not yet known to any runtime.
         stream: std::net::TcpStream,
         /// The other end.
         peer: SocketAddr,
@@ -61,37 +61,38 @@ pub enum Command {
     },
     /// A socket that another shard accepted for a session of this one.
     Socket(Box<Handover>),
-    /// All shards, this one included.
+    /// The handles of all shards, this one included.
     Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
     Revoked(Revocation),
-    /// Other nodes, or who owns what, changed; `done` is told when this shard goes by it.
+    /// New owners of partitions, or other nodes; `done` is told when this shard goes by them.
     Routes(Routes, oneshot::Sender<()>),
-    /// Whether there is no way to the other nodes for now; `done` is told when this shard goes by it.
+    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard goes
+    /// by that.
     Island(bool, oneshot::Sender<()>),
-    /// Let nobody new in, and send sessions that survive their socket to other nodes.
+    /// Nobody new is let in, and sessions that survive their socket are sent to other nodes.
     Drain,
-    /// Matches of game code end: their code is told how many seconds it has.
+    /// Matches of game code end. Their code is told this number of seconds that it has.
     EndMatches(u32),
-    /// What was kept of partitions that this shard owns after a crash.
+    /// Recovery data of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
-    /// Let game code say farewell, as one shard of a server does; `done` is told when it has, or its time is over.
+    /// Game code says farewell, on one shard of a server; `done` is told when it has, or when its time is over.
     Farewell {
-        /// How long it has.
+        /// The time that game code has.
         within: Duration,
         /// Told at the end.
         done: oneshot::Sender<()>,
     },
-    /// Let durable matches come to rest; `done` is told when all have, or their time is over.
+    /// Durable matches come to rest; `done` is told when all have, or when their time is over.
     RestMatches {
-        /// How long they have.
+        /// The time that the matches have.
         within: Duration,
         /// Told at the end.
         done: oneshot::Sender<()>,
     },
-    /// Close everything, then end; `done` is told how many connections outlived the time.
+    /// The shard closes everything, then ends; `done` is told how many connections outlived their time.
     Stop {
-        /// How long connections have to end by themselves.
+        /// The time that connections have to end by themselves.
         within: Duration,
         /// Told at the end.
         done: oneshot::Sender<usize>,
@@ -109,22 +110,22 @@ pub struct ShardHandle {
 }
 
 impl ShardHandle {
-    /// Connections it has now.
+    /// Number of connections that the shard has now.
     pub fn load(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Whether its thread runs.
+    /// Whether the shard's thread runs.
     pub fn is_alive(&self) -> bool {
         !self.commands.is_closed()
     }
 
-    /// Resolves when its thread has ended, by a stop or by a panic.
+    /// Resolves when the shard's thread has ended, by a stop or by a panic.
     pub async fn ended(&self) {
         self.commands.closed().await;
     }
 
-    /// Tells it something, waiting while its queue is full.
+    /// Sends the shard a command, and waits while its queue is full.
     ///
     /// # Errors
     /// When the shard has ended.
@@ -136,7 +137,7 @@ impl ShardHandle {
         self.commands.send(command).await.map_err(|_| io::Error::other("the shard has ended"))
     }
 
-    /// Tells it something that it answers. `None` when it has ended, before or after it read the question.
+    /// Sends the shard a command that it answers. `None` when the shard has ended, before or after it read the command.
     pub async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
         let (done, answer) = oneshot::channel();
         self.send(command(done)).await.ok()?;
@@ -150,19 +151,19 @@ impl ShardHandle {
     }
 }
 
-/// What the connections of a shard share.
+/// State that the connections of a shard share.
 pub struct Shard {
-    /// Operations and what they need.
+    /// Operations and their dependencies.
     pub app: Rc<App>,
     /// Limits.
     pub config: Arc<GatewayConfig>,
     /// Counters.
     pub metrics: Arc<GatewayMetrics>,
-    /// Where the live plane reaches sockets and other shards.
+    /// The rim, by which the live plane reaches sockets and other shards.
     pub rim: Rc<ShardRim>,
     /// Buffers and limits of sockets.
     pub sockets: Rc<SocketShared<Arc<GatewayMetrics>>>,
-    /// Limits of what waits for sockets.
+    /// Limits of frames that wait for sockets.
     pub pushing: Rc<Pushing>,
     /// Sessions that survive their socket.
     pub resumables: Resumables,
@@ -180,27 +181,27 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Which shard it is.
+    /// The index of the shard.
     pub fn index(&self) -> usize {
         usize::from(self.app.live.place().shard())
     }
 
-    /// Another shard, if there is one of this index and it is known already.
+    /// The handle of another shard, if there is one of this index and it is known already.
     pub fn peer(&self, index: usize) -> Option<ShardHandle> {
         self.peers.get()?.get(index).cloned()
     }
 
-    /// Whether nobody new is let in: others take over what is here.
+    /// Whether nobody new is let in: other nodes take over the sessions of this one.
     pub fn is_leaving(&self) -> bool {
         self.leaving.get()
     }
 
-    /// Whether the server is stopping: no further request on any connection.
+    /// Whether the server is stopping: no connection may send a further request.
     pub fn is_draining(&self) -> bool {
         self.draining.get()
     }
 
-    /// Whether the database answers, as of now or a moment ago.
+    /// Whether the database answers, now or a moment ago.
     pub async fn is_ready(&self) -> bool {
         if let Some((asked, answer)) = self.readiness.get()
             && asked.elapsed() < READINESS_KEPT
@@ -255,7 +256,7 @@ impl Shard {
         };
         let _ = timeout(within, async {
             all_closed.await;
-            // Game code is told of what happened until then, that sessions have ended among it.
+            // Game code is told all events until then, the ends of sessions among them.
             self.app.game.settled().await;
         })
         .await;
@@ -263,27 +264,27 @@ impl Shard {
     }
 }
 
-/// Counts a connection as open, wherever its task went, until dropped.
+/// Counts a connection as open until dropped, wherever the connection's task went.
 pub struct ConnectionGuard {
     permit: OwnedSemaphorePermit,
     _counted: Counted,
 }
 
 impl ConnectionGuard {
-    /// Counts it from now on.
+    /// Counts a connection from now on.
     pub fn new(shard: Rc<Shard>, permit: OwnedSemaphorePermit) -> Self {
         shard.open.set(shard.open.get() + 1);
         shard.metrics.connections.fetch_add(1, Ordering::Relaxed);
         Self { permit, _counted: Counted(shard) }
     }
 
-    /// The connection goes to another shard, where it is counted next.
+    /// Ends the counting of a connection that goes to another shard, which counts it next.
     pub fn into_permit(self) -> OwnedSemaphorePermit {
         self.permit
     }
 }
 
-/// That a shard counts a connection.
+/// Counts a connection of a shard until dropped.
 struct Counted(Rc<Shard>);
 
 impl Drop for Counted {
@@ -296,11 +297,11 @@ impl Drop for Counted {
     }
 }
 
-/// A request that is worked on to its end, also when its connection has gone: a shard that stops waits for it.
+/// Counts a request as worked on until dropped, also when its connection has gone: a shard that stops waits for it.
 pub struct Working(Rc<Shard>);
 
 impl Working {
-    /// From now on.
+    /// Counts a request from now on.
     pub fn on(shard: Rc<Shard>) -> Self {
         shard.working.set(shard.working.get() + 1);
         Self(shard)
@@ -314,10 +315,10 @@ impl Drop for Working {
     }
 }
 
-/// Starts a shard and waits until its application parts stand.
+/// Starts a shard, and waits until its application parts are there.
 ///
 /// # Errors
-/// What the factory said, or that the thread could not be started.
+/// The message of the factory, or that the thread could not be started.
 pub async fn start(
     ends: LaneEnds,
     config: Arc<GatewayConfig>,
@@ -341,7 +342,7 @@ pub async fn start(
     }
 }
 
-/// What a shard's thread begins with.
+/// The values that a shard's thread begins with.
 struct Start {
     config: Arc<GatewayConfig>,
     metrics: Arc<GatewayMetrics>,
@@ -412,17 +413,17 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
         tokio::select! {
             biased;
             Some(command) = inbox.recv() => match command {
-                // Nobody is let in any more.
+                // A shard that stops lets nobody in any more.
                 Command::Connection { .. } | Command::Socket(_) | Command::Stop { .. } if stopping.is_some() => {}
                 Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
                 Command::Socket(handover) => resume::take_over(*handover, shard),
                 Command::Peers(peers) => {
-                    // They are told once.
+                    // The handles are set once.
                     let _ = shard.peers.set(peers);
                 }
                 Command::Routes(routes, done) => {
                     live.step(|plane, now, out| plane.reroute(now, routes, out));
-                    // Whoever waited may have gone.
+                    // The receiver may have gone.
                     let _ = done.send(());
                 }
                 Command::Island(is_island, done) => {
@@ -482,7 +483,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             () = rim.changed() => {}
             _ = publishing.tick() => shard.metrics.publish_plane(live.place().shard(), live.stats()),
             () = async { if let Some(stopping) = &mut stopping { stopping.await } }, if stopping.is_some() => {
-                // Other nodes hear that its sessions have gone.
+                // Other nodes hear that the shard's sessions have gone.
                 rim.flush();
                 return;
             }
@@ -496,7 +497,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
     }
 }
 
-/// A gauge of open sockets around a session's life.
+/// Counts a socket as open until the guard is dropped.
 pub fn count_session(metrics: &GatewayMetrics) -> GaugeGuard<'_> {
     metrics.sockets_opened.fetch_add(1, Ordering::Relaxed);
     GaugeGuard::new(&metrics.sessions)

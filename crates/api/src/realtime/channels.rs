@@ -1,4 +1,4 @@
-//! Chat channels: who is there, what is said, and telling it to the others.
+//! Chat channels: their members, and messages that are kept and told to the others.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ pub(crate) fn stream(channel: &Channel) -> StreamKey {
 
 pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: ChannelJoin) -> Handled {
     let kind = match channel_join::Type::try_from(request.r#type) {
-        // Clients that leave it out mean a room.
+        // Clients that leave the type out mean a room.
         Ok(channel_join::Type::Unspecified | channel_join::Type::Room) => ChannelKind::Room,
         Ok(channel_join::Type::DirectMessage) => ChannelKind::Direct,
         Ok(channel_join::Type::Group) => ChannelKind::Group,
@@ -45,7 +45,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: ChannelJoi
         if joined.is_new
             && let Err(error) = announce_direct(&session, &channel, &joined).await
         {
-            // The channel is open; that the other could not be told is no reason to close it again.
+            // The channel is open; a request that could not be kept is no reason to close it again.
             tracing::warn!(%error, "a request for a direct chat could not be kept");
         }
         Answer::Reply(Envelope::reply(cid, Message::Channel(found(&session, &channel, &joined, persistence))))
@@ -65,7 +65,7 @@ fn found(session: &SocketSession, channel: &Channel, joined: &Joined, persistenc
     }
 }
 
-/// Tells the other user of a direct channel, unless there already or told often enough.
+/// Tells the other user of a direct channel about it, unless that user is there already or was told often enough.
 async fn announce_direct(
     session: &SocketSession,
     channel: &Channel,
@@ -90,7 +90,7 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &ChannelL
     }
 }
 
-/// A channel that the session is in, and whether what it says there is kept.
+/// A channel that the session is in, and whether its messages there are kept.
 struct Spoken {
     channel: Channel,
     persistent: bool,
@@ -126,7 +126,7 @@ pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: ChannelM
     })
 }
 
-/// Says something in a channel: keeps it, tells everybody there, and acknowledges it.
+/// Says something in a channel: keeps the message, tells everybody there, and acknowledges it.
 fn say(
     session: &Rc<SocketSession>,
     cid: String,
@@ -151,7 +151,7 @@ fn say(
             Ok(message) => {
                 let wire = to_wire(message);
                 let acknowledged = acknowledgement(&wire);
-                // What was kept is told, even if its author has left meanwhile.
+                // A message that was kept is told, even if its author has left meanwhile.
                 app.live.say_on(stream(&spoken.channel), wire);
                 Answer::Reply(Envelope::reply(cid, Message::ChannelMessageAck(acknowledged)))
             }

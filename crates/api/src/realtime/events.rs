@@ -1,4 +1,4 @@
-//! What the plane tells sessions, in the protocol's form.
+//! Events of the plane for sessions, in the protocol's form.
 
 use muster_domain::chat::Channel;
 use muster_domain::ids::{GroupId, UserId, Uuid};
@@ -14,7 +14,7 @@ use muster_wire::realtime::{
 
 use crate::chat::{ChannelNames, names};
 
-/// A message that answers nothing, on its way to sockets.
+/// A message to sockets that answers no request.
 #[derive(Debug)]
 pub struct Push(Envelope);
 
@@ -52,7 +52,7 @@ pub fn encoding(format: Format) -> Encoding {
     }
 }
 
-/// Who came and who went, as members of such a stream are told; `None` where they are told nothing.
+/// The event of who came and who went, as members of such a stream are told; `None` where they are told nothing.
 pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
     let PresenceEvent { stream, .. } = event;
     let joins = event.joins.iter().map(user_presence).collect();
@@ -98,7 +98,7 @@ fn channel_of(stream: &StreamKey) -> Channel {
     }
 }
 
-/// Nil ids are left out.
+/// The text of an id; empty for a nil id.
 fn id_text(id: Uuid) -> String {
     if id.is_nil() { String::new() } else { id.to_string() }
 }
@@ -114,8 +114,8 @@ pub fn user_presence(presence: &Presence) -> UserPresence {
     }
 }
 
-/// What a session finds on a stream. A listing that was cut ends with a presence of nobody, whose status says how many
-/// there are in all.
+/// The presences that a session finds on a stream. A listing that was cut ends with a presence of nobody, whose status
+/// says how many there are in all.
 pub fn snapshot(presences: &[Presence], total: usize) -> Vec<UserPresence> {
     let mut shown: Vec<UserPresence> = presences.iter().map(user_presence).collect();
     if presences.len() < total {
@@ -124,7 +124,7 @@ pub fn snapshot(presences: &[Presence], total: usize) -> Vec<UserPresence> {
     shown
 }
 
-/// See [`snapshot`].
+/// The presences that a session finds when it joins a stream, see [`snapshot`].
 pub fn found(joined: &Joined) -> Vec<UserPresence> {
     snapshot(&joined.presences, joined.total)
 }

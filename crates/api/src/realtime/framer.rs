@@ -1,4 +1,4 @@
-//! What the plane tells sessions, as frames that stand ready for sockets.
+//! Events of the plane for sessions, as frames that are ready for sockets.
 
 use std::cell::OnceCell;
 use std::rc::{Rc, Weak};
@@ -20,17 +20,17 @@ use crate::context::App;
 pub struct Framer {
     /// The part of public ids behind the dot.
     node: Arc<str>,
-    /// Whose plane it frames for, once that is there.
+    /// The application whose plane the frames are for, once it is there.
     app: OnceCell<Weak<App>>,
 }
 
 impl Framer {
-    /// With the part of public ids behind the dot.
+    /// A framer with the part of public ids behind the dot.
     pub fn new(node: Arc<str>) -> Rc<Self> {
         Rc::new(Self { node, app: OnceCell::new() })
     }
 
-    /// From now on sessions are told why they close, too.
+    /// Sets the application. From now on sessions are told why they close, too.
     pub fn frames_for(&self, app: &Rc<App>) {
         let _ = self.app.set(Rc::downgrade(app));
     }

@@ -1,4 +1,4 @@
-//! Calls of functions over a socket: those that are built in, and the game's.
+//! Calls of functions over a socket: of built-in functions, and of the game's.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::functions;
 use crate::game::{Invocation, Mode};
 use crate::http_message::code;
 
-/// Where the error's context says which code the same refusal has over HTTP.
+/// The key in the error's context of the code that the same refusal has over HTTP.
 const CODE_KEY: &str = "code";
 
 pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handled {
@@ -33,7 +33,7 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
     Handled::later(async move {
         let asker = Asker::Player(session.caller());
         match functions::call(&session.app, &asker, &id, &rpc.payload).await {
-            // Without an id nobody could tell which call it answers: silence means that all went well.
+            // Without an id nobody could tell which call an answer is for: silence means that all went well.
             Ok(_) if cid.is_empty() => Answer::Silence,
             Ok(payload) => Answer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() }))),
             Err(error) => refusal(cid, &error),
@@ -41,7 +41,7 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
     })
 }
 
-/// Whatever the game's function fails with is one realtime code; the socket stays open.
+/// Calls a function of the game. All its failures have one realtime code; the socket stays open.
 fn call_game(session: Rc<SocketSession>, cid: String, id: String, payload: String) -> Handled {
     Handled::later(async move {
         let invocation = Invocation { payload, ..session.invocation(Mode::Rpc) };

@@ -10,7 +10,7 @@ use super::{Answer, Finished, Handled, Operation, Received, SocketSession, handl
 use crate::game::{Failure, Invocation, Mode};
 use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
 
-/// Which hooks a message has.
+/// The hooks of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Hooked {
     subject: Subject,
@@ -19,7 +19,7 @@ pub(super) struct Hooked {
 }
 
 impl Hooked {
-    /// `None` if it has none.
+    /// The hooks of a message; `None` if it has none.
     pub(super) fn of(session: &SocketSession, message: &Message) -> Option<Self> {
         let (subject, hooks) = (Subject::Message(message.variant()), &session.app.hooks);
         let (before, after) = (hooks.has_before(subject), hooks.has_after(subject));
@@ -54,7 +54,7 @@ impl Hooked {
         })
     }
 
-    /// Errors: what the client is told instead. The socket stays open.
+    /// Runs the before hook. Errors: the answer that the client gets instead. The socket stays open.
     async fn before(&self, session: &SocketSession, cid: &str, message: Message) -> Result<Message, Answer> {
         if !self.before {
             return Ok(message);
@@ -84,7 +84,7 @@ impl Hooked {
         }
     }
 
-    /// What is to do once a reply has left, if all went well.
+    /// The operation that is to follow once a reply has left, if all went well.
     fn after(self, session: &Rc<SocketSession>, answer: &Answer, input: Envelope) -> Option<Operation> {
         let output = match answer {
             Answer::Refusal(..) => return None,

@@ -1,5 +1,5 @@
-//! Matches. One between players is the stream that its players are on, and lives as long as one of them is there. One of
-//! game code has a handler, which lets players in, hears what they send, and says what they are told.
+//! Matches. A relayed match is the stream that its players are on, and lives as long as one of them is there. A match
+//! of game code has a handler, which lets players in, takes what they send, and decides what they are told.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,14 +40,14 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: &MatchCr
     let id = if request.name.is_empty() {
         session.app.own_uuid(relayed)
     } else {
-        // The same name is the same match, wherever it is said.
+        // The same name is the same match, wherever it is given.
         Uuid::new_v5(&Uuid::NAMESPACE_DNS, request.name.as_bytes())
     };
     let session = session.clone();
     Handled::later(async move {
         let stream = relayed(id);
         match session.app.live.join(session.key, stream.clone(), JoinOptions::default()).await {
-            // Unlike after a join, the size counts whoever asked.
+            // Unlike after a join, the size counts the asker too.
             Ok(joined) => {
                 let size = joined.total + usize::from(joined.is_new);
                 joined_match(&session, cid, &stream, &joined, size)
@@ -63,7 +63,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin)
             Some(stream) => (stream, Condition::Occupied),
             None => return refuse_input(cid, "The match ID is not valid.").into(),
         },
-        // Whoever was matched may come first.
+        // A matched player may be the first to come.
         Some(match_join::Id::Token(token)) => match verified(&session.app, &token) {
             Some(stream) => (stream, Condition::Any),
             None => return refuse_input(cid, "The match token is not valid or has expired.").into(),
@@ -121,7 +121,7 @@ async fn enter(
     }
 }
 
-/// What a match of game code tells its players.
+/// A message of a match of game code to its players.
 pub(super) fn data(stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
     let matches::Broadcast { op_code, data, sender, reliable, .. } = data;
     let presence = sender.map(|sender| UserPresence {
@@ -157,7 +157,7 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &MatchLea
     }
 }
 
-/// Passes data on. Nothing is answered unless the match id is none, and that without naming the request: clients do not
+/// Passes data on. No answer comes unless the match id is not valid, and that answer names no request: clients do not
 /// wait for it.
 pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
     let Some(stream) = parse(&request.match_id) else {
@@ -191,21 +191,22 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
         reliable: request.reliable,
     };
     let payload = Arc::new(Push::new(Message::MatchData(data)));
-    // As in the original, whatever is asked for: a client that does not say gets false, and expects no loss.
+    // The delivery is reliable whatever is asked for, as in the original: `false` is also what a client gets that does
+    // not say, and it expects no loss.
     let delivery = Delivery::Reliable;
     live.publish(Publish { stream, payload, audience, delivery, sender: Some(sender) });
     Answer::Silence
 }
 
-/// How long a token of the matchmaker lets its holder join.
+/// The time that a token of the matchmaker lets its holder join, in seconds.
 const TOKEN_LIFE_SEC: i64 = 30;
 
-/// A token by which those who were matched may join a relayed match.
+/// A token by which matched players may join a relayed match.
 pub(super) fn token(app: &App, id: Uuid) -> String {
     app.keys.sign_match(&events::match_id(&relayed(id)), app.clock.now().seconds() + TOKEN_LIFE_SEC)
 }
 
-/// The match of a token that still holds.
+/// The match of a token that is still valid.
 fn verified(app: &App, token: &str) -> Option<StreamKey> {
     parse(&app.keys.read_match(token, app.clock.now()).ok()?)
 }

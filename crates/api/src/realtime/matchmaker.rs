@@ -1,4 +1,4 @@
-//! Tickets of players and parties, and telling those who were matched.
+//! Tickets of players and parties, and messages to matched players.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,10 +22,10 @@ use crate::context::App;
 use crate::game::MatchedPlayer;
 use crate::unanswered::stopping;
 
-/// How often the matchmaker is asked for something that must be done, while its owners die.
+/// Number of times that the matchmaker is asked for something that must be done, while its owners die.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What a ticket asks for, whoever brings it.
+/// The demands of a ticket, whoever brings it.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub min_count: i32,
@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
     pub widening: Vec<Widening>,
 }
 
-/// A player who is connected, as a member of a ticket.
+/// A connected player as a member of a ticket.
 pub(crate) fn member(presence: Presence) -> Member<Presence> {
     Member { key: MemberKey::Session(presence.session_id), presence }
 }
@@ -45,7 +45,7 @@ pub(crate) fn member(presence: Presence) -> Member<Presence> {
 impl Wanted {
     /// The ticket, with an id of its own.
     ///
-    /// Errors: `InvalidArgument` for negative counts; whatever else is wrong, the pool refuses.
+    /// Errors: `InvalidArgument` for negative counts. The pool refuses everything else that is wrong.
     pub(crate) fn ticket(self, app: &App, owner: Owner, members: Vec<Member<Presence>>) -> Result<NewTicket<Presence>> {
         let count = |name: &str, count: i32| {
             u32::try_from(count).map_err(|_| Error::invalid(format!("{name} is {count}: it must not be negative.")))
@@ -68,7 +68,7 @@ impl Wanted {
 
 /// Asks the pool's owner.
 ///
-/// Errors: what the pool refuses.
+/// Errors: the pool's refusal.
 pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply> {
     if matches!(ask, PoolAsk::Add(_)) {
         app.live.claim()?;
@@ -151,7 +151,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         }
         let issued = party::Request::TicketIssued { by, ticket: id.0.clone(), membership };
         if let Err(refused) = parties::ask(&session, &cid, stream, issued).await {
-            // Somebody came or went meanwhile: the ticket is for another party than this is now.
+            // A member came or went meanwhile: the ticket is for another party than this is now.
             take_back_for_good(&session.app, id, owner).await;
             return *refused;
         }
@@ -160,11 +160,11 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
     })
 }
 
-/// Takes back a ticket of which nobody was told.
+/// Takes back a ticket that nobody was told of.
 async fn take_back_for_good(app: &App, id: TicketId, owner: Owner) {
     for _ in 0..ATTEMPTS_MAX {
         let taken = ask_pool(app, PoolAsk::Remove(id.clone(), owner.clone())).await;
-        // By an owner of the pool that died the ticket may be with the next one.
+        // If the owner of the pool died, the next one may have the ticket.
         if !taken.is_err_and(|error| error.kind == ErrorKind::Unavailable) {
             return;
         }
@@ -190,7 +190,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     })
 }
 
-/// Asks game code where the players of a match go. They are told when it has said so.
+/// Asks game code where the players of a match go. The players are told when it has said so.
 pub async fn ask_of_match(app: &App, asked: AskedMatch) {
     let Some(players) = app.live.look(|plane| plane.asked_match(asked).map(players)) else { return };
     let match_id = match app.game.matched(players).await {
@@ -208,12 +208,12 @@ pub async fn ask_of_match(app: &App, asked: AskedMatch) {
     answer_of_match(app, asked, match_id);
 }
 
-/// Has the players of a match told, of which game code has said where they go; `None` if it has not.
+/// Has the players of a match told where game code has said that they go; `None` if it has not said.
 pub fn answer_of_match(app: &App, asked: AskedMatch, match_id: Option<String>) {
     app.live.step(|plane, now, out| plane.match_answered(now, asked, match_id.map(Arc::from), out));
 }
 
-/// Whether game code answered with something that may be a match of its own.
+/// Whether the answer of game code may be the id of a match of its own.
 fn is_match(app: &App, id: &str) -> bool {
     let is_own = matches::parse(id)
         .is_some_and(|stream| stream.mode == mode::MATCH_AUTHORITATIVE && stream.label() == &*app.live_rules.node);
@@ -234,8 +234,8 @@ fn players(matched: &Matched) -> Vec<MatchedPlayer> {
     matched.tickets.iter().flat_map(|ticket| ticket.members.iter().map(move |member| of(ticket, member))).collect()
 }
 
-/// Tells everybody of a match the way in: the match of game code that was made for them, or else a relayed match that does
-/// not exist until one of them joins.
+/// Tells all players of a match the way in: the match of game code that was made for them, or else a relayed match that
+/// does not exist until one of them joins.
 pub fn tell_matched(app: &App, matched: &Matched) {
     let way = match &matched.match_id {
         Some(id) => Id::MatchId(id.to_string()),
@@ -269,13 +269,13 @@ pub fn tell_matched(app: &App, matched: &Matched) {
             MemberKey::Session(_) => {
                 app.live.push_of_tickets(member.presence.session, payload, matched.ended_for(&member.key));
             }
-            // A server brought the ticket for this user: all sockets are told.
+            // A server brought the ticket for this user: all sockets of the user are told.
             MemberKey::Server(_) => app.live.push_to_user(member.presence.user_id, payload),
         }
     }
 }
 
-/// Tells a player that a ticket of theirs is no more: whoever kept it has died, and it does not go on.
+/// Tells a player that their ticket has ended: the owner that kept it has died, and the ticket does not go on.
 pub fn tell_ended(app: &App, (session, ticket): EndedTicket) {
     let payload = notifications::ticket_lost(app, &ticket);
     app.live.push_of_tickets(session, payload, vec![ticket]);

@@ -1,4 +1,4 @@
-//! Messages of one socket: each envelope to its handler, and what becomes of the socket.
+//! Messages of one socket: each envelope goes to its handler, whose answer decides what becomes of the socket.
 
 pub mod channels;
 pub mod events;
@@ -41,55 +41,57 @@ pub struct SocketSession {
     claims: Claims,
     session_id: SessionId,
     key: SessionKey,
-    /// Where its latest socket came from.
+    /// The address and language of its latest socket's client.
     client: RefCell<Client>,
 }
 
-/// What becomes of a message.
+/// The outcome of a message.
 pub enum Outcome {
     /// The reply, if any, was appended to the buffer.
     Done,
     /// The socket closes, after what was appended to the buffer was sent.
     Close(CloseReason),
-    /// It waits for something. Nothing was appended, and the socket's next message is not handled before it resolves.
+    /// The message waits for something. Nothing was appended, and the socket's next message is not handled before the
+    /// operation resolves.
     Later(Operation),
 }
 
-/// A message whose handling waits. It runs to its end even if its socket closes meanwhile: what it began to write
-/// durably is written whole. Its session may be gone when it goes on.
+/// A message whose handling waits. The operation runs to its end even if its socket closes meanwhile, so that durable
+/// writes that it began are completed. Its session may be gone when it goes on.
 pub type Operation = Pin<Box<dyn Future<Output = Finished>>>;
 
 /// The end of an [`Operation`].
 pub struct Finished {
-    /// The reply's payload, not framed; empty for none. It leaves behind whatever was pushed to the socket before.
+    /// The reply's payload, not framed; empty for none. It leaves behind everything that was pushed to the socket
+    /// before.
     pub reply: Vec<u8>,
-    /// Closes the socket after the reply.
+    /// The reason for which the socket closes after the reply, if it does.
     pub then: Option<CloseReason>,
-    /// What is still to do when the reply has left. The socket's next message is not handled before that.
+    /// Work that is still to be done when the reply has left. The socket's next message is not handled before its end.
     pub rest: Option<Operation>,
 }
 
-/// What a handler answers.
+/// The answer of a handler.
 pub enum Answer {
-    /// Nothing.
+    /// No answer.
     Silence,
     /// An envelope.
     Reply(Envelope),
-    /// An error, and whether the socket closes behind it.
+    /// An error, and the reason for which the socket closes behind it, if it does.
     Refusal(Envelope, Option<CloseReason>),
 }
 
-/// When a handler answers.
+/// The answer of a handler, now or later.
 #[expect(clippy::large_enum_variant, reason = "most are answered at once: a box would cost each of them an allocation")]
 pub enum Handled {
-    /// At once.
+    /// The answer stands at once.
     Now(Answer),
-    /// Once something it waits for has come.
+    /// The answer comes later.
     Later(Pin<Box<dyn Future<Output = Answer>>>),
 }
 
 impl Handled {
-    /// What a handler that waits returns.
+    /// Wraps the future of a handler that waits.
     pub fn later(handler: impl Future<Output = Answer> + 'static) -> Self {
         Self::Later(Box::pin(handler))
     }
@@ -110,7 +112,7 @@ struct Received {
 }
 
 impl SocketSession {
-    /// A socket opened with a valid token.
+    /// Opens the session of a socket with a valid token.
     pub fn register(app: Rc<App>, format: Format, claims: Claims, client: Client) -> Rc<Self> {
         let session_id = SessionId(app.random_uuid());
         let info = SessionInfo {
@@ -125,7 +127,7 @@ impl SocketSession {
         Rc::new(Self { app, format, claims, session_id, key, client: RefCell::new(client) })
     }
 
-    /// A session that was elsewhere before, as `key` of this shard's plane.
+    /// Adopts a session that was elsewhere before, as `key` of this shard's plane.
     pub fn adopt(
         app: Rc<App>,
         format: Format,
@@ -137,7 +139,7 @@ impl SocketSession {
         Rc::new(Self { app, format, claims, session_id, key, client: RefCell::new(client) })
     }
 
-    /// It goes on over another socket.
+    /// Notes that the session goes on over another socket.
     pub fn reached_from(&self, client: Client) {
         self.client.replace(client);
     }
@@ -147,12 +149,12 @@ impl SocketSession {
         session_event(&self.app, Occasion::SessionStart, || self.invocation(Mode::Event), None);
     }
 
-    /// Has game code told that it ended, and why.
+    /// Has game code told that the session ended, and why.
     pub fn tell_of_end(&self, reason: CloseReason) {
         session_event(&self.app, Occasion::SessionEnd, || self.invocation(Mode::Event), Some(reason.name()));
     }
 
-    /// From here on the session receives: its user's notifications, and of its user's status. With `appears` it shows an
+    /// Begins the session, which receives its user's notifications and status from here on. With `appears` it shows an
     /// empty status itself.
     pub fn begin(&self, appears: bool) {
         let user = self.claims.user_id;
@@ -166,7 +168,7 @@ impl SocketSession {
         });
     }
 
-    /// Closes its socket because its token is void.
+    /// Closes the session's socket because its token is void.
     pub fn revoke(&self, reason: RevocationReason) {
         end(&self.app, &[self.key], reason);
     }
@@ -176,12 +178,12 @@ impl SocketSession {
         self.app.live.step(|plane, now, out| plane.close(now, self.key, out));
     }
 
-    /// Its place on its shard.
+    /// The session's key on its shard.
     pub fn key(&self) -> SessionKey {
         self.key
     }
 
-    /// Its public id.
+    /// The session's public id.
     pub fn session_id(&self) -> SessionId {
         self.session_id
     }
@@ -190,7 +192,7 @@ impl SocketSession {
         SessionRef { place: self.app.live.place(), key: self.key }
     }
 
-    /// Who asks, for owners of rooms.
+    /// The session as owners of rooms know an asker.
     pub(crate) fn caller(&self) -> muster_live::rooms::Caller {
         muster_live::rooms::Caller {
             user_id: self.claims.user_id,
@@ -199,7 +201,7 @@ impl SocketSession {
         }
     }
 
-    /// The session as others are told of it, without what belongs to one stream.
+    /// The session as others are told of it, without the parts that belong to one stream.
     fn user_presence(&self) -> UserPresence {
         UserPresence {
             user_id: self.claims.user_id.to_string(),
@@ -209,12 +211,12 @@ impl SocketSession {
         }
     }
 
-    /// Whose it is, and by which token it was opened.
+    /// The claims of the token with which the session was opened.
     pub fn claims(&self) -> &Claims {
         &self.claims
     }
 
-    /// The format of its frames.
+    /// The format of the session's frames.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -273,7 +275,7 @@ pub fn revoke(app: &App, revocation: &Revocation) {
     end(app, &sessions, revocation.reason);
 }
 
-/// Closes the sockets of sessions whose tokens are void. Who is banned is told so first.
+/// Closes the sockets of sessions whose tokens are void. A banned user is told so first.
 fn end(app: &App, sessions: &[SessionKey], reason: RevocationReason) {
     let (told, closed) = match reason {
         RevocationReason::Banned => (Some(notifications::banned(app)), CloseReason::Banned),
@@ -291,7 +293,7 @@ fn leave(session: &Rc<SocketSession>, cid: String, stream: StreamKey) -> Handled
     })
 }
 
-/// Every variant of the envelope.
+/// Handles a message of any variant of the envelope.
 fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled {
     let name = message.variant().name;
     let answer = match message {
@@ -357,7 +359,8 @@ fn refuse_input(cid: String, text: &str) -> Answer {
     refuse(cid, RealtimeCode::BadInput, text)
 }
 
-/// What the rules refuse. What is not the caller's fault has the code of the server's.
+/// The answer to a refusal of the rules. A refusal that is not the caller's fault has the code of the server's
+/// failures.
 fn refuse_domain(cid: String, error: &Error) -> Answer {
     let code = match error.kind {
         ErrorKind::Internal | ErrorKind::Unavailable | ErrorKind::ResourceExhausted => RealtimeCode::RuntimeException,

@@ -15,22 +15,22 @@ use crate::context::App;
 use crate::notifications::to_wire;
 use crate::wire_time::time;
 
-/// What a receiver's sockets are sent.
+/// A notification as the receiver's sockets are sent it.
 pub(crate) fn told(notification: Notification) -> SharedPayload {
     payload(to_wire(notification))
 }
 
-/// What a socket is sent before it closes because the user opened another.
+/// The notification to a socket before it closes because the user opened another.
 pub(super) fn single_socket(app: &App) -> SharedPayload {
     own(app, codes::SINGLE_SOCKET, "single_socket", "{}".to_owned())
 }
 
-/// What a socket is sent before it closes because its user was banned.
+/// The notification to a socket before it closes because its user was banned.
 pub(super) fn banned(app: &App) -> SharedPayload {
     own(app, codes::BANNED, "banned", "{}".to_owned())
 }
 
-/// What a player is sent whose ticket ends without a match, since whoever kept it has died.
+/// The notification to a player whose ticket ends without a match, because the owner that kept it has died.
 pub(super) fn ticket_lost(app: &App, ticket: &TicketId) -> SharedPayload {
     let content = serde_json::json!({ "ticket": &*ticket.0 }).to_string();
     own(app, codes::TICKET_LOST, "matchmaker_ticket_lost", content)

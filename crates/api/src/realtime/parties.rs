@@ -1,4 +1,4 @@
-//! Parties: what sockets ask of them, and what their members are told. Tickets of parties are the matchmaker's.
+//! Parties: requests of sockets, and events for members. Tickets of parties belong to the matchmaker.
 
 use std::rc::Rc;
 
@@ -93,7 +93,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: &PartyJoin
     })
 }
 
-/// Leaving where one is not is nothing, as long as the id could be a party's.
+/// Leaves a party. Leaving without being in it does nothing, as long as the id could be a party's.
 pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &PartyLeave) -> Handled {
     let id = request.party_id.split_once('.').and_then(|(id, node)| Some((Uuid::try_parse(id).ok()?, node)));
     match id {
@@ -175,7 +175,7 @@ pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend)
     Answer::Reply(Envelope::acknowledgement(cid))
 }
 
-/// Asks something of which only is told that it is done.
+/// Makes a request whose answer says only that it is done.
 fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: Request) -> Handled {
     let stream = match parse(session, party_id) {
         Ok(stream) => stream,
@@ -227,12 +227,12 @@ pub(super) fn refusal(cid: String, refusal: Refusal) -> Answer {
     refuse_input(cid, &refusal.to_string())
 }
 
-/// What members of a party are told, in the protocol's form.
+/// An event for members of a party, in the protocol's form.
 pub fn event(stream: &StreamKey, node: &str, event: Event) -> Push {
     let party_id = party_id(stream, node);
     let presence = |presence: &Presence| Some(user_presence(presence));
     Push::new(match event {
-        // Without label and whether it hides, as in the original.
+        // The label and whether the party hides are left out, as in the original.
         Event::Admitted(Snapshot { open, max_size, own, leader, members }) => Message::Party(Party {
             party_id,
             open,

@@ -1,4 +1,4 @@
-//! Status: who follows whom, and what followers are told. Follows belong to a socket and end with it.
+//! Status: follows between users, and messages to followers. Follows belong to a socket and end with it.
 
 use std::rc::Rc;
 
@@ -12,10 +12,10 @@ use muster_wire::realtime::{Envelope, Status, StatusFollow, StatusUnfollow, Stat
 use super::{Answer, Handled, SocketSession, events, refuse_domain, refuse_input, refuse_join};
 use crate::live::Live;
 
-/// Bytes of a status text.
+/// The largest size of a status text, in bytes.
 pub const STATUS_BYTES_MAX: usize = 2_048;
 
-/// How a session appears with a status.
+/// The options by which a session appears with a status.
 pub(super) fn appearing(status: Option<&str>) -> JoinOptions {
     JoinOptions {
         status: Some(status.unwrap_or_default().into()),

@@ -1,4 +1,4 @@
-//! What stands in questions about rooms.
+//! Values that occur in questions about rooms.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What messages of a batch hold by reference: frames and payloads, each once however many messages hold it.
+//! Blobs of a batch: frames and payloads that messages hold by reference, each written once however many messages hold
+//! it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use muster_wire::{batch, node};
 use super::form::{CodecError, Result, required, wrong};
 use crate::link::Batch;
 
-/// Bytes that a batch has room for from the beginning, at least and at most.
+/// The smallest and the largest number of bytes that a batch has room for from the beginning.
 const ROOM_MIN: usize = 256;
 const ROOM_MAX: usize = 64 * 1024;
 
@@ -41,9 +42,10 @@ impl Payload for Encoded {
 pub(super) struct Writer {
     batch: Batch,
     blobs: u32,
-    /// By where they lie. The bytes are kept, so that no others can come to lie there.
+    /// Numbers of frames that were written, by the address and length of their bytes. The bytes are kept, so that no
+    /// others can come to lie there.
     frames: Map<(usize, usize), (u32, Bytes)>,
-    /// The same with payloads.
+    /// References to payloads that were written, by the address of the payload, which is kept for the same reason.
     payloads: Map<usize, (node::Frames, SharedPayload)>,
     scratch: Vec<u8>,
 }
@@ -53,7 +55,7 @@ impl Writer {
         self.batch.len()
     }
 
-    /// The next one begins with as much room as this one came to need.
+    /// Takes the batch out. The next one begins with as much room as this one came to need.
     pub(super) fn take(&mut self) -> Batch {
         self.blobs = 0;
         self.frames.clear();
@@ -80,7 +82,7 @@ impl Writer {
         self.blobs
     }
 
-    /// Frames that may stand in other messages of the batch too.
+    /// Writes frames that may stand in other messages of the batch too.
     pub(super) fn frames(&mut self, frames: &Frames) -> node::Frames {
         let mut number = |frame: &Option<Bytes>| frame.as_ref().map_or(0, |frame| self.frame(frame));
         node::Frames { json: number(&frames.json), protobuf: number(&frames.protobuf) }
@@ -96,7 +98,7 @@ impl Writer {
         number
     }
 
-    /// A payload that may stand in other messages of the batch too.
+    /// Writes a payload that may stand in other messages of the batch too.
     pub(super) fn shared_payload(&mut self, payload: &SharedPayload) -> node::Frames {
         let address = Arc::as_ptr(payload).cast::<()>().addr();
         if let Some((frames, _)) = self.payloads.get(&address) {
@@ -107,7 +109,7 @@ impl Writer {
         frames
     }
 
-    /// A payload of one message.
+    /// Writes a payload of one message.
     pub(super) fn payload(&mut self, payload: &dyn Payload) -> node::Frames {
         let mut write = |encoding| {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -124,13 +126,13 @@ impl Writer {
 /// The blobs of a batch that arrived.
 pub(super) struct Blobs {
     blobs: Vec<Bytes>,
-    /// What was last made of some of them, since pushes of one payload follow each other.
+    /// The latest payload that was made of blobs, since pushes of one payload follow each other.
     last: Option<(node::Frames, Arc<Encoded>)>,
 }
 
 impl Blobs {
-    /// Of a batch of so many bytes. None of them keeps more than twice its own bytes alive: some wait long for a slow
-    /// socket.
+    /// The blobs of a batch of `batch_bytes` bytes. No blob keeps more than twice its own bytes alive: some wait long
+    /// for a slow socket.
     pub(super) fn new(mut blobs: Vec<Bytes>, batch_bytes: usize) -> Self {
         for blob in &mut blobs {
             if blob.len() < batch_bytes / 2 {

@@ -1,4 +1,4 @@
-//! Parts of what an owner knows of a partition: streams, parties and the pool.
+//! Parts of a partition's state: streams, parties and the pool.
 
 use muster_domain::Timestamp;
 use muster_live::matchmaker::{CarriedPasses, CarriedTicket};
@@ -12,7 +12,7 @@ use super::form::{
     Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow, part, required,
 };
 
-/// Parts, without those of kinds that this node does not know.
+/// Reads parts, and leaves out those of kinds that this node does not know.
 pub(super) fn parts_from_wire(parts: Vec<node::Carried>) -> Result<Vec<Carried>> {
     parts.into_iter().filter(|part| part.what.is_some()).map(Carried::from_wire).collect()
 }

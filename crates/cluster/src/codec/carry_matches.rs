@@ -1,4 +1,4 @@
-//! What an owner knows of a durable match.
+//! Parts of a partition's state: durable matches.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Form for Outline {
             label: wire.label.into(),
             players: list_from_wire(wire.players)?,
             timers: Timers::of(list_from_wire::<Timer>(wire.timers)?),
-            // It has left, since its owner hands the match over.
+            // The owner had sent everything before it handed the match over.
             sent: Vec::new(),
             sent_count: wire.sent_count,
         })

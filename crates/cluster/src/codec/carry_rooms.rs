@@ -1,4 +1,4 @@
-//! What an owner knows of rooms, desks and the directory.
+//! Parts of a partition's state: rooms, desks and the directory.
 
 use std::sync::Arc;
 

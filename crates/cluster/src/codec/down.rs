@@ -1,4 +1,4 @@
-//! What sessions' shards are told.
+//! Messages of owners to sessions' shards.
 
 use muster_live::matchmaker::TicketId;
 use muster_live::plane::{Down, JoinRefusal, LocalAudience};
@@ -13,7 +13,7 @@ use super::stream::{delivery_from_wire, delivery_to_wire};
 
 form_of_enum!(JoinRefusal, JoinRefusal, else Closed, Empty, TooManyStreams, Closed, Unavailable);
 
-/// What, and which question it answers.
+/// The number of the question that a message answers, if it is an answer, and the message.
 pub(super) fn to_wire(down: &Down, writer: &mut Writer) -> (Option<u64>, What) {
     let what = match down {
         Down::Reply(question, reply) => return (Some(*question), What::Reply(Box::new(reply::to_wire(reply)))),

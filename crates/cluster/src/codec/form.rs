@@ -1,4 +1,4 @@
-//! The trait of whatever has a form on the wire, and what all conversions share.
+//! The trait of values that have a form on the wire, and helpers that all conversions share.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use muster_live::plane::LaneKind;
 use muster_live::rooms::RoomId;
 use muster_wire::node;
 
-/// Why a message cannot be read.
+/// The reason why a message cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
-    /// Its bytes are no message.
+    /// The bytes are no message.
     #[error("it is damaged: {0}")]
     Damaged(muster_wire::batch::Damage),
-    /// Something is not there.
+    /// A part is missing, or of a kind that this node does not know.
     #[error("{0} is missing, or of a kind that this node does not know")]
     Missing(&'static str),
-    /// Something has a value that it cannot have.
+    /// A field has a value that it cannot have.
     #[error("{field} is wrong: {reason}")]
     Wrong {
-        /// What.
+        /// The field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 pub(super) type Result<T> = std::result::Result<T, CodecError>;
 
-/// Something of the plane, and its form on the wire.
+/// A value of the plane that has a form on the wire.
 pub(super) trait Form: Sized {
     type Wire;
 
@@ -41,17 +41,17 @@ pub(super) trait Form: Sized {
     fn from_wire(wire: Self::Wire) -> Result<Self>;
 }
 
-/// What has to be there.
+/// Fails if the part is missing.
 pub(super) fn required<T>(part: Option<T>, field: &'static str) -> Result<T> {
     part.ok_or(CodecError::Missing(field))
 }
 
-/// Something that has to be there.
+/// Reads a part that must be there.
 pub(super) fn part<T: Form>(wire: Option<T::Wire>, field: &'static str) -> Result<T> {
     T::from_wire(required(wire, field)?)
 }
 
-/// Something that may be there.
+/// Reads a part that may be missing.
 pub(super) fn maybe<T: Form>(wire: Option<T::Wire>) -> Result<Option<T>> {
     wire.map(T::from_wire).transpose()
 }
@@ -73,7 +73,7 @@ pub(super) fn narrow<T: TryFrom<u32, Error: ToString>>(number: u32, field: &'sta
     T::try_from(number).map_err(|error| wrong(field, error))
 }
 
-/// A count or limit. Where it does not fit, it is larger than anything that there is.
+/// A count or limit. A number that does not fit is larger than anything that there is.
 pub(super) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -148,7 +148,7 @@ impl Form for Error {
     }
 }
 
-/// Ids of all kinds. Alone the nil one is absent; in lists each is a pair of numbers.
+/// Ids of all kinds. On the wire a nil id is absent where an id stands alone; in lists each id is a pair of numbers.
 pub(super) trait Id: Copy {
     fn new(uuid: Uuid) -> Self;
     fn uuid(self) -> Uuid;
@@ -180,7 +180,7 @@ impl Id for Uuid {
     }
 }
 
-/// An id where there is one even if it is nil.
+/// An id that is present on the wire even if it is nil.
 pub(super) fn present_id(id: impl Id) -> node::Id {
     let (high, low) = id.uuid().as_u64_pair();
     node::Id { high, low }

@@ -1,4 +1,4 @@
-//! What is asked of matches of game code, and answered.
+//! Questions to matches of game code, and their answers.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk
     Ok((part(wire.stream, "match.stream")?, ask))
 }
 
-/// Names and values, each behind its name.
+/// Names and values as one list, each value behind its name.
 pub(super) fn pairs_to_wire(pairs: &[(String, String)]) -> Vec<String> {
     pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect()
 }

@@ -1,10 +1,11 @@
-//! What nodes tell each other, as bytes: messages of the plane in the form that `muster_wire::node` defines, and back.
+//! Messages between nodes as bytes: messages of the plane in the form that `muster_wire::node` defines, and back.
 //!
-//! The form is its own and not derived from the plane's types, so that both may change at their own pace and nodes of
-//! different releases understand each other. What of it another release does not know stands in `node.proto`.
+//! The form is defined on its own and not derived from the plane's types, so that both may change at their own pace and
+//! nodes of different releases understand each other. `node.proto` says how a release treats parts that it does not
+//! know.
 //!
-//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send for it:
-//! whoever waits for an answer gets one, and a credit goes back.
+//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send in
+//! its place: the asker of a question gets an answer, and a credit goes back.
 
 mod asks;
 mod blobs;
@@ -48,7 +49,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Of a node.
+    /// The encoder of a node.
     pub fn new(node: NodeNumber) -> Self {
         Self { node, writer: Writer::default() }
     }
@@ -83,7 +84,7 @@ impl Encoder {
         });
     }
 
-    /// Bytes so far.
+    /// Number of bytes so far.
     pub fn len(&self) -> usize {
         self.writer.len()
     }
@@ -93,7 +94,7 @@ impl Encoder {
         self.writer.len() == 0
     }
 
-    /// The batch, for the link. What is added from now on goes into the next one.
+    /// Takes the batch, for the link. Messages that are added from now on go into the next one.
     pub fn take(&mut self) -> Batch {
         self.writer.take()
     }
@@ -106,20 +107,20 @@ pub struct Incoming {
     pub from: Place,
     /// The shard here that it is for, as the other node says; [`Place::NONE`] if that cannot be read.
     pub to: Place,
-    /// What it says.
+    /// The message.
     pub content: Result<Message, Unread>,
 }
 
-/// A message that cannot be read, and what is owed for it.
+/// A message that cannot be read, with the debts that it leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Why.
+    /// The reason why it cannot be read.
     pub error: CodecError,
-    /// It was a question, and who asked it is to hear that there will be no answer.
+    /// The question that the message asked. Its asker is to be told that there will be no answer.
     pub question: Option<RequestRef>,
-    /// It was the answer to a question of this number, which gets none.
+    /// The number of the question that the message answered. The question gets no answer.
     pub answers: Option<u64>,
-    /// It cost credit of this lane.
+    /// The lane whose credit the message cost.
     pub paid: Option<LaneKind>,
 }
 
@@ -130,19 +131,20 @@ pub struct Decoder {
     metrics: Arc<DecoderMetrics>,
 }
 
-/// What was counted so far.
+/// Counts of the messages and batches so far.
 #[derive(Debug, Default)]
 pub struct DecoderMetrics {
     /// Messages that could be read.
     pub read: AtomicU64,
-    /// Messages that could not: of a kind that this node does not know, or wrong. [`Unread`] says what is owed for them.
+    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says what is owed
+    /// for them.
     pub unread: AtomicU64,
     /// Batches that could not be read as a whole.
     pub batches_refused: AtomicU64,
 }
 
 impl Unread {
-    /// What takes the place of a message from one shard to another, each from and to one of here or of any node.
+    /// Messages that take the place of an unread one, with the places of this or any node that they are from and to.
     pub fn instead(&self, from: Place, to: Place) -> impl Iterator<Item = (Place, Place, Message)> {
         let unavailable = |id| Message::Down(Down::Reply(id, Reply::Joined(Err(JoinRefusal::Unavailable))));
         let asked = self.question.map(|question| (to, question.place, unavailable(question.id)));
@@ -153,12 +155,12 @@ impl Unread {
 }
 
 impl Decoder {
-    /// Of a node; it counts in `metrics`.
+    /// The decoder of a node, which counts in `metrics`.
     pub fn new(node: NodeNumber, metrics: Arc<DecoderMetrics>) -> Self {
         Self { node, metrics }
     }
 
-    /// Reads what arrived from a node in one batch, message by message in order.
+    /// Reads the messages of a batch that arrived from a node, in order.
     ///
     /// # Errors
     /// When the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
@@ -208,7 +210,7 @@ impl Decoder {
 }
 
 impl Incoming {
-    /// A message of which not even that is known.
+    /// A message whose sender and receiver cannot be read either.
     fn of_nobody(error: CodecError) -> Self {
         let content = Err(Unread { error, question: None, answers: None, paid: None });
         Self { from: Place::NONE, to: Place::NONE, content }

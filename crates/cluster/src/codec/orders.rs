@@ -1,4 +1,4 @@
-//! What is to be done with sessions of a place.
+//! Orders about sessions of a place.
 
 use muster_live::CloseReason;
 use muster_live::plane::{Errand, Order, Whom};

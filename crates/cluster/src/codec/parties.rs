@@ -1,4 +1,4 @@
-//! What is asked of parties, and answered.
+//! Questions to parties, and their answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is asked of the matchmaker's pool, and answered.
+//! Questions to the matchmaker's pool, and their answers.
 
 use std::sync::Arc;
 

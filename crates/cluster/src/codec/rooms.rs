@@ -1,4 +1,4 @@
-//! What owners of rooms are asked by sessions' shards, and by each other.
+//! Questions and messages to owners of rooms, from sessions' shards and from each other.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::form::{
     Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, maybe, part, present_id, required,
 };
 
-/// Who waits for the answer stands beside it.
+/// The asker that waits for the answer stands beside the question.
 pub(super) fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
     use rooms_ask::What;
     let what = match ask {

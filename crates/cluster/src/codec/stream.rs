@@ -1,4 +1,4 @@
-//! Streams, who is on them and who hears them.
+//! Streams, their presences and their listeners.
 
 use muster_domain::Timestamp;
 use muster_live::plane::{Listener, Standing};

@@ -1,4 +1,4 @@
-//! What owners of rooms answer: rooms as they are, and who is in them.
+//! Answers of owners of rooms: rooms as they are, and their members.
 
 use std::sync::Arc;
 

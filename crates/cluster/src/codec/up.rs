@@ -58,7 +58,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             epoch: epoch.0,
             standings: list_to_wire(standings),
         }),
-        // There is one pool.
+        // There is one pool, so its partition is not written.
         Up::Rebuild { partition: _, epoch, told: Told::Tickets(standings) } => {
             What::Tickets(node::TicketsHeld { epoch: epoch.0, standings: list_to_wire(standings) })
         }
@@ -75,7 +75,7 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
 }
 
 pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blobs) -> Result<Up> {
-    // Of a question that is nothing without an answer.
+    // The request of a question that means nothing without an answer.
     let asked = || required(request, "message.request");
     Ok(match what {
         What::Join(join) => Up::Join(Box::new(join_from_wire(*join, request)?)),
@@ -154,7 +154,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
     })
 }
 
-/// One that is shared out: of others nothing is told that names them.
+/// The number of a partition that places share. No message names any other partition.
 pub(super) fn partition_to_wire(partition: Partition) -> u32 {
     u32::try_from(partition.number()).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
 //! One socket: a future that reads, answers and writes until there is a reason to close.
 //!
-//! It runs on its shard's thread. Between polls it owns no buffer unless half a frame has arrived, messages have to
-//! wait, or the client does not take what is sent: input and replies pass through the shard's
+//! The future runs on its shard's thread. Between polls it owns no buffer unless half a frame has arrived, messages
+//! have to wait, or the client does not take what is sent: input and replies pass through the shard's
 //! [`Scratch`](super::shared::Scratch).
 
 use std::future::Future;
@@ -27,7 +27,8 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Whether where frames begin is no longer known: what arrives is thrown away, until the client ends it.
+    /// Whether the beginnings of frames are no longer known. Input is then thrown away until the client ends the
+    /// connection.
     pub(super) fn has_lost_frames(&self) -> bool {
         matches!(self, Self::Closing(CloseReason::ProtocolError | CloseReason::MessageTooBig))
     }
@@ -60,7 +61,7 @@ where
         Self { io, work, handle, shared, keep_alive, phase: Phase::Open, input: Input::new(early), timer }
     }
 
-    /// What its messages caused and has not ended.
+    /// The work that the socket's messages caused and that has not ended.
     pub fn into_work(self) -> Work<H> {
         self.work
     }
@@ -95,7 +96,7 @@ where
         }
     }
 
-    /// Acts on what is due and sets the timer for what comes next.
+    /// Acts on timers that are due, and sets the timer for the next.
     fn run_timers(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         while self.timer.as_mut().poll(context).is_ready() {
             if let Phase::Closing(reason) = self.phase {
@@ -117,7 +118,7 @@ where
         Ok(())
     }
 
-    /// Ends the way to the client once the close frame has left, if nothing further of its own is waited for.
+    /// Ends the way to the client once the close frame has left, if no answer to it is waited for.
     fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<CloseReason> {
         let Phase::Closing(reason) = self.phase else { return Poll::Pending };
         let is_answered = reason == CloseReason::ClientClosed;
@@ -129,7 +130,7 @@ where
         if is_answered { Poll::Ready(reason) } else { Poll::Pending }
     }
 
-    /// Whether something waits, and not so much that it should leave at once.
+    /// Whether frames wait, and not so many that they should leave at once.
     fn may_put_off_writing(&self) -> bool {
         let outbox = self.handle.outbox().borrow();
         matches!(self.phase, Phase::Open)
@@ -145,24 +146,25 @@ where
         if let Some(reason) = self.handle.close_requested() {
             self.begin_close(reason, reason.code(), context);
         }
-        // Otherwise what waits leaves together with the answers to what is read now.
+        // Otherwise frames that wait leave together with the answers to what is read now.
         if self.handle.outbox().borrow().bytes() > self.shared.limits.backlog_bytes_max {
             self.flush(context)?;
         }
         let ended = self.receive(context).and_then(|()| self.run_timers(context));
-        // Other sockets that were ready at the same time often have something for this one: once they were read, it leaves
-        // in one write. A socket that is only pushed to is woken behind them anyway.
+        // Other sockets that were ready at the same time often have something for this one: once they were read, it
+        // leaves in one write. A socket that is only pushed to is woken behind them anyway.
         if std::mem::take(&mut self.input.has_read) && ended.is_ok() && self.may_put_off_writing() {
             context.waker().wake_by_ref();
             return Ok(());
         }
-        // Even if it ends: a client that only stopped sending is told what it is owed.
+        // Frames are flushed even if the socket ends: a client that only stopped sending is told what it is owed.
         let flushed = self.flush(context);
         ended.and(flushed)?;
         if self.handle.push_question() {
             self.flush(context)?;
         }
-        // Others first. While too much waits for the client, the socket is woken when it has taken some.
+        // Other sockets have their turn first. While too much waits for the client, the socket is woken when the client
+        // has taken some.
         if self.input.is_cut_short && self.handle.outbox().borrow().bytes() <= self.shared.limits.backlog_bytes_max {
             context.waker().wake_by_ref();
         }
@@ -190,11 +192,11 @@ where
     }
 }
 
-/// How handling a frame ends the connection.
+/// The way in which handling a frame ends the connection.
 pub(super) enum End {
-    /// At once.
+    /// The connection ends at once.
     Now(CloseReason),
-    /// With a close frame of this code.
+    /// The connection ends with a close frame of this code.
     Close(CloseReason, u16),
 }
 

@@ -1,6 +1,6 @@
 //! WebSocket frames (RFC 6455) on byte slices: headers in and out, masking. No I/O, no allocation on the way in.
 //!
-//! Our own because a broadcast's frame, header included, is made once and shared by every recipient, and
+//! This module is our own because a broadcast's frame, header included, is made once and shared by every recipient, and
 //! because all sockets of a shard read through one buffer: an idle socket owns none.
 
 /// The frame types.
@@ -53,11 +53,11 @@ impl Opcode {
 /// A client's frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Last frame of its message.
+    /// Whether this is the last frame of its message.
     pub is_final: bool,
-    /// Its type.
+    /// The type of the frame.
     pub opcode: Opcode,
-    /// What the payload is masked with.
+    /// The mask of the payload.
     pub mask: [u8; 4],
     /// Bytes before the payload.
     pub header_len: usize,
@@ -65,12 +65,13 @@ pub struct Header {
     pub payload_len: usize,
 }
 
-/// Why a frame is refused.
+/// The reason why a frame is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// Reserved bits or types, no mask, a fragmented or long control frame, a length in a longer form than needed.
+    /// The frame breaks the protocol: reserved bits or types, no mask, a fragmented or long control frame, or a length
+    /// in a longer form than needed.
     Protocol,
-    /// Longer than the caller allows.
+    /// The payload is longer than the caller allows.
     TooBig,
 }
 
@@ -99,7 +100,7 @@ pub fn parse_header(buffer: &[u8], payload_max: usize) -> Result<Option<Header>,
     Ok(Some(Header { is_final, opcode, mask: *mask, header_len: length_end + 4, payload_len }))
 }
 
-/// The payload's length and where its field ends; `None` when bytes are missing.
+/// The length of the payload, and the position where the length field ends; `None` when bytes are missing.
 fn payload_length(buffer: &[u8], short: u8) -> Result<Option<(u64, usize)>, FrameError> {
     let rest = buffer.get(2..).unwrap_or_default();
     let (length, end, least) = match short {
@@ -142,14 +143,14 @@ pub fn write_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// How long the first of these frames of a server is, if it is whole.
+/// The length of the first of these server frames, if the frame is whole.
 pub fn server_frame_len(frames: &[u8]) -> Option<usize> {
     let (payload_len, header_len) = payload_length(frames, *frames.get(1)?).ok()??;
     let length = header_len + usize::try_from(payload_len).ok()?;
     (length <= frames.len()).then_some(length)
 }
 
-/// Whether this frame is about the connection and not a message.
+/// Whether a frame is about the connection, and not a message.
 pub fn is_control(frame: &[u8]) -> bool {
     frame.first().is_some_and(|first| first & 0x08 != 0)
 }

@@ -1,6 +1,6 @@
-//! What a shard keeps of a socket: the way to push frames to it and to close it.
+//! The handle of a socket, by which its shard pushes frames to it and closes it.
 //!
-//! Used on the shard's own thread only; the socket's task is woken, never waited for.
+//! Handles are used on the shard's own thread only; the socket's task is woken, never waited for.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,12 +15,12 @@ use super::frame::{self, Opcode};
 use super::resume::Resumption;
 use crate::metrics::GatewayMetrics;
 
-/// What the handles of a shard's sockets share.
+/// State that the handles of a shard's sockets share.
 #[derive(Debug)]
 pub struct Pushing {
     limits: OutboxLimits,
     metrics: Arc<GatewayMetrics>,
-    /// What the handler of a message pushed to its own socket, until it returns.
+    /// Frames that the handler of a message pushed to its own socket, until the handler returns.
     own: RefCell<Vec<(Bytes, Delivery)>>,
 }
 
@@ -40,11 +40,11 @@ pub struct SocketHandle {
     close: Cell<Option<CloseReason>>,
     /// Whether a message of this socket is being handled.
     is_handling: Cell<bool>,
-    /// What was pushed since the running operation's answer was decided: made when there is any.
+    /// Frames that were pushed since the running operation's answer was decided; made for the first of them.
     held: RefCell<Option<Box<Held>>>,
     waker: RefCell<Option<Waker>>,
     shared: Rc<Pushing>,
-    /// Of a session that may change its socket.
+    /// Set for a session that may change its socket.
     resumption: Option<Box<Resumption>>,
 }
 
@@ -54,7 +54,7 @@ impl SocketHandle {
         Self::with(shared, Outbox::default(), None)
     }
 
-    /// A session with nothing to send, that may change its socket.
+    /// A session that may change its socket, with nothing to send.
     pub(super) fn resumable(shared: Rc<Pushing>, limits: RingLimits, resumption: Resumption) -> Self {
         let outbox = Outbox::retaining(limits, shared.limits);
         Self::with(shared, outbox, Some(Box::new(resumption)))
@@ -72,8 +72,8 @@ impl SocketHandle {
         }
     }
 
-    /// Sends a frame that stands ready for the wire. A session whose queue cannot take what it was promised closes: it
-    /// reads slower than it is sent to, and leaving it out would be silent loss.
+    /// Sends a frame that is ready for the wire. A session closes if its queue cannot take a frame that was promised:
+    /// its client reads too slowly, and leaving the frame out would be silent loss.
     pub fn push(&self, frame: Bytes, delivery: Delivery) {
         // Nothing follows a close frame.
         if self.close.get().is_some() {
@@ -87,14 +87,14 @@ impl SocketHandle {
             held.push((frame, delivery));
             return;
         }
-        // Whoever has something waiting is on its way already, or blocked.
+        // A socket with frames waiting is woken already, or blocked.
         if self.enqueue(frame, delivery) {
             self.wake();
         }
     }
 
-    /// What is pushed from here on follows the answer of the running operation, which is decided: whoever joins something
-    /// learns who is there before it hears who comes and goes.
+    /// Holds frames that are pushed from here on behind the answer of the running operation, which is decided: a
+    /// session that joins something learns who is there before it hears who comes and goes.
     pub fn hold(&self) {
         self.held.borrow_mut().get_or_insert_default();
         self.wake();
@@ -111,7 +111,7 @@ impl SocketHandle {
         self.outbox.borrow().discarded()
     }
 
-    /// Answers whether the queue was empty before.
+    /// Queues a frame. Answers whether the queue was empty before.
     fn enqueue(&self, frame: Bytes, delivery: Delivery) -> bool {
         let mut outbox = self.outbox.borrow_mut();
         let was_empty = outbox.is_empty();
@@ -135,7 +135,7 @@ impl SocketHandle {
         }
     }
 
-    /// From here on nothing more is taken.
+    /// Notes that the socket closes: it takes nothing more from here on.
     pub(super) fn note_close(&self, reason: CloseReason) {
         if self.close.get().is_none() {
             self.close.set(Some(reason));
@@ -150,7 +150,7 @@ impl SocketHandle {
     /// [`SocketHandle::release_own`]. `None`: it panicked, and pushed nothing.
     pub(super) fn handling<R>(&self, handle: impl FnOnce() -> R) -> Option<R> {
         self.is_handling.set(true);
-        // What a panic leaves behind is not looked at again: the session closes.
+        // The state that a panic leaves behind is not used again: the session closes.
         let outcome = catch_unwind(AssertUnwindSafe(handle)).ok();
         self.is_handling.set(false);
         if outcome.is_none() {
@@ -159,8 +159,9 @@ impl SocketHandle {
         outcome
     }
 
-    /// What a handler pushed to its own socket follows `replies`, its own answer the last of them: whoever joins something
-    /// learns that it is in before it hears who is. They are moved to the queue for that.
+    /// Moves frames that a handler pushed to its own socket, or that were held, behind `replies`, the last of which is
+    /// the handler's own answer: a session that joins something learns that it is in before it hears who is. `replies`
+    /// are moved to the queue for that.
     pub(super) fn release_own(&self, replies: &mut Vec<u8>) {
         let held = self.held.take().map(|held| *held).unwrap_or_default();
         if held.is_empty() && self.shared.own.borrow().is_empty() {
@@ -169,12 +170,12 @@ impl SocketHandle {
         self.queue_replies(replies);
         replies.clear();
         for (frame, delivery) in held.into_iter().chain(self.shared.own.borrow_mut().drain(..)) {
-            // The socket is on its way: it writes once it has handled what it read.
+            // The socket is not woken: it writes once it has handled what it read.
             self.enqueue(frame, delivery);
         }
     }
 
-    /// What is held does not wait for an answer any more: a close frame comes first.
+    /// Queues the frames that were held, though their answer has not come: a close frame follows.
     pub(super) fn release_held(&self) {
         for (frame, delivery) in self.held.take().map(|held| *held).unwrap_or_default() {
             self.enqueue(frame, delivery);
@@ -204,7 +205,7 @@ impl SocketHandle {
         self.resumption.as_deref()
     }
 
-    /// Whether another socket came for the session, or is to come elsewhere.
+    /// Whether another socket came for the session, or is to come to another node.
     pub(super) fn is_taken_over(&self) -> bool {
         let resumption = self.resumption.as_ref();
         resumption.is_some_and(|resumption| resumption.is_sent_away.get() || resumption.offer.borrow().is_some())
@@ -217,14 +218,15 @@ impl SocketHandle {
         }
     }
 
-    /// Asks the client whether it lives, and answers for what it has by the way.
+    /// Asks the client whether it lives. Its pong also tells how much it has received.
     pub(super) fn push_ping(&self) {
         let mut outbox = self.outbox.borrow_mut();
         let ping = ping(outbox.sent());
         outbox.push_apart(ping);
     }
 
-    /// Asks the client how much it has, if so much is kept for it that this is due. Answers whether it was.
+    /// Asks the client how much it has received, if so much is kept for it that the question is due. Answers whether it
+    /// was.
     pub(super) fn push_question(&self) -> bool {
         if self.resumption.is_none() {
             return false;
@@ -235,7 +237,7 @@ impl SocketHandle {
         true
     }
 
-    /// A pong says what the ping said that it answers: how many messages were sent before it.
+    /// Takes a pong. It repeats the number in the ping that it answers: how many messages were sent before that.
     pub(super) fn note_pong(&self, payload: &[u8]) {
         if self.resumption.is_some()
             && let Ok(received) = <[u8; 8]>::try_from(payload)

@@ -12,7 +12,7 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The value of `Sec-WebSocket-Accept` for a request with these headers.
 ///
-/// Errors: what is missing, as a sentence for whoever connected.
+/// Errors: a sentence for the client that says what is missing.
 pub fn accept_key(headers: &HeaderMap) -> Result<String, &'static str> {
     if !has_token(headers, UPGRADE, "websocket") || !has_token(headers, CONNECTION, "upgrade") {
         return Err(
@@ -33,7 +33,7 @@ pub fn accept_key(headers: &HeaderMap) -> Result<String, &'static str> {
 
 /// Refuses requests that cannot become a socket whatever their headers ask for. A body would be read as frames.
 ///
-/// Errors: what is wrong, as a sentence for whoever connected.
+/// Errors: a sentence for the client that says what is wrong.
 pub fn check_request(method: &Method, version: Version, headers: &HeaderMap) -> Result<(), &'static str> {
     if *method != Method::GET || version != Version::HTTP_11 {
         return Err("A WebSocket connection begins with a GET request of HTTP/1.1.");

@@ -1,4 +1,4 @@
-//! What a socket receives: bytes into frames, frames into messages for its [`Work`](super::work::Work).
+//! The input of a socket: bytes become frames, and frames become messages for its [`Work`](super::work::Work).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,10 +11,10 @@ use super::frame::{self, FrameError, Header, Opcode};
 use super::shared::{Scratch, Traffic};
 use super::work::{Answers, MessageHandler};
 
-/// Bytes read from one socket before the others of its shard have their turn.
+/// Number of reads from one socket before the others of its shard have their turn.
 const READ_TURNS_MAX: u32 = 8;
 
-/// What has arrived and is not done with.
+/// Input that has arrived and is not dealt with yet.
 pub(super) struct Input {
     /// Bytes of a frame that has not arrived whole, or of whole frames that had to wait.
     partial: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Input {
     /// Payloads of a message whose last fragment has not arrived.
     fragments: Vec<u8>,
     is_fragmented: bool,
-    /// Whether there may be more to do that nothing wakes the socket for.
+    /// Whether there may be more to do for which nothing wakes the socket.
     pub(super) is_cut_short: bool,
     /// Whether messages were read since this was last looked at.
     pub(super) has_read: bool,
@@ -44,14 +44,14 @@ impl Input {
         }
     }
 
-    /// From here on only the client's close frame is looked for. It may have arrived already.
+    /// Looks for the client's close frame only from here on. The close frame may have arrived already.
     pub(super) fn await_close(&mut self) {
         self.has_unhandled = !self.partial.is_empty();
         self.is_cut_short = true;
         self.fragments = Vec::new();
     }
 
-    /// Keeps what was not consumed.
+    /// Keeps the bytes that were not consumed.
     fn keep(&mut self, rest: &[u8]) {
         if rest.is_empty() {
             self.partial = Vec::new();
@@ -68,8 +68,8 @@ where
     H: MessageHandler + Unpin,
     T: Traffic,
 {
-    /// Goes on with what waits, then reads and handles until the socket has no more, its turn is over, or it has to
-    /// wait: for its own operation, for its shard, for the client to read. Answers leave together at the end.
+    /// Goes on with messages that wait, then reads and handles until the socket has no more, its turn is over, or it
+    /// has to wait: for its own operation, for its shard, or for the client to read. Answers leave together at the end.
     pub(super) fn receive(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let shared = self.shared.clone();
         let mut scratch = shared.scratch.borrow_mut();
@@ -107,7 +107,7 @@ where
         Ok(())
     }
 
-    /// Whether the client owes so much reading that it is not served.
+    /// Whether the client has to read so much first that it is not served now.
     fn is_behind(&self, answers: &Answers<'_>) -> bool {
         self.handle.outbox().borrow().bytes() + answers.output.len() > self.shared.limits.backlog_bytes_max
     }
@@ -182,7 +182,8 @@ where
         outcome
     }
 
-    /// Handles the frame at `start`, and moves that behind it. Answers whether there was a whole one whose turn it is.
+    /// Handles the frame at `start`, and moves `start` behind it. Answers whether there was a whole frame whose turn it
+    /// is.
     fn handle_frame_at(
         &mut self,
         start: &mut usize,
@@ -271,6 +272,6 @@ enum Completed {
     Nothing,
     /// The frame's own payload.
     Payload,
-    /// What was collected over several frames.
+    /// The message that was collected over several frames.
     Fragments(Vec<u8>),
 }

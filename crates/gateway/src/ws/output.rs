@@ -1,4 +1,4 @@
-//! What a socket sends: answers straight from the shard's buffer, waiting frames many at a time.
+//! The output of a socket: answers straight from the shard's buffer, waiting frames many at a time.
 
 use std::io::IoSlice;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ where
     H: MessageHandler + Unpin,
     T: Traffic,
 {
-    /// Writes what waits. Errors: the connection is lost.
+    /// Writes the frames that wait. Errors: the connection is lost.
     pub(super) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let handle = self.handle.clone();
         let mut outbox = handle.outbox().borrow_mut();

@@ -26,10 +26,10 @@ use super::stream::Transport;
 use super::work::{MessageHandler, Work};
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
-/// The language of whoever names none.
+/// The language of a client that names none.
 const LANG: &str = "en";
 
-/// What a handshake asked for and may have.
+/// The request of a handshake, as far as it was granted.
 pub struct Opening {
     pub(super) claims: Claims,
     pub(super) format: Format,
@@ -43,7 +43,7 @@ pub struct Opening {
 /// Decides whether a socket may open.
 ///
 /// # Errors
-/// Status and text of the refusal, for whoever connected.
+/// Status and text of the refusal, for the client.
 pub fn authorise(
     app: &App,
     authorization: Option<&str>,
@@ -98,8 +98,8 @@ pub fn start<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<
     }
 }
 
-/// Starts a session that ends with its socket. Its task holds no more than it needs to wait: whatever an async function
-/// takes as an argument would stay in it to the end, the buffer that the handshake was read into among that.
+/// Starts a session that ends with its socket. Its task holds only what it needs to wait: the arguments of an async
+/// function would stay in the task to the end, among them the buffer that the handshake was read into.
 fn start_plain<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: Rc<Shard>, guard: ConnectionGuard) {
     let handle = Rc::new(SocketHandle::new(shard.pushing.clone()));
     if opening.resume.is_some() {
@@ -123,7 +123,7 @@ fn start_plain<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: R
     });
 }
 
-/// Runs to its end what the last message caused. Nobody waits for the reply any more.
+/// Runs the operation of the last message to its end. Nobody waits for the reply any more.
 pub(super) async fn finish(operation: Operation, shard: &Shard) {
     let mut next = Some(operation);
     while let Some(operation) = next {
@@ -155,11 +155,12 @@ impl Registered {
         Self { shard, session, handle, address, appears }
     }
 
-    /// From here on the session receives.
+    /// Begins the session, which receives from here on.
     pub(super) fn begin(&self) {
         let Self { shard, session, handle, appears, .. } = self;
         session.begin(*appears);
-        // Asked again now that it is registered, so that a revocation meanwhile is not missed between the two.
+        // Revocations are checked again now that the session is registered, so that none is missed between the two
+        // checks.
         if let Some(reason) = shard.app.revocations.reason_of(session.claims()) {
             session.revoke(reason);
         } else if shard.is_draining() {
@@ -171,7 +172,7 @@ impl Registered {
         tracing::debug!(%session_id, %user_id, address = self.address.map(tracing::field::display), format, "socket opened");
     }
 
-    /// It goes on over another socket.
+    /// Notes that the session goes on over another socket.
     pub(super) fn reached_from(&mut self, client: Client) {
         self.address = client.address;
         self.session.reached_from(client);

@@ -1,4 +1,4 @@
-//! What the sockets of one shard share: buffers, limits, counters, and the pause.
+//! State that the sockets of one shard share: buffers, limits, counters, and the pause.
 
 use std::cell::{Cell, RefCell};
 use std::task::Waker;
@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 /// Buffers that all sockets of a shard share, one poll at a time.
 pub struct Scratch {
-    /// What was read.
+    /// Bytes that were read.
     pub(super) input: Vec<u8>,
-    /// Frames that answer it.
+    /// Frames that answer them.
     pub(super) output: Vec<u8>,
     /// The payload of one reply.
     pub(super) reply: Vec<u8>,
@@ -39,13 +39,13 @@ pub struct SocketLimits {
     pub keep_alive: KeepAliveConfig,
 }
 
-/// What sockets count.
+/// Counters of sockets.
 pub trait Traffic {
     /// Whole messages and bytes received.
     fn received(&self, messages: u64, bytes: u64);
     /// Bytes sent.
     fn sent(&self, bytes: u64);
-    /// A socket is not read for now: as many of its messages as may wait for an operation of its own.
+    /// A socket is not read for now, because as many of its messages wait for an operation as may.
     fn held(&self);
     /// The sockets of a shard paused.
     fn paused(&self);
@@ -53,7 +53,7 @@ pub trait Traffic {
     fn panicked(&self);
 }
 
-/// What connections of one shard share.
+/// State that connections of one shard share.
 pub struct SocketShared<T> {
     /// See [`Scratch`].
     pub(super) scratch: RefCell<Scratch>,
@@ -64,14 +64,14 @@ pub struct SocketShared<T> {
     /// The zero of the sockets' clock.
     pub(super) started: Instant,
     is_paused: Cell<bool>,
-    /// How many pauses there were.
+    /// Number of pauses so far.
     pauses: Cell<u32>,
-    /// Sockets to be polled when the pause ends. Each is here once.
+    /// Sockets to be polled when the pause ends, each once.
     paused: RefCell<Vec<Waker>>,
 }
 
 impl<T: Traffic> SocketShared<T> {
-    /// For the sockets of a shard that starts now.
+    /// The state for the sockets of a shard that starts now.
     pub fn new(limits: SocketLimits, traffic: T) -> Self {
         Self {
             scratch: RefCell::new(Scratch::new(limits.message_bytes_max)),
@@ -84,8 +84,8 @@ impl<T: Traffic> SocketShared<T> {
         }
     }
 
-    /// From now on no socket of the shard handles a message or reads, until [`SocketShared::resume`]. What was read
-    /// already is kept; operations that run go on, pushes leave, and control frames that were read are answered.
+    /// Pauses the sockets: none of them handles a message or reads until [`SocketShared::resume`]. Bytes that were read
+    /// already are kept; operations that run go on, pushes leave, and control frames that were read are answered.
     pub fn pause(&self) {
         if !self.is_paused.replace(true) {
             self.pauses.set(self.pauses.get().wrapping_add(1));
@@ -101,12 +101,12 @@ impl<T: Traffic> SocketShared<T> {
         }
     }
 
-    /// Whether the shard's sockets rest.
+    /// Whether the shard's sockets pause.
     pub fn is_paused(&self) -> bool {
         self.is_paused.get()
     }
 
-    /// Wakes the socket when the pause ends. `known` is its note of the last pause for which it asked this.
+    /// Wakes the socket when the pause ends. `known` is the number of the last pause for which the socket asked this.
     pub(super) fn wake_after_pause(&self, known: &mut u32, waker: &Waker) {
         if *known != self.pauses.get() {
             *known = self.pauses.get();

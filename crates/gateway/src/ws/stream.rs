@@ -1,4 +1,4 @@
-//! What carries a socket once its handshake is done, and how it moves to another shard's thread.
+//! The transport of a socket once its handshake is done, and its move to another shard's thread.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,28 +10,29 @@ use tokio_rustls::server::TlsStream;
 
 /// A transport that carries HTTP and becomes a socket.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// The same, whichever it is.
+    /// The transport as a [`Stream`].
     fn into_stream(self) -> Stream;
 }
 
 /// Any transport of sockets.
 pub enum Stream {
-    /// In the clear.
+    /// The connection is in the clear.
     Plain(TcpStream),
-    /// With the server's own TLS.
+    /// The connection uses the server's own TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 /// A transport on its way to another thread.
 pub enum Portable {
-    /// Known to no runtime.
+    /// The connection is known to no runtime.
     Plain(std::net::TcpStream),
-    /// Its state cannot be taken apart, so the runtime that accepted it goes on watching it and wakes the other thread.
+    /// The state of TLS cannot be taken apart, so the runtime that accepted the connection goes on watching it and
+    /// wakes the other thread.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// To be sent to another thread.
+    /// Makes the transport ready for another thread.
     pub fn into_portable(self) -> io::Result<Portable> {
         Ok(match self {
             Self::Plain(stream) => Portable::Plain(stream.into_std()?),
@@ -41,7 +42,7 @@ impl Stream {
 }
 
 impl Portable {
-    /// On the thread that it was sent to.
+    /// Makes the transport usable on the thread that it was sent to.
     pub fn into_stream(self) -> io::Result<Stream> {
         Ok(match self {
             Self::Plain(stream) => Stream::Plain(TcpStream::from_std(stream)?),
@@ -62,7 +63,7 @@ impl Transport for Box<TlsStream<TcpStream>> {
     }
 }
 
-/// Does the same with whichever it is.
+/// Does the same with either transport.
 macro_rules! each {
     ($self:ident, $stream:ident => $act:expr) => {
         match $self.get_mut() {

@@ -1,4 +1,4 @@
-//! What a socket's messages cause: one is handled at a time, in order, and while one waits the next are kept.
+//! The work of a socket's messages: one is handled at a time, in order, and while one waits the next are kept.
 //!
 //! Nothing here reads or writes a socket. A handler that panics ends its own session.
 
@@ -14,10 +14,10 @@ use super::handle::SocketHandle;
 
 /// Messages of one socket that may wait for its running operation. At the limit the socket is not read.
 pub const PENDING_MESSAGES_MAX: usize = 128;
-/// Bytes of such messages. The last one may exceed it.
+/// Bytes of such messages. The last message may exceed the limit.
 pub const PENDING_BYTES_MAX: usize = 64 * 1024;
 
-/// What a session does with a message.
+/// The handler of a session's messages.
 pub trait MessageHandler {
     /// Handles one message. The payload of a reply that stands at once is appended to `reply`.
     fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome;
@@ -26,7 +26,7 @@ pub trait MessageHandler {
     fn opcode(&self) -> Opcode;
 }
 
-/// Where answers go during one poll of a socket.
+/// The destination of answers during one poll of a socket.
 pub(super) struct Answers<'a> {
     pub handle: &'a SocketHandle,
     /// Frames that leave together.
@@ -39,7 +39,7 @@ pub(super) struct Answers<'a> {
 pub struct Work<H> {
     handler: H,
     operation: Option<Operation>,
-    /// Made when a message has to wait.
+    /// Messages that wait; made for the first of them.
     waiting: Option<Box<Waiting>>,
 }
 
@@ -47,12 +47,13 @@ pub struct Work<H> {
 struct Waiting {
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// From a limit's reaching until half of it is free, so that reading goes on in more than single messages.
+    /// Set when a limit is reached, and cleared when half of it is free, so that reading goes on in more than single
+    /// messages.
     is_full: bool,
 }
 
 impl<H: MessageHandler> Work<H> {
-    /// Nothing yet.
+    /// Work without any message yet.
     pub fn new(handler: H) -> Self {
         Self { handler, operation: None, waiting: None }
     }
@@ -66,14 +67,14 @@ impl<H: MessageHandler> Work<H> {
         self.waiting.as_ref().is_some_and(|waiting| waiting.is_full)
     }
 
-    /// Whether everything that came is done.
+    /// Whether everything that came is dealt with.
     pub(super) fn is_idle(&self) -> bool {
         self.operation.is_none() && self.waiting.is_none()
     }
 
-    /// Takes a message: handles it, or keeps it behind what came before.
+    /// Takes a message: handles it, or keeps it behind the messages that came before.
     ///
-    /// Errors: why the socket closes.
+    /// Errors: the reason why the socket closes.
     pub(super) fn take(
         &mut self,
         payload: &[u8],
@@ -92,7 +93,7 @@ impl<H: MessageHandler> Work<H> {
 
     /// Goes on with the running operation, and with the messages that wait for it if any `may_start`.
     ///
-    /// Errors: why the socket closes.
+    /// Errors: the reason why the socket closes.
     pub(super) fn go_on(
         &mut self,
         may_start: bool,
@@ -100,7 +101,7 @@ impl<H: MessageHandler> Work<H> {
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         let polled = self.poll_operation(answers, context);
-        // Also if nothing ran: the operation may have gone on without its socket.
+        // This is done even if nothing ran: the operation may have gone on without its socket.
         answers.handle.release_own(answers.output);
         polled?;
         while may_start && self.operation.is_none() {
@@ -157,7 +158,7 @@ impl<H: MessageHandler> Work<H> {
                 answers.handle.release_own(answers.output);
                 return Ok(());
             }
-            // It is not polled again, whatever it did.
+            // The operation is not polled again, whatever it did.
             self.operation = None;
             let Some(Poll::Ready(Finished { reply, then, rest })) = polled else { return Err(CloseReason::Panic) };
             if !reply.is_empty() {

@@ -1,7 +1,7 @@
 //! The effects of steps: everything that a plane wants done outside of itself, in one ordered list.
 //!
-//! Effects are carried out in the order in which they stand. So an answer that shows who is on a stream reaches its asker
-//! before the events that follow it: an answer behind later events would undo them.
+//! Effects are carried out in the order in which they stand. So an answer that shows who is on a stream reaches its
+//! asker before the events that follow it: an answer behind later events would undo them.
 
 use bytes::Bytes;
 
@@ -25,13 +25,13 @@ pub enum HandlerOrder {
     Call(Box<Call>),
     /// The match has ended: its state is to be put away.
     Drop(MatchId),
-    /// These partitions are this place's from an epoch on: the logs of their matches are to be taken over, and the matches
-    /// found in each log are for [`super::Plane::matches_taken_over`]. Calls of matches that are found there come after that;
-    /// the first call of a new match may come before, and is to wait.
+    /// These partitions are this place's from an epoch on: the logs of their matches are to be taken over, and the
+    /// matches found in each log are for [`super::Plane::matches_taken_over`]. Calls of matches that are found there
+    /// come after that; the first call of a new match may come before, and is to wait.
     TakeOver(Vec<(Partition, Epoch)>),
-    /// No call of the partition's durable matches is under way, and none comes. Their log is to be given up once everything
-    /// in it is kept, together with what lets the next owner go on soon; then [`super::Plane::matches_released`] is to be
-    /// told.
+    /// No call of the partition's durable matches is under way, and none comes. Their log is to be given up once
+    /// everything in it is kept, together with what lets the next owner go on soon; then
+    /// [`super::Plane::matches_released`] is to be told.
     Release(Partition),
     /// The partition was given to another place, or anew to this one: its matches are to be put away as they are.
     /// Nothing more is to be written to their log, and the returns of their calls are dropped.

@@ -477,7 +477,8 @@ pub enum Down {
         ends: bool,
         /// Whether the owner is new: sessions are told the difference to what they know.
         is_anew: bool,
-        /// Whether the owner has lost the stream: the roster is kept for the next owner, even if that is on the same node.
+        /// Whether the owner has lost the stream: the roster is kept for the next owner, even if that is on the same
+        /// node.
         is_last: bool,
     },
     /// The former owner of partitions, which have others now, has nothing more to say of them.
@@ -641,8 +642,8 @@ pub enum Reply {
 pub struct Joined {
     /// Whether the session was not on the stream before.
     pub is_new: bool,
-    /// Presences that may be seen, without the session itself if it is new. Cut at [`super::PlaneConfig::snapshot_max`].
-    /// Shared by all who come to a large stream.
+    /// Presences that may be seen, without the session itself if it is new. Cut at
+    /// [`super::PlaneConfig::snapshot_max`]. Shared by all who come to a large stream.
     pub presences: Arc<[Presence]>,
     /// The number of presences before they were cut.
     pub total: usize,

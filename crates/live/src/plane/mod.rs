@@ -1,10 +1,10 @@
 //! One shard's part of the live plane: its sessions, the things it owns, and what it tells other shards.
 //!
-//! A step takes an event and the time, changes the state, and leaves its effects in [`Effects`]. It never waits. Messages from
-//! one shard to another arrive in the order in which they were sent; that is all a plane relies on.
+//! A step takes an event and the time, changes the state, and leaves its effects in [`Effects`]. It never waits.
+//! Messages from one shard to another arrive in the order in which they were sent; that is all a plane relies on.
 //!
-//! A plane has three parts: `sessions` know what this shard's sockets are on and hear, `owners` decide about the things that
-//! this shard owns, and `changes` move things and sessions between owners and places.
+//! A plane has three parts: `sessions` know what this shard's sockets are on and hear, `owners` decide about the things
+//! that this shard owns, and `changes` move things and sessions between owners and places.
 
 mod changes;
 mod effect;
@@ -75,8 +75,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// The plane of place `me`. One that joins a cluster begins with [`Routes::of_newcomer`], and learns of the others by
-    /// [`Self::reroute`] before there is any session.
+    /// The plane of place `me`. One that joins a cluster begins with [`Routes::of_newcomer`], and learns of the others
+    /// by [`Self::reroute`] before there is any session.
     pub fn new(me: Place, routes: Routes, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
         Self {
             sessions: Sessions::new(me, routes, &config, encode),
@@ -90,8 +90,8 @@ impl Plane {
         }
     }
 
-    /// Adds a kind of things, before there is any session. Questions to them are [`Up::Added`]; their streams have the mode of
-    /// the kind.
+    /// Adds a kind of things, before there is any session. Questions to them are [`Up::Added`]; their streams have the
+    /// mode of the kind.
     pub fn add(&mut self, things: Box<dyn Owned>) {
         self.owners.things.added.push(things);
     }
@@ -297,8 +297,8 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
-    /// Brings a session to the stream of a thing of an added kind, if the thing lets it. The answer is [`Reply::Added`], or
-    /// [`Reply::Joined`] if the session cannot come anywhere.
+    /// Brings a session to the stream of a thing of an added kind, if the thing lets it. The answer is
+    /// [`Reply::Added`], or [`Reply::Joined`] if the session cannot come anywhere.
     pub fn come_to_added(
         &mut self,
         now: Millis,
@@ -315,8 +315,8 @@ impl Plane {
         }
     }
 
-    /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a refusal
-    /// that says to ask again, and the matchmaker here matches nobody.
+    /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a
+    /// refusal that says to ask again, and the matchmaker here matches nobody.
     pub fn set_island(&mut self, is_island: bool) {
         self.is_island = is_island;
     }
@@ -443,8 +443,8 @@ impl Plane {
         self.owners.streams.presences(stream)
     }
 
-    /// Tells the owner of a stream that a session is not on it any more, or hears it no more. Answers whether the session was on
-    /// the stream.
+    /// Tells the owner of a stream that a session is not on it any more, or hears it no more. Answers whether the
+    /// session was on the stream.
     fn tell_forgotten(
         &mut self,
         now: Millis,

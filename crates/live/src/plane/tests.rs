@@ -1,4 +1,4 @@
-//! Two shards and more, joined by queues that keep the order of each pair.
+//! Tests of planes of two shards and more, joined by queues that keep the order of each pair.
 
 mod carry;
 mod durable;
@@ -24,7 +24,7 @@ use crate::party;
 use crate::place::{Partition, ShardIndex};
 use crate::stream::{Payload, PresenceEvent, mode};
 
-/// Frames are words: `+1 -2` for who came and went, and the texts that were published.
+/// An encoding whose frames are words: `+1 -2` for sessions that came and went, and the texts that were published.
 struct Words;
 
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl World {
         self.open_at(shard, None)
     }
 
-    /// One that is to be its user's only one, if it says when it opened.
+    /// Opens a session. With `second`, the time of its opening, it is to be its user's only one.
     fn open_at(&mut self, shard: ShardIndex, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
@@ -127,7 +127,7 @@ impl World {
         SessionRef { place: shard.into(), key: self.planes[usize::from(shard)].open(info, name, Encoding::Json) }
     }
 
-    /// One step of a shard; what it sends to others waits in the queues.
+    /// Runs one step of a shard. Messages to other shards wait in the queues.
     fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> R {
         let mut out = Effects::default();
         let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
@@ -152,7 +152,7 @@ impl World {
             Effect::Handler(HandlerOrder::Drop(id)) => self.dropped.push(id),
             Effect::Handler(HandlerOrder::Release(partition)) => self.releases.push((shard, partition)),
             Effect::Order(request, order) => self.orders.push((request, *order)),
-            // No test of one node looks at them.
+            // No test on one node looks at these.
             Effect::EndTicket(_) | Effect::Depart(..) => {}
             effect => panic!("{effect:?} on a node on its own"),
         }
@@ -169,7 +169,7 @@ impl World {
         }
     }
 
-    /// Time passes, and timers run.
+    /// Lets time pass, and timers run.
     fn pass(&mut self, ms: Millis) {
         self.now += ms;
         for shard in 0..self.planes.len() as ShardIndex {
@@ -215,7 +215,7 @@ impl World {
     }
 }
 
-/// A player, by a number of its own, and its name.
+/// A player with a number of its own, and the player's name.
 fn player(number: u128) -> (SessionInfo, Arc<str>) {
     let info = SessionInfo {
         session_id: SessionId(Uuid::from_u128(number)),
@@ -227,7 +227,7 @@ fn player(number: u128) -> (SessionInfo, Arc<str>) {
     (info, number.to_string().into())
 }
 
-/// A ticket of a session alone, which fits any other of these.
+/// A ticket of a session alone, which fits any other such ticket.
 fn ticket_of(plane: &Plane, session: SessionKey, id: &str) -> Box<NewTicket<Presence>> {
     let presence = plane.presence(session).unwrap();
     Box::new(NewTicket {

@@ -1,7 +1,8 @@
 //! A session that goes on at another node, because its next socket arrived there.
 //!
-//! What its client asked for is done here first. Then the owners of what it is on bind it to the other place, and what its
-//! client lacks follows. Whoever comes for it meanwhile waits, and is sent on.
+//! Operations that its client asked for end here first. Then the owners of its streams bind the session to the other
+//! place, and the frames that its client lacks follow. Sockets and claims that come for the session meanwhile wait, and
+//! are sent on.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -21,16 +22,16 @@ use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Handler, Registered};
 use crate::ws::work::Work;
 
-/// How long what a client asked for may take before its session leaves. Beyond, the session ends.
+/// Time that operations of a client may take before its session leaves. Beyond, the session ends.
 const FINISH_WAIT: Duration = Duration::from_secs(5);
-/// Bytes that a session takes along. One that has more ends.
+/// Bytes that a session takes along. A session with more ends.
 const MOVED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How often an owner is asked that cannot answer: others may be about to learn who it is.
+/// Number of times that an owner is asked that cannot answer: others may be about to learn who it is.
 const ATTEMPTS_MAX: u32 = 40;
-/// How long after one attempt the next is made.
+/// Time between two attempts.
 const ATTEMPT_WAIT: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// A session that is to leave, and the claim that it follows.
 pub(super) struct Departure<'a> {
     pub request: RequestRef,
     pub claim: Claim,
@@ -40,7 +41,7 @@ pub(super) struct Departure<'a> {
 }
 
 impl Departure<'_> {
-    /// Lets the session go. Errors: why it ends here instead.
+    /// Lets the session go. Errors: the reason why it ends here instead.
     pub(super) async fn run(self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
         if let Some(resumption) = self.handle.resumption() {
             resumption.departing.replace(Some(Vec::new()));
@@ -67,7 +68,8 @@ impl Departure<'_> {
         let (key, live) = (self.session.key(), &self.shard.app.live);
         let streams = live.step(|plane, _, _| plane.depart(key, self.claim.to));
         let is_bound = self.bind(key, streams).await;
-        // Tickets name those who are in a party: only now is none added any more that names the session where it was.
+        // Tickets name sessions that are in a party: only from now on no ticket is added that names the session at its
+        // former place.
         let may_have_tickets = is_bound && live.look(|plane| plane.may_have_tickets(key));
         if may_have_tickets && !self.bind_tickets(key).await {
             return Err(gone(CloseReason::ConnectionLost));
@@ -75,7 +77,7 @@ impl Departure<'_> {
         if let Some(reason) = self.handle.close_requested() {
             return Err(gone(reason));
         }
-        // From here to the answer nothing comes between.
+        // Nothing comes between this and the answer.
         let departed = live.step(|plane, now, _| plane.take_departed(now, key));
         let departed = departed.ok_or(gone(CloseReason::ConnectionLost))?;
         let frames = self.handle.outbox().borrow_mut().hand_over(self.claim.received, MOVED_BYTES_MAX);
@@ -85,7 +87,7 @@ impl Departure<'_> {
         Ok(Moved { claims, departed, received, sent, frames })
     }
 
-    /// Does what the client asked for. Errors: why the session ends.
+    /// Ends what the client asked for. Errors: the reason why the session ends.
     async fn finish(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());
@@ -99,7 +101,8 @@ impl Departure<'_> {
         .await
     }
 
-    /// Has all owners bind the session to its new place. All have answered when it resolves, with whether all did.
+    /// Has all owners bind the session to its new place. Resolves when none is asked any more, with whether all have
+    /// done it.
     async fn bind(&self, key: SessionKey, mut streams: Vec<StreamKey>) -> bool {
         let live = &self.shard.app.live;
         for _ in 0..ATTEMPTS_MAX {
@@ -119,7 +122,7 @@ impl Departure<'_> {
         false
     }
 
-    /// Has the matchmaker do the same. Answers whether it did.
+    /// Has the matchmaker bind the session to its new place. Answers whether it did.
     async fn bind_tickets(&self, key: SessionKey) -> bool {
         let live = &self.shard.app.live;
         for _ in 0..ATTEMPTS_MAX {
@@ -133,7 +136,7 @@ impl Departure<'_> {
     }
 }
 
-/// Sends whoever came for a session to where it went, if it did.
+/// Sends a socket or claim that came for a session to the place where the session went, if it did.
 pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, shard: &Rc<Shard>) {
     match (waiter, home) {
         (Waiter::Claim(request), home) => {
@@ -153,7 +156,7 @@ fn begin_anew(arrival: Arrival, shard: Rc<Shard>) {
 }
 
 impl SocketHandle {
-    /// Those who came for a session whose time here is over.
+    /// Sockets and claims that came for a session whose time here is over.
     pub(super) fn late_comers(&self) -> impl Iterator<Item = Waiter> {
         let resumption = self.resumption();
         let offered = resumption.and_then(|resumption| resumption.offer.take()).map(|offer| match offer {

@@ -1,5 +1,5 @@
-//! A socket whose session is on another node: the session is brought here. What is told to it meanwhile is kept for it,
-//! in order, behind what it brings.
+//! A socket whose session is on another node: the session is brought here. Messages for it that come here meanwhile are
+//! kept, in order, behind those that it brings.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Opening, Registered};
 
-/// How long a session may take to come from another node. Beyond, the client gets a new one.
+/// Time that a session may take to come from another node. Beyond, the client gets a new one.
 const MOVE_WAIT: Duration = Duration::from_secs(10);
-/// How often a session may have gone on elsewhere before it is found.
+/// Number of times that a session may have gone on elsewhere before it is found.
 const HOPS_MAX: usize = 4;
 
-/// Which session a socket asks for.
+/// The session that a socket asks for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub session: SessionId,
     /// The place that has it.
     pub home: Place,
-    /// How many of its messages the client has.
+    /// Number of the session's messages that the client has.
     pub received: u64,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn fetch(arrival: Arrival, mut wanted: Wanted, shard: Rc<Shard>
     life::run(arrival, Some(Refusal::Gone), shard).await;
 }
 
-/// A session that is to come here. It leaves whatever it is on here if it does not.
+/// A session that is to come here. If it does not come, it leaves everything that it was bound to here.
 struct Expected {
     key: SessionKey,
     session_id: SessionId,
@@ -82,7 +82,7 @@ impl Expected {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
-            // Known when it is here.
+            // The time is known when the session is here.
             sole_since: None,
         };
         let username: Arc<str> = claims.username.as_str().into();
@@ -108,16 +108,16 @@ impl Expected {
         });
         match timeout(MOVE_WAIT, answer).await {
             Ok(Some(Reply::Session(answer))) => answer.map(|moved| *moved),
-            // Its node has gone, or cannot be asked.
+            // The node of the session has gone, or cannot be asked.
             _ => Err(ClaimRefusal::Gone),
         }
     }
 
-    /// Errors: why it cannot go on here after all.
+    /// Takes the session in. Errors: the reason why it cannot go on here after all.
     fn take_in(mut self, moved: Moved, opening: &Opening) -> Result<(Registered, Rc<SocketHandle>), Refusal> {
         let Moved { claims, departed, received, sent, frames } = moved;
         let app = &self.shard.app;
-        // What was told to its former shard and not here, or the other way round.
+        // The revocation may have been told to the session's former shard and not here, or the other way round.
         if app.revocations.is_revoked(&claims) {
             return Err(Refusal::Gone);
         }

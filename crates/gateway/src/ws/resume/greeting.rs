@@ -9,18 +9,18 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::Refusal;
 
-/// What a client learns when its socket opens.
+/// The content of the first message when a socket opens.
 pub(super) enum Greeting<'a> {
-    /// It goes on with its session.
+    /// The client goes on with its session.
     Resumed { name: &'a str, received: u64, grace_ms: u64 },
-    /// It has a new one; what it knew of an older one is void.
+    /// The client has a new session; an older one that it knew is void.
     New { name: &'a str, grace_ms: u64, refusal: Option<Refusal> },
     /// This server has no such sessions.
     Disabled,
 }
 
 impl Greeting<'_> {
-    /// As a frame.
+    /// The greeting as a frame.
     pub(super) fn frame(&self, format: Format) -> Bytes {
         let stream = Stream { mode: i32::from(mode::SESSION), ..Stream::default() };
         let data = StreamData { stream: Some(stream), data: self.json(), reliable: true, ..StreamData::default() };
@@ -43,7 +43,7 @@ impl Greeting<'_> {
     }
 }
 
-/// What a client is told that asks for such a session where there are none.
+/// The greeting of a client that asks for such a session where there are none.
 pub fn disabled(format: Format) -> Bytes {
     Greeting::Disabled.frame(format)
 }

@@ -1,6 +1,7 @@
 //! A session from its opening to its end, over as many sockets as it takes.
 //!
-//! Between two sockets its operations go on and what it is sent waits. It has one task, wherever its sockets arrived.
+//! Between two sockets the session's operations go on, and messages for it wait. The session has one task, wherever its
+//! sockets arrived.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
@@ -27,7 +28,7 @@ use crate::ws::shared::{Scratch, Traffic as _};
 use crate::ws::stream::Stream;
 use crate::ws::work::{Answers, Work};
 
-/// Opens a session and runs it to its end. `refusal`: why it is a new one although the client had another.
+/// Opens a session and runs it to its end. `refusal` says why the session is a new one although the client had another.
 pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Shard>) {
     let Arrival { stream, early, opening, guard } = arrival;
     let limits = shard.config.resume;
@@ -45,7 +46,8 @@ pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Sh
     go_on(session, handle, Socket { stream, early, guard }, shard).await;
 }
 
-/// Goes on with a session that was elsewhere before, over its next socket. All that its client lacks waits in its queue.
+/// Goes on with a session that was elsewhere before, over its next socket. All messages that its client lacks wait in
+/// its queue.
 pub(super) async fn resume(
     session: Registered,
     handle: Rc<SocketHandle>,
@@ -58,7 +60,7 @@ pub(super) async fn resume(
     go_on(session, handle, Socket { stream, early, guard }, shard).await;
 }
 
-/// Says to a client that it goes on, and sends what it lacks.
+/// Tells a client that it goes on with its session, and sends the messages that it lacks.
 fn greet_again(shard: &Shard, handle: &SocketHandle, session: SessionId, format: Format, received: u64) {
     shard.metrics.resumed.fetch_add(1, Ordering::Relaxed);
     let arrived = handle.resumption().map_or(0, |resumption| resumption.arrived.get());
@@ -67,7 +69,7 @@ fn greet_again(shard: &Shard, handle: &SocketHandle, session: SessionId, format:
     handle.outbox().borrow_mut().resume(received, greeting.frame(format));
 }
 
-/// How a session's time on this shard ends.
+/// The end of a session's time on this shard.
 enum Ending {
     Closed(CloseReason),
     Moved(Place),
@@ -116,7 +118,7 @@ async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: So
     }
 }
 
-/// One of the sockets.
+/// One of the session's sockets.
 struct Socket {
     stream: Stream,
     early: Bytes,
@@ -131,7 +133,7 @@ pub(super) struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Runs a socket to its end. Answers what it left.
+    /// Runs a socket to its end. Answers the work that it left.
     async fn serve(&self, socket: Socket, work: Work<Handler>) -> Work<Handler> {
         let Socket { stream, early, guard } = socket;
         let gauge = count_session(&self.shard.metrics);
@@ -145,7 +147,7 @@ impl Life<'_> {
 
     /// Waits for the next socket, for as long as one may take.
     ///
-    /// Errors: why the session ends.
+    /// Errors: the reason why the session ends.
     async fn next_socket(&mut self, work: &mut Work<Handler>) -> Result<Offer, CloseReason> {
         if let Some(reason) = self.handle.close_requested() {
             return Err(reason);
@@ -181,7 +183,7 @@ impl Life<'_> {
         .await
     }
 
-    /// Goes on with the messages that arrived over the last socket. Errors: why the session ends.
+    /// Goes on with the messages that arrived over the last socket. Errors: the reason why the session ends.
     pub(super) fn go_on(&mut self, work: &mut Work<Handler>, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let shared = &self.shard.sockets;
         if shared.is_paused() {

@@ -1,4 +1,4 @@
-//! The sessions of a shard that may change their socket: how sockets, and other nodes to which sockets came, find them.
+//! The list of a shard's sessions that may change their socket, by which sockets and other nodes find them.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -15,30 +15,30 @@ use super::{Arrival, Offer, Refusal, Waiter};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 
-/// Sessions of a draining shard that are sent away at once, and the pause before the next.
+/// Number of a draining shard's sessions that are sent away at once, and the pause before the next.
 const SENT_AWAY_AT_ONCE: usize = 250;
 const SENT_AWAY_PAUSE: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// The sessions of a shard that may change their socket.
 #[derive(Default)]
 pub struct Resumables {
     here: RefCell<HashMap<SessionId, Rc<SocketHandle>>>,
     moved: RefCell<Moved>,
 }
 
-/// Where sessions went that were here a short while ago.
+/// The places of sessions that were here a short while ago.
 #[derive(Default)]
 struct Moved {
     places: HashMap<SessionId, Place>,
-    /// Until when each is known, in order.
+    /// The times until which places are known, in order.
     until: VecDeque<(Instant, SessionId)>,
 }
 
-/// Why a socket does not get the session that it asks for from this shard.
+/// The reason why a socket does not get the session that it asks for from this shard.
 pub(super) enum NotHere {
-    /// Its client gets a new one.
+    /// There is no such session for it: the client gets a new one.
     Refused(Refusal, Box<Arrival>),
-    /// It has gone there.
+    /// The session has gone to this place.
     Moved(Place, Box<Arrival>),
 }
 
@@ -58,7 +58,7 @@ impl<'a> Listed<'a> {
         Self { shard, session }
     }
 
-    /// The session goes on elsewhere: whoever asks for it is told so for a while.
+    /// Notes that the session goes on elsewhere: for a while those who ask for it are told so.
     pub(super) fn moved_to(self, place: Place) {
         let limits = self.shard.config.resume;
         let until = Instant::now() + Duration::from_millis(limits.grace_ms);
@@ -86,7 +86,7 @@ impl Moved {
     }
 }
 
-/// The session's socket ends without a close frame: its client comes back at another node.
+/// Ends the session's socket without a close frame: the client comes back at another node.
 fn send_away(handle: &SocketHandle) {
     if let Some(resumption) = handle.resumption() {
         resumption.is_sent_away.set(true);
@@ -94,7 +94,7 @@ fn send_away(handle: &SocketHandle) {
     }
 }
 
-/// All sessions of a shard are to go on elsewhere: some at a time, so that not too many wait at once, and other nodes are
+/// Sends all sessions of a shard to other nodes: some at a time, so that not too many wait at once, and other nodes are
 /// not stormed.
 pub async fn send_all_away(shard: Rc<Shard>) {
     let all: Vec<Rc<SocketHandle>> = shard.resumables.here.borrow().values().cloned().collect();
@@ -115,8 +115,8 @@ impl Resumables {
         self.moved.borrow().places.get(&session).copied()
     }
 
-    /// Gives a session its next socket. One that it still has is lost by that. A session with which the client cannot go
-    /// on ends.
+    /// Gives a session its next socket; a socket that it still has is lost by that. A session ends if the client cannot
+    /// go on with it.
     pub(super) fn offer(&self, session: SessionId, arrival: Box<Arrival>, received: u64) -> Result<(), NotHere> {
         let found = self.find(session, arrival.opening.claims.user_id);
         let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
@@ -139,8 +139,8 @@ impl Resumables {
         }
     }
 
-    /// Another place asks for a session, because its next socket arrived there. Answers the claim that this one takes the
-    /// place of: the client has given that socket up. Errors: what to answer at once.
+    /// Takes the claim of another place, where the session's next socket arrived. Answers the former claim that this
+    /// one replaces: the client has given that socket up. Errors: the refusal to answer at once.
     fn claim(&self, request: RequestRef, claim: Claim) -> Result<Option<RequestRef>, ClaimRefusal> {
         let found = self.find(claim.session_id, claim.user_id);
         let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
@@ -168,7 +168,7 @@ impl Resumables {
     }
 }
 
-/// Whether a client may go on with a session. One with which it cannot ends.
+/// Whether a client may go on with a session. If not, the session ends.
 fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Result<(), Refusal> {
     let refusal = if has != wants {
         Refusal::Format
@@ -181,7 +181,7 @@ fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Re
     Err(refusal)
 }
 
-/// Another place asks for a session of this shard.
+/// Takes the claim of another place for a session of this shard.
 pub fn claimed(shard: &Shard, request: RequestRef, claim: Claim) {
     match shard.resumables.claim(request, claim) {
         Ok(superseded) => superseded.into_iter().for_each(|request| refuse(shard, request, ClaimRefusal::Gone)),
@@ -189,7 +189,7 @@ pub fn claimed(shard: &Shard, request: RequestRef, claim: Claim) {
     }
 }
 
-/// Answers a claim that there is no session for it.
+/// Answers a claim with a refusal.
 pub(super) fn refuse(shard: &Shard, request: RequestRef, refusal: ClaimRefusal) {
     shard.app.live.step(|plane, _, out| plane.answer(request, Reply::Session(Err(refusal)), out));
 }

@@ -1,6 +1,7 @@
-//! Sessions that survive their socket: what a handshake asks for, and how it finds the session it goes on with.
+//! Sessions that survive their socket: the request of a handshake, and how the socket finds the session it goes on
+//! with.
 //!
-//! Only sockets that ask for it have any of this. See the reference, "Sessions that survive their socket".
+//! Only sockets that ask for such a session have any of this. See the reference, "Sessions that survive their socket".
 
 mod departure;
 mod fetch;
@@ -31,7 +32,7 @@ use crate::shard::{Command, ConnectionGuard, Shard, ShardHandle};
 /// The limits of sessions that survive their socket, under their configuration names.
 #[derive(Clone, Copy, Debug)]
 pub struct ResumeLimits {
-    /// `session.resume_grace_ms`: how long a session waits for its next socket. 0: there are no such sessions.
+    /// `session.resume_grace_ms`: how long a session waits for its next socket. With 0 there are no such sessions.
     pub grace_ms: Millis,
     /// `session.resume_buffer_bytes` and `session.resume_buffer_frames`.
     pub ring: RingLimits,
@@ -39,21 +40,21 @@ pub struct ResumeLimits {
     pub waiting_max: usize,
 }
 
-/// What a handshake asks for.
+/// The request of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A session that survives its socket.
+    /// The client asks for a session that survives its socket.
     New,
-    /// To go on with one.
+    /// The client asks to go on with a session.
     Continue {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The place that has it.
         home: Place,
-        /// How many of its messages the client has.
+        /// Number of the session's messages that the client has.
         received: u64,
     },
-    /// To go on with one that cannot be.
+    /// The client asks to go on with a session whose name makes no sense.
     Unknown,
 }
 
@@ -61,7 +62,7 @@ impl Request {
     /// Reads the parameters `resume` and `received`.
     ///
     /// # Errors
-    /// A sentence for whoever connected.
+    /// A sentence for the client.
     pub fn read(resume: &str, received: Option<&str>) -> Result<Self, &'static str> {
         if resume == "new" {
             return Ok(Self::New);
@@ -73,7 +74,7 @@ impl Request {
     }
 }
 
-/// By what a client finds the session again: `<id>.<shard>`, on a node of a cluster `<id>.<node>.<shard>`.
+/// The name by which a client finds the session again: `<id>.<shard>`, on a node of a cluster `<id>.<node>.<shard>`.
 fn name_of(session: SessionId, home: Place) -> String {
     match (home.node(), home.shard()) {
         (0, shard) => format!("{session}.{shard}"),
@@ -90,19 +91,19 @@ fn named(name: &str) -> Option<(SessionId, Place)> {
     Some((SessionId(Uuid::try_parse(session).ok()?), is_place.then(|| Place::new(node, shard))?))
 }
 
-/// Why a client does not go on with the session it had. It is told, and gets a new one.
+/// The reason why a client does not go on with its former session. The client is told, and gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such session of this user: its time is over, it was ended, or its shard is gone.
     Gone,
-    /// More was sent to it meanwhile than is kept.
+    /// More messages were sent to the session meanwhile than are kept.
     Overflow,
-    /// It has messages in the other format.
+    /// The session has messages in the other format.
     Format,
 }
 
 impl Refusal {
-    /// All of them, in the order of counters kept in arrays.
+    /// All refusals, in the order of counters kept in arrays.
     pub const ALL: [Self; 3] = [Self::Gone, Self::Overflow, Self::Format];
 
     /// The name in greetings and metrics.
@@ -117,13 +118,13 @@ impl Refusal {
 
 /// A socket whose handshake is done.
 pub struct Arrival {
-    /// What carries it.
+    /// The transport of the socket.
     pub stream: Stream,
-    /// What arrived behind the handshake.
+    /// Bytes that arrived behind the handshake.
     pub early: Bytes,
-    /// What it asked for and may have.
+    /// The request of the handshake, as far as it was granted.
     pub opening: Opening,
-    /// Counts it.
+    /// Counts the socket's connection.
     pub guard: ConnectionGuard,
 }
 
@@ -135,34 +136,34 @@ pub struct Handover {
     permit: OwnedSemaphorePermit,
 }
 
-/// How a session that has lost its socket, or is about to, may go on.
+/// A way for a session to go on that has lost its socket, or is about to.
 pub(super) enum Offer {
-    /// Over this one.
+    /// The session goes on over this socket.
     Socket {
         arrival: Box<Arrival>,
-        /// How many messages its client has.
+        /// Number of messages that the client has.
         received: u64,
     },
-    /// On another node, where its next socket is.
+    /// The session goes on at another node, where its next socket is.
     Away { request: RequestRef, claim: Claim },
 }
 
-/// Who came for a session that is about to go elsewhere.
+/// A socket or claim that came for a session that is about to go elsewhere.
 enum Waiter {
     Socket { arrival: Box<Arrival>, received: u64 },
     Claim(RequestRef),
 }
 
-/// What the handle of a session knows that may change its socket.
+/// The additional state of a session that may change its socket.
 pub(super) struct Resumption {
     user_id: UserId,
     format: Format,
-    /// How many messages of the client were taken.
+    /// Number of messages of the client that were taken.
     pub arrived: Cell<u64>,
     pub offer: RefCell<Option<Offer>>,
-    /// Its node takes nobody any more: sockets end, and the next is elsewhere.
+    /// Whether the node lets sessions go: the socket ends, and the next one comes to another node.
     pub is_sent_away: Cell<bool>,
-    /// Of a session that goes elsewhere, who came for it meanwhile.
+    /// Sockets and claims that came for the session meanwhile; set while it goes elsewhere.
     departing: RefCell<Option<Vec<Waiter>>>,
 }
 
@@ -208,7 +209,7 @@ pub async fn arrive(mut arrival: Arrival, request: Request, shard: Rc<Shard>) {
     life::run(arrival, refusal, shard).await;
 }
 
-/// Brings a socket on to where its session has gone.
+/// Brings a socket to the place where its session has gone.
 fn go_to(arrival: Arrival, request: Request, shard: Rc<Shard>) {
     let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(arrival, request, shard));
     tokio::task::spawn_local(going);

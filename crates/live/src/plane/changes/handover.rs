@@ -7,8 +7,8 @@
 //! to the next owner. So whatever the former owner said has arrived before the next one speaks, even if the former one
 //! dies after that.
 //!
-//! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is rebuilt
-//! from what places know.
+//! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is
+//! rebuilt from what places know.
 
 use std::collections::{BTreeMap, BTreeSet};
 

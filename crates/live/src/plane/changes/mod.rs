@@ -1,4 +1,5 @@
-//! Changes of owners: nodes that come and go, partitions that are rebuilt or handed over, sessions that go on elsewhere.
+//! Changes of owners: nodes that come and go, partitions that are rebuilt or handed over, sessions that go on
+//! elsewhere.
 //!
 //! Changes know streams, partitions and places. Everything else that has an owner they know by the trait
 //! [`Owned`](super::owners::owned::Owned) alone: no kind of things is named here.

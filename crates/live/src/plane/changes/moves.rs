@@ -71,7 +71,7 @@ pub struct Moved {
 /// A session's part of the plane when it leaves its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Departed {
-    /// Serial number of its latest join or listen.
+    /// Serial number of the session's latest join or listen.
     pub serial: u32,
     /// The session's relations to owned things besides its streams.
     pub holdings: DepartedHoldings,

@@ -24,7 +24,7 @@ pub(crate) struct Rebuilding {
     pub epoch: Epoch,
     /// The owner that hands the partition over, if it lives.
     pub former: Option<Place>,
-    /// Places that have not told all.
+    /// Places that have yet to tell all.
     pub awaited: Vec<Place>,
     /// Streams of the partition that are known so far.
     pub streams: BTreeSet<StreamKey>,

@@ -1,4 +1,5 @@
-//! Recovery data: plain data that an owner has kept elsewhere of its things, so that the next owner after a crash can go on.
+//! Recovery data: plain data that an owner has kept elsewhere of its things, so that the next owner after a crash can
+//! go on.
 //!
 //! Things that changed are handed out at most once in [`RECOVERY_INTERVAL_MS`], as they are then. After a crash the
 //! next owner asks for recovery data, and waits for them no longer than [`RECOVERY_WAIT_MS`]. The sessions in a party

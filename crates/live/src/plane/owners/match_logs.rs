@@ -1,11 +1,11 @@
-//! Logs of durable matches on the plane: how the matches of a partition go on at the partition's next owner, or when the
-//! process starts again, and how they come to rest before that.
+//! Logs of durable matches on the plane: how the matches of a partition go on at the partition's next owner, or when
+//! the process starts again, and how they come to rest before that.
 //!
-//! The engines keep every call of a handler and its return in a log for each partition. The owner of a partition after a
-//! crash has its engine take the log over ([`HandlerOrder::TakeOver`]) and goes on with the matches that are found there
-//! ([`Plane::matches_taken_over`]), and with their players who are still there by what places say. Before a partition goes
-//! elsewhere, and before the server stops, no call begins any more; when none is under way, the engine gives the log up
-//! ([`HandlerOrder::Release`], [`Plane::matches_released`]).
+//! The engines keep every call of a handler and its return in a log for each partition. The owner of a partition after
+//! a crash has its engine take the log over ([`HandlerOrder::TakeOver`]) and goes on with the matches that are found
+//! there ([`Plane::matches_taken_over`]), and with their players who are still there by what places say. Before a
+//! partition goes elsewhere, and before the server stops, no call begins any more; when none is under way, the engine
+//! gives the log up ([`HandlerOrder::Release`], [`Plane::matches_released`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,8 +131,8 @@ impl Plane {
         }
     }
 
-    /// The server stops: no call of a durable match begins any more, and no match is made. When those calls that are under way
-    /// have returned, the logs are given up; [`Self::are_matches_at_rest`] tells when all are.
+    /// The server stops: no call of a durable match begins any more, and no match is made. When those calls that are
+    /// under way have returned, the logs are given up; [`Self::are_matches_at_rest`] tells when all are.
     pub fn rest_matches(&mut self, now: Millis, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.rests.all = true;

@@ -42,8 +42,8 @@ impl MatchId {
 }
 
 impl Plane {
-    /// Brings a session to a match of game code. The answer is [`Reply::Match`], or [`Reply::Joined`] if the session cannot
-    /// come anywhere.
+    /// Brings a session to a match of game code. The answer is [`Reply::Match`], or [`Reply::Joined`] if the session
+    /// cannot come anywhere.
     pub fn come_to_match(
         &mut self,
         now: Millis,

@@ -39,7 +39,8 @@ use crate::wheel::Wheel;
 pub(crate) struct Owners {
     pub streams: Streams,
     pub things: Things,
-    /// Messages to this place as an owner that wait until the way down is free, in order, with the place that sent each.
+    /// Messages to this place as an owner that wait until the way down is free, in order, with the place that sent
+    /// each.
     pub held: VecDeque<(Place, Up)>,
 }
 

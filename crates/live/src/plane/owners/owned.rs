@@ -42,8 +42,8 @@ pub trait Owned {
         None
     }
 
-    /// A question to a thing of an added kind. The answer is for [`Owning::answer`]; a session that wants to come is for
-    /// [`Owning::let_in`] or [`Owning::turn_away`].
+    /// A question to a thing of an added kind. The answer is for [`Owning::answer`]; a session that wants to come is
+    /// for [`Owning::let_in`] or [`Owning::turn_away`].
     fn ask(&mut self, _owning: &mut Owning<'_>, _asked: AddedAsk<'_>) {}
 
     /// A session is about to leave the stream of a thing, or will not come to it after all.
@@ -156,8 +156,8 @@ pub trait Owned {
     /// All things of a partition whose owner died have met their sessions.
     fn resumed(&mut self, _owning: &mut Owning<'_>, _partition: Partition) {}
 
-    /// A partition has arrived from its living former owner, with all that belongs to it. Partitions in `missed` got new
-    /// owners by a death while it was on its way.
+    /// A partition has arrived from its living former owner, with all that belongs to it. Partitions in `missed` got
+    /// new owners by a death while it was on its way.
     fn arrived(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _missed: &BTreeSet<Partition>) {}
 
     /// Whether a partition may go to its next owner now. If not, the thing brings to an end what is under way.
@@ -176,6 +176,7 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// Panics where counts differ from recounts, or things are where they cannot be. Called after each step of debug builds.
+    /// Panics where counts differ from recounts, or things are where they cannot be. Called after each step of debug
+    /// builds.
     fn assert_sound(&self) {}
 }

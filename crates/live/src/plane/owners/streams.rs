@@ -1,4 +1,5 @@
-//! Streams as their owner keeps them: their presences, the shards that hear them, and the order of what happens on them.
+//! Streams as their owner keeps them: their presences, the shards that hear them, and the order of what happens on
+//! them.
 
 use std::sync::Arc;
 

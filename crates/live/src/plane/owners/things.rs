@@ -101,8 +101,8 @@ impl Things {
     }
 }
 
-/// A part of what the owner of a partition knows, as plain data. Times are milliseconds that are left, since every node has
-/// a clock of its own.
+/// A part of what the owner of a partition knows, as plain data. Times are milliseconds that are left, since every node
+/// has a clock of its own.
 #[derive(Clone, Debug)]
 pub enum Carried {
     /// The sessions on a stream, and those that hear it.

@@ -14,7 +14,8 @@ use crate::plane::message::{Frames, Listener, LocalAudience};
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, StreamKey};
 
-/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
+/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between
+/// them.
 pub const SLICE_DELIVERIES: usize = 2_048;
 
 /// A session that receives a broadcast.

@@ -61,8 +61,8 @@ impl OnStream {
 pub(crate) struct Hearing {
     /// Serial number of the join or listen with which hearing began.
     pub since: u32,
-    /// Serial number of the last join that asked for hearing: until that join is let in, hearing depends on it. `None` if the
-    /// session listened.
+    /// Serial number of the last join that asked for hearing: until that join is let in, hearing depends on it. `None`
+    /// if the session listened.
     pub join: Option<u32>,
 }
 

@@ -224,7 +224,8 @@ impl Sessions {
         }
     }
 
-    /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told so.
+    /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told
+    /// so.
     pub(crate) fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
         keys.iter().for_each(|key| self.take_off_ticket(*key, ticket));
     }

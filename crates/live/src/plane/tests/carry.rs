@@ -1,15 +1,15 @@
-//! A partition that another plane goes on with.
+//! Tests of a partition that another plane goes on with.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// All that a plane knows of a partition as its owner.
+/// The state of a partition that its owner gives away.
 fn taken_out(plane: &mut Plane, now: Millis, partition: Partition) -> Vec<Carried> {
     plane.carry_out(now, &BTreeSet::from([partition])).remove(&partition).unwrap_or_default()
 }
 
-/// The plane of a shard is another from now on, which was told all that the former knew as an owner.
+/// Takes the state of a partition out of a shard's plane and puts it in again.
 fn carry(world: &mut World, shard: ShardIndex, partition: Partition) -> Vec<Carried> {
     let now = world.now;
     let plane = &mut world.planes[usize::from(shard)];
@@ -18,7 +18,7 @@ fn carry(world: &mut World, shard: ShardIndex, partition: Partition) -> Vec<Carr
     parts
 }
 
-/// Config of streams on which almost everything is told together.
+/// Configuration of streams on which almost everything is told together.
 fn merging() -> PlaneConfig {
     PlaneConfig { merge_above: 2, merge_ms: 100, snapshot_max: 1_200, ..PlaneConfig::default() }
 }
@@ -43,7 +43,7 @@ fn a_large_stream_goes_in_pieces_and_keeps_its_order_and_its_news() {
         for session in &crowd[..1_300] {
             world.close(*session);
         }
-        // In the middle of telling them.
+        // The pieces are taken out while they are being told.
         world.pass(100);
         let late = world.open(0);
         join(&mut world, late);
@@ -80,7 +80,7 @@ fn what_was_carried_away_is_due_no_more() {
     let parts = taken_out(&mut world.planes[0], now, stream.partition());
     world.pass(1_000);
     assert_eq!(world.heard, before);
-    // Where it comes back the former timers mean nothing, and it is told once.
+    // Where the stream comes back, the former timers mean nothing, and it is told once.
     let now = world.now;
     world.planes[0].carry_in(now, stream.partition(), parts);
     world.pass(99);

@@ -1,10 +1,10 @@
-//! Durable matches of a node on its own, which stops and starts again.
+//! Tests of durable matches of a node on its own, which stops and starts again.
 
 use super::matches::{goes, stream};
 use super::*;
 use crate::matches::{Callback, LeaveReason, MatchAsk, MatchId, Outcome, Outline, Return};
 
-/// A durable match of the second shard with a player, and what its log says.
+/// A durable match of the second shard with a player, and the outline in its log.
 fn playing() -> (World, MatchId, SessionRef, Outline) {
     let mut world = World::new(2, &PlaneConfig::default());
     let id = world.planes[1].match_id(Uuid::from_u128(7 << 64), true);

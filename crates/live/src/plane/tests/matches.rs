@@ -1,4 +1,4 @@
-//! Matches of game code whose players are on several shards.
+//! Tests of matches of game code whose players are on several shards.
 
 use super::*;
 use crate::matches::{
@@ -49,7 +49,7 @@ impl World {
         self.settle();
     }
 
-    /// The call that waits returns.
+    /// Lets the waiting call return.
     pub(super) fn returns(&mut self, returned: Return) -> Callback {
         assert_eq!(self.calls.len(), 1, "{:?}", self.calls);
         let call = self.calls.remove(0);
@@ -134,7 +134,7 @@ fn who_leaves_or_vanishes_is_gone_for_handler_and_players_alike() {
     world.settle();
     let gone = left(world.returns(goes(Vec::new())));
     assert_eq!((gone, world.take_heard(ann)), (vec![(bob, LeaveReason::Left)], vec!["-2".into()]));
-    // It closes while the handler thinks about it.
+    // The session closes while the handler decides about it.
     let dan = world.open(0);
     world.begin_to_enter_match(dan, id);
     world.close(dan);

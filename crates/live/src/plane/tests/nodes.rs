@@ -1,4 +1,4 @@
-//! Several nodes, each with shards, that learn at different times who is there.
+//! Tests of several nodes, each with shards, that learn at different times who is there.
 
 mod asked_matches;
 mod crash;
@@ -30,26 +30,26 @@ struct Cluster {
     owners: Vec<(Place, Epoch)>,
     moves: BTreeMap<Partition, Move>,
     handed_over: Vec<(Partition, Epoch)>,
-    /// What owners had kept, by what it is of.
+    /// Recovery data that owners had kept.
     kept: BTreeMap<RecoveryKey, Vec<Carried>>,
     recovering: Vec<(Place, Partition, Epoch)>,
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
     replies: Vec<Reply>,
-    /// What game code is asked of, and where.
+    /// Matches about which game code is asked, and the places that ask.
     asked_matches: Vec<(Place, AskedMatch)>,
-    /// Calls of handlers, and where they are to be made.
+    /// Calls of handlers, and the places where they are to be made.
     calls: Vec<(Place, Call)>,
-    /// What durable matches are by what their handlers were called with and answered.
+    /// Durable matches by what their logs tell of them.
     logs: BTreeMap<MatchId, Outline>,
-    /// Logs that are to be taken over, and given up.
+    /// Logs that are to be taken over.
     taking: Vec<(Place, Partition, Epoch)>,
     releases: Vec<(Place, Partition)>,
     sessions: u128,
 }
 
 impl Cluster {
-    /// Nodes from 1 on with so many shards each.
+    /// Nodes from 1 on, each with this number of shards.
     fn new(nodes: &[ShardIndex], config: &PlaneConfig) -> Self {
         let nodes: Vec<_> = (1..).zip(nodes.iter().copied()).collect();
         let places: Vec<Place> =
@@ -90,7 +90,7 @@ impl Cluster {
         self.open_at(place, None)
     }
 
-    /// One that is to be its user's only one, if it says when it opened.
+    /// Opens a session. With `second`, the time of its opening, it is to be its user's only one.
     fn open_at(&mut self, place: Place, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
@@ -102,7 +102,7 @@ impl Cluster {
     fn step<R>(&mut self, place: Place, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> R {
         let mut out = Effects::default();
         let result = step(self.planes.get_mut(&place).unwrap(), self.now, &mut out);
-        // What they lead to are steps of their own.
+        // Effects that lead to further steps are carried out after this one.
         let mut told = Vec::new();
         for effect in out {
             match effect {
@@ -136,7 +136,7 @@ impl Cluster {
             }
             Effect::Reply(_, reply) => self.replies.push(reply),
             Effect::AskOfMatch(asked) => self.asked_matches.push((place, asked)),
-            // No test looks at them.
+            // No test looks at these.
             Effect::Close(..) | Effect::Depart(..) | Effect::Order(..) => {}
             Effect::Matched(_) | Effect::EndTicket(_) => unreachable!("steps of their own"),
         }
@@ -160,7 +160,7 @@ impl Cluster {
         self.step(place, |plane, _, out| plane.push_of_tickets(to, Arc::new(Text(text)), tickets, out));
     }
 
-    /// Lets all messages arrive where somebody is, and long work end.
+    /// Lets all messages to places that are there arrive, and long work end.
     fn settle(&mut self) {
         let planes: BTreeSet<Place> = self.planes.keys().copied().collect();
         let arrives = |(to, queue): (&(Place, Place), &VecDeque<Message>)| !queue.is_empty() && planes.contains(&to.1);
@@ -173,7 +173,7 @@ impl Cluster {
         }
     }
 
-    /// Time passes, and timers run.
+    /// Lets time pass, and timers run.
     fn pass(&mut self, ms: Millis) {
         self.now += ms;
         for place in self.planes.keys().copied().collect::<Vec<_>>() {
@@ -182,7 +182,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// A node joins, and knows of nobody yet.
+    /// Adds a node, which knows of no other yet.
     fn add(&mut self, shards: ShardIndex) -> NodeNumber {
         let node = self.next_node;
         self.nodes.push((node, shards));
@@ -195,25 +195,25 @@ impl Cluster {
         node
     }
 
-    /// A partition gets an owner.
+    /// Gives a partition an owner.
     fn give(&mut self, partition: Partition, to: Place) {
         self.epoch.0 += 1;
         self.owners[partition.row()] = (to, self.epoch);
     }
 
-    /// A partition is on its way to another owner.
+    /// Sends a partition on its way to another owner.
     fn hand(&mut self, partition: Partition, to: Place) {
         self.epoch.0 += 1;
         self.moves.insert(partition, Move { partition, to, epoch: self.epoch });
     }
 
-    /// A partition is on its way no more: one of the two died.
+    /// Ends the way of a partition because one of its two owners died.
     fn unhand(&mut self, partition: Partition, to: Place) {
         self.moves.remove(&partition);
         self.give(partition, to);
     }
 
-    /// What was handed over belongs to the next owners.
+    /// Makes the next owners of partitions that were handed over their owners.
     fn settle_moves(&mut self) {
         for (partition, epoch) in std::mem::take(&mut self.handed_over) {
             let it = self.moves.remove(&partition).filter(|it| it.epoch == epoch).unwrap();
@@ -221,7 +221,8 @@ impl Cluster {
         }
     }
 
-    /// A node dies; what is on its way from it still is. Others own what it did, once they are told.
+    /// Crashes a node; its messages that are on their way still arrive. Other nodes own its partitions once they are
+    /// told.
     fn crash(&mut self, node: NodeNumber) {
         self.nodes.retain(|(other, _)| *other != node);
         self.planes.retain(|place, _| place.node() != node);
@@ -233,13 +234,13 @@ impl Cluster {
         }
     }
 
-    /// A place is told who is there and who owns what.
+    /// Tells a place who is there and who owns what.
     fn tell(&mut self, place: Place) {
         let routes = self.routes();
         self.step(place, |plane, now, out| plane.reroute(now, routes, out));
     }
 
-    /// All are told, and all arrives.
+    /// Tells all places, and lets all messages arrive.
     fn tell_all(&mut self) {
         let places: Vec<Place> = self.planes.keys().copied().collect();
         places.into_iter().for_each(|place| self.tell(place));

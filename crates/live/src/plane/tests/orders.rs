@@ -1,4 +1,4 @@
-//! What is done with sessions of another shard, and what goes to all of them.
+//! Tests of orders about sessions of another shard, and of messages to all sessions.
 
 use super::*;
 use crate::plane::{Errand, Order, Whom};
@@ -6,7 +6,7 @@ use crate::plane::{Errand, Order, Whom};
 const OTHER: Place = Place::new(0, 1);
 
 impl World {
-    /// Orders something of shard 1. What it was handed out as.
+    /// Sends shard 1 an order. Answers the sessions of each order that the shard hands out.
     fn order(&mut self, whom: Whom) -> Vec<Whom> {
         let order = Box::new(Order { whom, what: Errand::Close(CloseReason::GameCode) });
         self.step(0, |plane, now, out| {

@@ -1,11 +1,11 @@
-//! Parties whose members are on several shards.
+//! Tests of parties whose members are on several shards.
 
 mod random;
 
 use super::*;
 use crate::party::{Event, Label, Member, Person, Refusal, Request, Settings};
 
-/// What members are told, in short: `[in 12 under 1]`.
+/// An event for members, in short: `[in 12 under 1]`.
 #[derive(Debug)]
 pub(super) struct PartyText(pub Event);
 
@@ -93,7 +93,7 @@ fn create(open: bool) -> impl FnOnce(Member) -> Request {
     move |leader| Request::Create { leader, settings, max_size: 4, created_at: Timestamp(0) }
 }
 
-/// A party of the first session, and two more sessions; on every number of shards.
+/// Runs a test with a party of the first session, and two more sessions, on every number of shards.
 fn with_party(open: bool, run: impl Fn(&mut World, [SessionRef; 3])) {
     for shards in [1, 2, 4] {
         let mut world = World::new(shards, &PlaneConfig::default());
@@ -162,7 +162,7 @@ fn who_goes_while_being_let_in_comes_and_goes() {
         world.begin_to_ask(one, Request::Accept { by: one, target: world.person(two) });
         world.step(two.place.shard(), |plane, now, out| plane.close(now, two.key, out));
         world.settle();
-        // Either the leave came first, or it follows.
+        // The leave came first, or it follows.
         let heard = world.take_heard(one);
         assert!(heard.is_empty() || heard == ["+2", "-2"], "{heard:?}");
     });
@@ -191,7 +191,7 @@ fn leaving_and_coming_again_while_being_put_out_leaves_one_outcome() {
         world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, party_stream(), out));
         world.begin_to_come(two, Request::Join);
         world.settle();
-        // Which of the two came last decides, and both sides agree.
+        // The later one of the two decides, and both sides agree.
         let request = Request::SendData { by: two, op_code: 1, data: Bytes::new() };
         let is_member = world.ask(two, request).is_ok();
         assert_eq!(world.hears_party(two), is_member);
@@ -239,7 +239,7 @@ fn where_one_party_is_allowed_coming_to_another_leaves_the_first() {
         let mut world = World::new(shards, &config);
         let [one, two] = [0, 1].map(|n| world.open(n % shards));
         assert_eq!(world.come(one, create(false)), DONE);
-        // Not by asking to be let in, but by being let in.
+        // Asking to be let in does not end the other membership; being let in does.
         let other = StreamKey::about(mode::PARTY, Uuid::from_u128(8));
         world.step(two.place.shard(), |plane, now, out| {
             let request = plane.request();

@@ -1,4 +1,4 @@
-//! Tickets from any shard meet at the pool's owner.
+//! Tests that tickets from any shard meet at the pool's owner.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn add(world: &mut World, session: SessionRef, id: &str) -> Reply {
     world.replies.pop().unwrap()
 }
 
-/// Lets passes run until so much time has gone.
+/// Lets time pass, and passes run.
 fn pass(world: &mut World, ms: Millis) {
     world.now += ms;
     for shard in 0..world.planes.len() as ShardIndex {
@@ -57,7 +57,7 @@ fn players_are_told_of_a_match_when_game_code_has_said_where_they_go() {
         let told = world.matches.pop().unwrap();
         assert_eq!(told.match_id.as_deref(), answer);
         assert_eq!(told.tickets.iter().map(|ticket| &*ticket.id.0).collect::<Vec<_>>(), ids);
-        // It is told once.
+        // Players are told once.
         world.step(shard, |plane, now, out| plane.match_answered(now, asked, None, out));
         assert!(world.matches.is_empty());
         assert_eq!(world.planes[usize::from(shard)].stats().asked_matches, 0);

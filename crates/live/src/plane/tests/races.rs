@@ -1,4 +1,4 @@
-//! What crosses on its way between a session's shard and an owner, found by the simulation.
+//! Tests of messages that cross on their way between a session's shard and an owner, found by the simulation.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn occupied() -> JoinOptions {
 }
 
 impl World {
-    /// Begins to join; nothing arrives yet.
+    /// Begins a join; no message arrives yet.
     fn begin_join(&mut self, session: SessionRef, stream: &StreamKey, options: JoinOptions) {
         self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
@@ -76,7 +76,7 @@ fn hearing_by_joining_and_by_listening_end_apart() {
     let mut world = World::new(2, &PlaneConfig::default());
     let [session, other] = [0, 1].map(|shard| world.open(shard));
     let stream = owned_elsewhere();
-    // Refused as a member, and heard all the same: it listened while the refusal was under way.
+    // The session is refused as a member and hears all the same: it listened while the refusal was under way.
     world.begin_join(session, &stream, occupied());
     world.step(0, |plane, now, out| plane.listen(now, session.key, stream.clone(), None, out));
     world.settle();

@@ -1,4 +1,4 @@
-//! Rooms whose members are on several shards, and the lobby.
+//! Tests of rooms whose members are on several shards, and of the lobby.
 
 use super::*;
 use crate::rooms::{
@@ -6,7 +6,7 @@ use crate::rooms::{
     ViewKey,
 };
 
-/// What members and watchers are told, in short.
+/// An event for members or watchers, in short.
 #[derive(Debug)]
 pub(super) struct RoomText(pub String);
 
@@ -98,7 +98,7 @@ fn say(text: &str) -> RoomAction {
     RoomAction::Say(text.into())
 }
 
-/// A room of three seats made by the first of four sessions; on every number of shards.
+/// Runs a test with a room of three seats, made by the first of four sessions, on every number of shards.
 fn with_room(run: impl Fn(&mut World, RoomId, [SessionRef; 4])) {
     for shards in [1, 2, 4] {
         let mut world = World::new(shards, &PlaneConfig::default());
@@ -159,7 +159,7 @@ fn leaving_while_being_thrown_out_leaves_nothing_behind() {
         world.begin_to_enter(two, room);
         world.settle();
         world.heard.clear();
-        // Which of the two came last decides, and both sides agree.
+        // The later one of the two decides, and both sides agree.
         let is_member = world.ask_room(two, room, say("here")).is_ok();
         assert_eq!(world.is_in(two, room), is_member);
         assert_eq!(world.take_heard(two).len(), usize::from(is_member));
@@ -219,12 +219,12 @@ fn what_is_for_one_alone_has_its_place_and_does_not_reach_who_has_left() {
         world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, room.stream(), out));
         world.settle();
         let alone = world.take_heard(two);
-        // On the room's own shard it is heard at once.
+        // On the room's own shard the session hears it at once.
         assert!(alone.is_empty() || shards == 1, "{alone:?}");
     }
 }
 
-/// In a room whose comings and goings are told together.
+/// Runs a test with a room whose joins and leaves are told together.
 fn with_merged_room(run: impl Fn(&mut World, RoomId, [SessionRef; 3])) {
     for shards in [1, 2, 4] {
         let config = PlaneConfig { merge_above: 0, ..PlaneConfig::default() };
@@ -254,7 +254,7 @@ fn who_changes_seats_before_its_coming_is_told_is_told_of_all_the_same() {
 fn who_was_shown_to_somebody_who_came_is_told_to_have_gone() {
     with_merged_room(|world, room, [one, two, three]| {
         world.enter(two, room).unwrap();
-        // Three finds two there, whose coming was not told yet.
+        // Session three finds two there, whose join was not told yet.
         world.enter(three, room).unwrap();
         world.close(two);
         world.pass(200);
@@ -315,7 +315,7 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
         world.close(one);
         world.pass(1_000);
         assert_eq!(world.take_heard(three), [""; 0]);
-        // Who asked and was gone before the question arrived leaves no view behind.
+        // A session that asked and was gone before the question arrived leaves no view behind.
         let what = DirectoryAction::Subscribe(view);
         world.begin_to_ask_rooms(three, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
         world.settle();

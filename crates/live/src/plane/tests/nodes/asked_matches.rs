@@ -1,9 +1,9 @@
-//! Matches of which game code is asked, while their players move and nodes come and go.
+//! Tests of matches about which game code is asked, while their players move and nodes come and go.
 
 use super::*;
 use crate::plane::owners::pool::POOL;
 
-/// A cluster whose game code is asked of matches, the node that owns the pool, and two others.
+/// A cluster whose game code is asked about matches, the node that owns the pool, and two others.
 fn cluster() -> (Cluster, [NodeNumber; 3]) {
     let mut cluster = Cluster::new(&[1, 1, 1], &PlaneConfig::default());
     cluster.planes.values_mut().for_each(|plane| plane.ask_of_matches(true));
@@ -19,7 +19,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// Two sessions are matched, and game code is asked.
+    /// Lets two sessions be matched, and game code be asked.
     fn matched(&mut self, sessions: [SessionRef; 2]) -> (Place, AskedMatch) {
         self.add_ticket(sessions[0], "a");
         self.add_ticket(sessions[1], "b");
@@ -73,7 +73,7 @@ fn an_owner_that_has_lost_the_pool_tells_nobody() {
     let (mut cluster, [owner, one, two]) = cluster();
     let [ann, bob] = [one, two].map(|node| cluster.open(first(node)));
     let asked = cluster.matched([ann, bob]);
-    // The others took it for dead.
+    // The other nodes took the owner for dead.
     cluster.give(POOL.partition(), first(one));
     cluster.tell_all();
     assert!(cluster.planes[&first(owner)].asked_match(asked.1).is_none());

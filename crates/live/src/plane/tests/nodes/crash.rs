@@ -1,4 +1,4 @@
-//! A node dies: its sessions are gone everywhere, and nobody waits for it.
+//! Tests of a node that dies: its sessions are gone everywhere, and nobody waits for it.
 
 use super::*;
 
@@ -121,7 +121,7 @@ fn what_a_node_sends_that_is_not_known_yet_waits_for_it() {
 #[test]
 fn a_party_and_the_pool_forget_players_of_a_dead_node() {
     let mut cluster = two_nodes();
-    // Of the partitions, which are shared out among all places, one of the first node's.
+    // Partitions are shared out among all places; this stream is in one of the first node's.
     let stream = (0..)
         .map(|n| StreamKey::about(mode::PARTY, Uuid::from_u128(n)))
         .find(|stream| cluster.owners[stream.partition().row()].0 == first(1))

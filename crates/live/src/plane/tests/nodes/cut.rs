@@ -1,14 +1,14 @@
-//! A node dies while it tells something: what a place has heard of that, and what it has not.
+//! Tests of a node that dies while it tells something: places have heard the first part and not the rest.
 
 use super::*;
 
-/// The first message of one place to another arrives, and none behind it.
+/// Lets the first message of one place to another arrive, and none behind it.
 fn cut_behind_first(cluster: &mut Cluster, from: Place, to: Place) {
     cluster.queues.entry((from, to)).or_default().truncate(1);
     cluster.settle();
 }
 
-/// What is on its way from one place to another arrives, and nothing that comes of it.
+/// Lets all messages on their way from one place to another arrive, and none that they cause.
 fn arrive(cluster: &mut Cluster, from: Place, to: Place) {
     while let Some(message) = cluster.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front) {
         cluster.step(to, |plane, now, out| plane.receive(now, from, message, out));
@@ -38,7 +38,7 @@ fn whose_coming_was_not_told_yet_is_told_by_the_new_owner() {
     let stream = cluster.owned_by(2);
     let [first_here, next] = [1, 1].map(|node| cluster.open(first(node)));
     cluster.join(first_here, &stream);
-    // It is shown the other, who has not been told that it is there.
+    // The session is shown the other one, which has not been told of it.
     cluster.join(next, &stream);
     assert_eq!((cluster.take_heard(first_here).len(), cluster.take_heard(next).len()), (0, 0));
     cluster.crash(2);
@@ -48,7 +48,7 @@ fn whose_coming_was_not_told_yet_is_told_by_the_new_owner() {
     }
 }
 
-/// A join that is refused, for nobody is there, and one behind it.
+/// Begins a join that is refused, because nobody is there, and another one behind it.
 fn join_twice(cluster: &mut Cluster, stream: &StreamKey) -> SessionRef {
     let session = cluster.open(first(1));
     let occupied = JoinOptions { condition: Condition::Occupied, ..JoinOptions::default() };

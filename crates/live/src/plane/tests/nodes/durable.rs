@@ -1,4 +1,4 @@
-//! Durable matches go on whichever nodes die.
+//! Tests that durable matches go on whichever nodes die.
 
 use muster_domain::ErrorKind;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::matches::{Act, LeaveReason, Outcome, Return};
 
 impl Cluster {
-    /// The engine's part: what durable matches are called with and answer is kept.
+    /// Keeps the call of a durable match and its return, as an engine does.
     pub(super) fn log(&mut self, call: &Call, returned: &Return) {
         if call.is_durable() {
             let of_first = Outline::of_first(call);
@@ -16,7 +16,7 @@ impl Cluster {
         }
     }
 
-    /// New owners get what the logs have.
+    /// Gives new owners the matches that the logs have.
     pub(super) fn take_over_logs(&mut self) {
         for (place, partition, epoch) in std::mem::take(&mut self.taking) {
             let outlines: Vec<Outline> =
@@ -26,14 +26,14 @@ impl Cluster {
         self.settle();
     }
 
-    /// A node dies, all are told, and logs are taken over.
+    /// Lets a node die, tells all, and has logs taken over.
     fn survive(&mut self, node: NodeNumber) {
         self.crash(node);
         self.tell_all();
         self.recover();
     }
 
-    /// The returns of everything that is called up to the next loop, by what was called.
+    /// Returns from all calls up to the next loop. Answers their callbacks.
     fn returns_until_loop(&mut self, acts: Vec<Act>) -> Vec<Callback> {
         let mut called = Vec::new();
         for _ in 0..20 {
@@ -86,7 +86,7 @@ fn ids_are_of_few_partitions_of_the_place_that_makes_the_match() {
     assert!(partitions.iter().all(|partition| cluster.owners[partition.row()].0 == first(2)));
     let id = cluster.planes[&first(2)].match_id(Uuid::from_u128(1), false);
     assert!(!id.is_durable() && cluster.planes.contains_key(&id.partition().anchor().unwrap()));
-    // Where nothing is owned it is of any.
+    // A place that owns no partition makes a match in any.
     let newcomer = Plane::new(first(9), cluster.routes(), PlaneConfig::default(), Rc::new(Words));
     assert!(newcomer.match_id(Uuid::from_u128(1), true).is_durable());
 }
@@ -110,7 +110,7 @@ fn a_match_goes_on_with_its_players_when_its_node_dies_and_nobody_is_told() {
     cluster.ask_match(ann.place, &stream, MatchAsk::Get);
     let Some(Reply::Match(Ok(crate::matches::Answer::Listed(listed)))) = cluster.replies.pop() else { panic!() };
     assert_eq!((&*listed[0].label, listed[0].size, listed[0].tick_rate), ("{\"round\":2}", 2, 10));
-    // And it ends as others do.
+    // The match ends as others do.
     cluster.pass(100);
     cluster.returns(Outcome::Over, Vec::new());
     for session in [ann, bob] {
@@ -133,7 +133,7 @@ fn players_who_die_with_the_owner_have_left_for_handler_and_players() {
 
 #[test]
 fn an_attempt_whose_answer_is_lost_is_made_again() {
-    // The handler let them in, and nobody was told; or was not asked yet.
+    // The handler decided to let the session in and nobody was told, or was not asked yet.
     for is_decided in [true, false] {
         let (mut cluster, stream, ann, _) = playing();
         let cid = cluster.open(first(3));
@@ -179,7 +179,7 @@ fn a_session_that_moved_keeps_its_seat() {
     assert!(cluster.calls.is_empty(), "{:?}", cluster.calls);
     assert_eq!(cluster.tick(moved, &stream, "from elsewhere"), ["from elsewhere"]);
     assert_eq!((cluster.take_heard(moved), cluster.take_heard(bob)), (vec!["tick".into()], vec!["tick".into()]));
-    // And once more: it sits where it is now.
+    // A kick at its new place removes the session.
     let kicked = cluster.planes[&moved.place].presence(moved.key).unwrap().session_id;
     cluster.pass(100);
     cluster.returns(Outcome::Goes, vec![Act::Kick(vec![kicked])]);
@@ -239,7 +239,7 @@ fn an_owner_that_was_taken_for_dead_puts_its_matches_away() {
     assert!(cluster.calls.is_empty(), "the engine was told to forget");
     cluster.recover();
     assert_eq!(cluster.planes[&former].stats().matches.matches, 0);
-    // What comes of a call of long ago is for nobody.
+    // The return of a call of the former owner is dropped.
     let returned = Return { outcome: Outcome::Goes, acts: vec![say("from the dead")] };
     cluster.step(former, |plane, now, out| plane.match_returned(now, called[0].1.reference(), returned, out));
     cluster.settle();
@@ -248,7 +248,7 @@ fn an_owner_that_was_taken_for_dead_puts_its_matches_away() {
 }
 
 impl Cluster {
-    /// Engines give up logs that rest, and take over those of what arrives, until nothing more comes of that.
+    /// Lets engines give up logs that rest, and take over those of matches that arrive, until nothing more follows.
     fn release_logs(&mut self) {
         for (place, partition) in std::mem::take(&mut self.releases) {
             assert!(self.calls.iter().all(|(_, call)| call.id.partition() != partition), "a call is under way");
@@ -257,7 +257,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// A match is on its way, and all know that.
+    /// Sends a match on its way, and tells all.
     fn hand_match(&mut self, stream: &StreamKey, to: Place) {
         self.hand(stream.partition(), to);
         self.tell_all();
@@ -288,7 +288,7 @@ fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
     let (mut cluster, stream, ann, bob) = playing();
     let cid = cluster.open(first(3));
     cluster.pass(100);
-    // A tick is under way: it ends where it began.
+    // A tick is under way: it ends at the place where it began.
     cluster.send(ann, &stream, "a1");
     cluster.begin_to_enter(cid, &stream);
     cluster.hand_match(&stream, first(3));
@@ -312,7 +312,7 @@ fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
     assert_eq!(cluster.tick(cid, &stream, "c1"), ["c1"]);
     let stats = cluster.match_stats(&stream);
     assert_eq!((stats.durable, stats.resumed, stats.lost), (1, 0, 0));
-    // And back, at rest.
+    // The match goes back while it is at rest.
     cluster.heard.clear();
     cluster.hand_match(&stream, first(2));
     cluster.arrive();
@@ -360,7 +360,7 @@ fn players_who_die_while_their_match_is_on_its_way_have_left_it() {
     cluster.hand_match(&stream, first(1));
     cluster.crash(3);
     cluster.tell_all();
-    // The former owner asks the handler whether to let in who has gone meanwhile.
+    // The former owner asks the handler whether to let in a session that has gone meanwhile.
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
     assert!(cluster.releases.is_empty(), "not between an attempt and its join");
     assert!(matches!(cluster.returns(Outcome::Goes, Vec::new()), Callback::Join(_)));

@@ -1,8 +1,8 @@
-//! An owner takes nothing that is of another epoch than its own.
+//! Tests that an owner takes no message of another epoch than its own.
 
 use super::*;
 
-/// Two nodes, and a stream of the second that it owns since a new epoch, of which nobody has been told yet.
+/// Two nodes, and a stream of the second node, which owns it since a new epoch of which nobody has been told yet.
 fn owned_anew() -> (Cluster, StreamKey, SessionRef) {
     let mut cluster = Cluster::new(&[1, 1], &PlaneConfig::default());
     let stream = cluster.owned_by(2);

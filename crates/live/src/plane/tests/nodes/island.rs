@@ -1,4 +1,4 @@
-//! A node that has lost its cluster for now: its own players go on, and nobody waits for the others.
+//! Tests of a node that has lost its cluster for now: its own players go on, and nobody waits for the others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Matches of game code stay where they were made, whatever nodes come and go.
+//! Tests that matches of game code stay where they were made, whatever nodes come and go.
 
 use muster_domain::ErrorKind;
 
@@ -19,7 +19,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// The call that waits returns. Answers what was called.
+    /// Lets the waiting call return. Answers its callback.
     pub(super) fn returns(&mut self, outcome: Outcome, acts: Vec<Act>) -> Callback {
         assert_eq!(self.calls.len(), 1, "{:?}", self.calls);
         let (place, call) = self.calls.remove(0);
@@ -64,7 +64,7 @@ impl Cluster {
         assert!(matches!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Entered(_))))));
     }
 
-    /// What the handler hears in the next tick from this session; it answers all.
+    /// Data that the handler hears from this session in the next tick; it answers all.
     pub(super) fn tick(&mut self, session: SessionRef, stream: &StreamKey, text: &'static str) -> Vec<Bytes> {
         let (op_code, data, received_at) = (1, Bytes::from_static(text.as_bytes()), Timestamp(1));
         let ask = MatchAsk::Input { session, op_code, data, reliable: true, received_at };

@@ -1,4 +1,4 @@
-//! Partitions that move between living owners, with what is in them.
+//! Tests of partitions that move between living owners, with all that is in them.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn a_place_that_missed_the_view_before_tells_both_owners_what_each_is_to_know() 
     cluster.give(stream.partition(), first(1));
     cluster.tell(first(1));
     cluster.settle();
-    // The second place learns at once of the crash and of the move that came behind it.
+    // The second place learns of the crash at once with the move that came after it.
     cluster.hand(stream.partition(), first(2));
     cluster.tell_all();
     assert_eq!(cluster.handed_over.len(), 1);

@@ -1,4 +1,4 @@
-//! A node dies that owned something: the others know who is there, and go on.
+//! Tests of a node that dies and owned something: the others know who is there, and go on.
 
 use super::*;
 
@@ -207,7 +207,7 @@ fn of_sessions_that_are_to_be_the_only_one_the_last_opened_goes_on_though_the_ow
         let sessions =
             [0, 1].map(|index| cluster.open_at(first(1 + index as NodeNumber), Some(i64::from(index == newer))));
         cluster.crash(3);
-        // Neither asks, so neither is refused: the new owner is told of both.
+        // Nobody waits for these joins, so neither is refused: the new owner is told of both.
         for session in sessions {
             let hidden = JoinOptions { hidden: true, ..JoinOptions::default() };
             cluster.step(session.place, |plane, now, out| {

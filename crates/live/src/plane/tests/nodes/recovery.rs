@@ -1,4 +1,4 @@
-//! A node dies, and what it had kept elsewhere goes on.
+//! Tests of a node that dies while its recovery data are kept elsewhere: its things go on.
 
 use super::*;
 use crate::party::{Label, Person, Request, Settings};
@@ -16,7 +16,7 @@ fn three_nodes() -> Cluster {
 }
 
 impl Cluster {
-    /// New owners get what was kept.
+    /// Gives new owners the recovery data that were kept.
     pub(super) fn recover(&mut self) {
         for (place, partition, epoch) in std::mem::take(&mut self.recovering) {
             let kept = self.kept.iter().filter(|(thing, _)| thing.partition() == partition);
@@ -27,7 +27,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// A party's stream, of a partition that a node owns.
+    /// The stream of a party, in a partition that a node owns.
     fn party_of(&self, node: NodeNumber) -> StreamKey {
         let parties = (0..).map(|n| StreamKey::about(mode::PARTY, Uuid::from_u128(n)));
         let owner = |stream: &StreamKey| self.owners[stream.partition().row()].0;
@@ -80,7 +80,7 @@ fn a_party_goes_on_with_those_who_are_there_led_by_whom_it_was() {
     let target = cluster.person(bob);
     assert_eq!(cluster.ask(cid, &stream, Request::Promote { by: cid, target }), DONE);
     cluster.pass(RECOVERY_INTERVAL_MS);
-    // Who comes in the last moment was not kept.
+    // The change of the last moment was not kept.
     assert_eq!(cluster.come(dan, &stream, Request::Join), DONE);
     cluster.forget_heard();
     cluster.crash(3);
@@ -157,7 +157,7 @@ fn what_was_not_kept_ends_and_they_are_told_who_asks_not_waiting_longer_than_two
     assert!(!cluster.is_on(ann, &stream));
     let late: u64 = cluster.planes.values().map(|plane| plane.stats().recoveries_late).sum();
     assert_eq!(late, cluster.recovering.len() as u64);
-    // What comes now comes too late.
+    // Recovery data that come now come too late.
     cluster.recover();
     assert_eq!(cluster.planes.values().map(|plane| plane.stats().parties).sum::<usize>(), 0);
 }

@@ -1,4 +1,4 @@
-//! A node dies with rooms, a desk or the directory.
+//! Tests of a node that dies with rooms, a desk or the directory.
 
 use super::*;
 use crate::rooms::{
@@ -22,7 +22,7 @@ impl Cluster {
         }
     }
 
-    /// A new room's id, of a partition that a node owns.
+    /// The id of a new room, in a partition that a node owns.
     fn fresh_room(&mut self, node: NodeNumber) -> RoomId {
         self.now += 1;
         let owner = |room: &RoomId| self.owners[Owner::Room(*room).partition().row()].0;
@@ -30,7 +30,7 @@ impl Cluster {
         ids.find(|room| owner(room).node() == node).unwrap()
     }
 
-    /// A room that a node owns, made by a session.
+    /// Makes a room in a partition that a node owns.
     fn make_room(&mut self, session: SessionRef, node: NodeNumber, name: &str) -> RoomId {
         let room = self.fresh_room(node);
         let what = RoomAction::Create(Box::new(Creation { name: name.into(), ..Creation::plain(2) }));

@@ -1,9 +1,9 @@
-//! Sessions that go on at another node.
+//! Tests of sessions that go on at another node.
 
 use super::*;
 
 impl Cluster {
-    /// A session is expected at a place.
+    /// Has a place expect a session.
     pub(super) fn expect(&mut self, session: SessionRef, at: Place) -> SessionRef {
         let (info, name) = self.identity(session);
         let key = self.step(at, |plane, _, _| plane.expect(info, name, Encoding::Json));
@@ -15,7 +15,7 @@ impl Cluster {
         player(presence.session_id.0.as_u128())
     }
 
-    /// All owners are asked to bind a session to where it goes, and answer.
+    /// Asks all owners to bind a session to its next place, and lets them answer.
     pub(super) fn bind(&mut self, from: SessionRef, to: SessionRef) {
         let streams = self.step(from.place, |plane, _, _| plane.depart(from.key, to));
         for stream in &streams {
@@ -131,7 +131,7 @@ fn tickets_and_parties_go_along() {
     cluster.settle();
     let to = cluster.move_to(goes, first(2));
     assert_eq!(cluster.planes.values().map(|plane| plane.stats().tickets).sum::<usize>(), 1);
-    // It is the session's where it is now.
+    // The ticket belongs to the session at its new place.
     cluster.step(to.place, |plane, now, out| plane.close(now, to.key, out));
     cluster.settle();
     assert_eq!(cluster.planes.values().map(|plane| plane.stats().tickets).sum::<usize>(), 0);

@@ -1,4 +1,5 @@
-//! The owner of the pool dies, and tickets go on by what places know of their sessions; or they end, and players hear it.
+//! Tests of the death of the pool's owner: tickets go on by what places know of their sessions, or end, and players
+//! hear it.
 
 use super::*;
 use crate::matchmaker::MatchmakerConfig;
@@ -33,7 +34,7 @@ impl Cluster {
         assert_eq!(self.replies.pop(), Some(DONE));
     }
 
-    /// A ticket of several sessions, put in by the first.
+    /// Adds a ticket of several sessions, put in by the first.
     fn add_party(&mut self, sessions: &[SessionRef], id: &str) {
         let of = |session: &SessionRef| ticket_of(&self.planes[&session.place], session.key, id);
         let members = sessions.iter().flat_map(|session| of(session).members).collect();
@@ -88,7 +89,7 @@ fn who_was_told_of_a_match_is_matched_no_more_and_who_was_not_goes_on() {
     while cluster.step(first(owner), |plane, _, out| plane.run_slice(out)) {}
     cluster.queues.remove(&(first(owner), bob.place));
     cluster.crash(owner);
-    // What is on its way arrives before the news.
+    // Messages on their way arrive before the news.
     cluster.settle();
     cluster.tell_all();
     assert_eq!(cluster.take_heard(ann), ["matched"]);
@@ -139,7 +140,7 @@ fn a_ticket_of_which_its_player_was_told_an_error_does_not_come_back() {
     cluster.settle();
     assert!(matches!(cluster.replies.pop(), Some(Reply::Pool(Err(_)))));
     assert_eq!(cluster.tickets_of(ann), [""; 0]);
-    // Taken in perhaps, and nobody says so.
+    // Nobody says whether this ticket was taken in.
     let ticket = ticket_of(&cluster.planes[&ann.place], ann.key, "unanswered");
     cluster.begin_add(ann, ticket);
     cluster.crash(owner);
@@ -153,7 +154,7 @@ fn what_is_taken_back_or_dropped_is_known_to_all_who_were_on_it() {
     let (mut cluster, [_, one, two]) = cluster();
     let [ann, bob, cid] = [one, two, two].map(|node| cluster.open(first(node)));
     cluster.add_party(&[ann, bob], "party");
-    // Another leader may take it back.
+    // A leader at another place may take the ticket back.
     cluster.step(bob.place, |plane, now, out| {
         let ask = PoolAsk::Remove(TicketId("party".into()), Owner::Party("party".into()));
         plane.ask_pool(now, ask, None, out);
@@ -174,7 +175,7 @@ fn what_was_to_be_cancelled_when_the_owner_died_is_cancelled_at_the_next() {
     let (mut cluster, [owner, one, two]) = cluster();
     let [ann, bob] = [one, two].map(|node| cluster.open(first(node)));
     cluster.add_party(&[ann, bob], "party");
-    // On its way to an owner who has died.
+    // The cancellation is on its way to an owner that has died.
     cluster.step(ann.place, |plane, now, out| plane.cancel_tickets(now, Owner::Party("party".into()), false, out));
     cluster.queues.remove(&(ann.place, first(owner)));
     cluster.crash(owner);
@@ -247,7 +248,7 @@ fn a_session_that_was_to_go_on_at_a_node_that_died_leaves_no_ticket() {
     assert_eq!((cluster.replies.pop(), cluster.waiting()), (Some(DONE), vec![]));
 }
 
-/// A server's ticket for one player, under an id that a server makes.
+/// A ticket of a server for one player, under an id like those that the server makes.
 fn of_server(number: u128) -> Box<NewTicket<Presence>> {
     let session_id = SessionId(Uuid::from_u128(1 << 64 | number));
     let presence = Presence {
@@ -283,7 +284,7 @@ fn a_servers_ticket_goes_on_as_it_was_kept_unless_it_was_matched_or_taken_back()
     for number in [1, 2, 3, 4] {
         let mut ticket = of_server(number);
         if number > 2 {
-            // Nobody fits these.
+            // Nobody fits this ticket.
             ticket.query = "+properties.nobody:1".to_owned();
         }
         cluster.begin_add(asker, ticket);
@@ -307,7 +308,7 @@ fn a_servers_ticket_goes_on_as_it_was_kept_unless_it_was_matched_or_taken_back()
     cluster.recover();
     assert_eq!(cluster.waiting(), [fourth.0.to_string()]);
     cluster.pass(RECOVERY_INTERVAL_MS);
-    // And again, as its next owner has kept it.
+    // The ticket goes on a second time: its next owner has kept it too.
     let next = cluster.planes[&first(two)].pool_owner().node();
     cluster.crash(next);
     cluster.tell_all();

@@ -1,5 +1,5 @@
-//! Parties under requests in any order, whose messages between shards arrive as late as they please: in the end both
-//! sides agree on who is where, whatever crossed on its way.
+//! Tests of parties under requests in random order, whose messages between shards arrive arbitrarily late: in the end
+//! both sides agree on who is where, whatever crossed on its way.
 
 use super::*;
 
@@ -9,7 +9,7 @@ const SESSIONS: usize = 6;
 const PARTIES: u128 = 3;
 const MAX_SIZE: u16 = 3;
 
-/// Numbers that look random, the same for a seed everywhere.
+/// A generator of numbers that look random, the same everywhere for a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ fn settings(dice: &mut Dice) -> Settings {
     Settings { open: dice.roll(2) == 0, hidden: dice.roll(2) == 0, label: Label::default() }
 }
 
-/// Somebody does something, or one message arrives.
+/// Lets a session do something, or one message arrive.
 fn act(world: &mut World, sessions: &mut [SessionRef], dice: &mut Dice) {
     let by = dice.pick(sessions);
     let stream = stream_of(dice.roll(PARTIES as usize) as u128 + 1);
@@ -80,7 +80,7 @@ fn ask(world: &mut World, by: SessionRef, stream: StreamKey, ask: Request) {
     world.step(by.place.shard(), |plane, now, out| plane.ask_party(now, stream, ask, None, out));
 }
 
-/// The next message between two shards arrives: any two.
+/// Lets the next message between two shards arrive; any two are chosen.
 fn arrive(world: &mut World, dice: &mut Dice) {
     let ways: Vec<_> = world.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(way, _)| *way).collect();
     if ways.is_empty() {
@@ -92,7 +92,7 @@ fn arrive(world: &mut World, dice: &mut Dice) {
     }
 }
 
-/// What must hold once everything has arrived.
+/// Checks the conditions that hold once everything has arrived.
 fn check(world: &mut World, sessions: &[SessionRef], single: bool) {
     let shards = world.planes.len() as ShardIndex;
     for stream in streams() {
