@@ -99,7 +99,7 @@ pub enum Up {
         /// The request.
         ask: Box<party::Request>,
     },
-    /// The parties of this owner.
+    /// A question for the parties of this owner.
     Parties {
         /// The question that is answered.
         request: RequestRef,
@@ -117,21 +117,21 @@ pub enum Up {
         /// The request.
         ask: Box<matches::MatchAsk>,
     },
-    /// The matches of game code of this owner.
+    /// A question for the matches of game code of this owner.
     FindMatches {
         /// The question that is answered.
         request: RequestRef,
         /// The filter.
         asked: matches::ListQuery,
     },
-    /// The number of presences on each of these streams, hidden ones included.
+    /// A question for the numbers of presences on these streams, hidden ones included.
     Count {
         /// The question that is answered.
         request: RequestRef,
         /// The streams, all of this owner.
         streams: Vec<StreamKey>,
     },
-    /// The presences on a stream.
+    /// A question for the presences on a stream.
     List {
         /// The question that is answered.
         request: RequestRef,
@@ -225,7 +225,7 @@ pub enum Up {
         /// The content.
         payload: SharedPayload,
     },
-    /// The relayed matches of this owner.
+    /// A question for the relayed matches of this owner.
     Matches {
         /// The question that is answered.
         request: RequestRef,
@@ -425,7 +425,7 @@ pub enum Down {
         /// The reason.
         refusal: JoinRefusal,
     },
-    /// From now on a session hears a stream.
+    /// A session hears a stream from now on.
     Listening {
         /// The stream.
         stream: StreamKey,
@@ -475,10 +475,10 @@ pub enum Down {
         begins: bool,
         /// Whether this is the last part.
         ends: bool,
-        /// Whether the owner is new: sessions are told the difference to what they know.
+        /// Whether the owner is new. Sessions are then told the difference to what they know.
         is_anew: bool,
-        /// Whether the owner has lost the stream: the roster is kept for the next owner, even if that is on the same
-        /// node.
+        /// Whether the owner has the stream no longer. The place then keeps the roster for the next owner, even if that
+        /// is on the same node.
         is_last: bool,
     },
     /// The former owner of partitions, which have others now, has nothing more to say of them.
@@ -522,7 +522,7 @@ pub enum Down {
         session: SessionKey,
         /// The content.
         payload: SharedPayload,
-        /// The policy if its queue is full.
+        /// The policy if the session's queue is full.
         delivery: Delivery,
         /// Tickets that the session is on no longer once it has this message.
         ended: Vec<TicketId>,
@@ -540,7 +540,7 @@ pub enum Down {
     Close {
         /// The session.
         session: SessionKey,
-        /// The last message to it.
+        /// The last message to the session.
         payload: Option<SharedPayload>,
         /// The reason.
         reason: CloseReason,

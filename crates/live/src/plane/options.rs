@@ -18,7 +18,7 @@ use crate::wheel::Lateness;
 pub struct PlaneConfig {
     /// `live.presence_merge_size`: above so many presences a stream's joins and leaves are told together.
     pub merge_above: usize,
-    /// `live.presence_merge_ms`: how long they are collected.
+    /// `live.presence_merge_ms`: how long joins and leaves are collected before they are told.
     pub merge_ms: Millis,
     /// `live.presence_snapshot_size`: presences in one listing or event.
     pub snapshot_max: usize,
@@ -138,7 +138,7 @@ pub struct PlaneStats {
     pub down_waiting: usize,
     /// Messages kept back here as an owner until the way down is free.
     pub held: usize,
-    /// Timers set.
+    /// Number of timers that are set.
     pub timers: usize,
     /// Frames handed to sessions.
     pub deliveries: u64,
@@ -148,13 +148,13 @@ pub struct PlaneStats {
     pub misdirected: u64,
     /// Partitions taken over from a dead owner whose recovery data did not come in time.
     pub recoveries_late: u64,
-    /// Tickets that wait in the matchmaker, where it is owned.
+    /// Tickets that wait in the matchmaker, where this shard owns it.
     pub tickets: usize,
-    /// Those among them that still search.
+    /// Tickets among them that still search.
     pub active_tickets: usize,
-    /// Matches that wait until game code has said where their players go, where the matchmaker is owned.
+    /// Matches that wait until game code has said where their players go, where this shard owns the matchmaker.
     pub asked_matches: usize,
-    /// Totals of the matchmaker, where it is owned.
+    /// Totals of the matchmaker, where this shard owns it.
     pub matchmaker: MatchmakerTotals,
     /// Matches of game code of which this shard is the owner.
     pub matches: MatchStats,

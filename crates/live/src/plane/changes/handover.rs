@@ -1,11 +1,11 @@
 //! Handing partitions over from one living owner to the next, with all that is in them: nothing is lost, nothing comes
 //! twice, and the order stays.
 //!
-//! Each place tells the former owner that it sends it nothing more about a partition (*passed*), and sends everything
-//! further to the next owner, which holds it. The former owner goes on until all places have passed. Then it tells each
-//! place that it has nothing more to say. When all places have confirmed that (*heard*), it sends the partition's state
-//! to the next owner. So whatever the former owner said has arrived before the next one speaks, even if the former one
-//! dies after that.
+//! Each place tells the former owner that no further message about a partition comes from this place (*passed*), and
+//! sends all further ones to the next owner, which holds them. The former owner goes on until all places have passed.
+//! Then it tells each place that it has nothing more to say. When all places have confirmed that (*heard*), the former
+//! owner sends the partition's state to the next one. So everything that the former owner said has arrived before the
+//! next one speaks, even if the former one dies after that.
 //!
 //! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is
 //! rebuilt from what places know.

@@ -76,9 +76,9 @@ impl Owning<'_> {
         Some(heard)
     }
 
-    /// Tells a place the roster of a stream once more. The last of those who heard the stream there may have left,
-    /// which the owner does not know yet; the place has dropped the roster then. A large stream would cost too much for
-    /// so rare a case.
+    /// Tells a place the roster of a stream once more. The last session that heard the stream there may have left, and
+    /// the place has dropped the roster then, though the owner does not know yet. A large stream would cost too much
+    /// for so rare a case.
     fn remind(&mut self, stream: &StreamKey, place: Place) {
         let known = self.streams.map.get(stream);
         let is_small = known.is_some_and(|known| known.presences.len() <= PART_MAX);

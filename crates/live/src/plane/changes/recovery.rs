@@ -144,8 +144,8 @@ impl Plane {
         late.into_iter().for_each(|partition| self.go_on_if_complete(now, partition, out));
     }
 
-    /// Has recovery data kept of things that changed. An island waits with that until it is back: it may be the owner
-    /// no longer then.
+    /// Has recovery data kept of things that changed. An island waits with that until it is back, because it may have
+    /// stopped being the owner meanwhile.
     pub(crate) fn keep_changed(&mut self, now: Millis, out: &mut Effects) {
         let is_early = |key: &RecoveryKey| self.is_island || self.changes.rebuilding.contains_key(&key.partition());
         let keys = std::mem::take(&mut self.changes.unkept.keys);

@@ -18,7 +18,7 @@ use crate::plane::message::Down;
 use crate::session::Millis;
 use crate::stream::SessionRef;
 
-/// The number of a match of which game code is asked, at the place that holds it.
+/// The number of a match whose players wait for game code, at the place that holds the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AskedMatch(u64);
 
@@ -69,8 +69,8 @@ impl Plane {
         self.owners.things.pool.asked.open.get(&asked)
     }
 
-    /// Takes the answer of game code where the players of a match go: to a match of its own with this public id, or,
-    /// for `None`, where players go without game code.
+    /// Takes the answer of game code to the question where the players of a match go: to a match of its own with this
+    /// public id, or, for `None`, where players go without game code.
     pub fn match_answered(&mut self, now: Millis, asked: AskedMatch, match_id: Option<Arc<str>>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         if let Some(found) = things.pool.asked.open.remove(&asked) {

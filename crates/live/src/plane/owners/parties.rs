@@ -28,8 +28,8 @@ impl PartyId {
 }
 
 impl Plane {
-    /// Brings a session to a party, as its founder or as who wants to join: `ask` makes the request of the session's
-    /// presence. The answer is [`Reply::Party`], or [`Reply::Joined`] if the session cannot come anywhere.
+    /// Brings a session to a party, as its founder or to join it: `ask` makes the request of the session's presence.
+    /// The answer is [`Reply::Party`], or [`Reply::Joined`] if the session cannot come anywhere.
     pub fn come_to_party(
         &mut self,
         now: Millis,
@@ -97,7 +97,7 @@ impl OwnedParties {
             owning.down(listener.session.place, Down::Removed { stream: stream.clone(), listener });
         }
         owning.carry_out_party(stream, effects);
-        // The answer comes last: an asker who hears that it is done is on the stream already.
+        // The answer comes last: a session that hears that it is done is on the stream already.
         owning.reply(request, Reply::Party(reply));
     }
 

@@ -99,10 +99,10 @@ pub(crate) struct Pool {
     /// Matches that wait until game code has said where their players go.
     pub asked: AskedMatches,
     config: MatchmakerConfig,
-    /// When the next pass begins, if one is to.
+    /// The time when the next pass begins, if one is to.
     pass_at: Option<Millis>,
     is_passing: bool,
-    /// When the last pass began.
+    /// The time when the last pass began.
     pass_began_at: Millis,
     /// Relations of sessions to tickets that places have told, while the pool is rebuilt.
     told: Vec<TicketStanding>,
@@ -206,7 +206,7 @@ impl Plane {
 impl Pool {
     pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PoolAsk) {
         let ask = match ask {
-            // The session's next place is gone, and the session with it.
+            // The session's next place has gone, and the session with it.
             PoolAsk::Rebind(session, to) if !owning.sessions.is_there(to.place) => PoolAsk::RemoveSession(session),
             ask => ask,
         };

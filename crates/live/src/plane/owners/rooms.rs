@@ -118,7 +118,7 @@ impl ToOwner {
 /// The rooms, desks and the directory, as far as a place owns them.
 pub(crate) struct OwnedRooms {
     rooms: Rooms,
-    /// When the first timer for rooms fires.
+    /// The time when the first timer for rooms fires.
     timer_at: Option<Millis>,
 }
 

@@ -153,7 +153,7 @@ impl Owning<'_> {
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
         let begins = listener.filter(|_| heard.is_none());
         if let Some(listener) = begins {
-            // The roster goes to the session's place before the presence is there: the place then knows what the
+            // The roster goes to the session's place before the presence is there, so that the place knows what the
             // session was told, and no more.
             self.count_in(&key, listener);
         }

@@ -59,7 +59,7 @@ pub(crate) struct Listeners {
     latest: Map<SessionKey, u64>,
     /// The sessions as a list, kept until one comes or goes: broadcasts in a row share it.
     snapshot: Option<Rc<[Receiver]>>,
-    /// Broadcasts in progress, in order.
+    /// Broadcasts in progress and work that waits behind them, in order.
     jobs: VecDeque<Work>,
 }
 

@@ -87,7 +87,7 @@ impl Sessions {
         }
     }
 
-    /// Panics where counts differ from recounts.
+    /// Panics where the state is one that cannot be. There are no counts to check so far.
     pub(crate) fn assert_sound(&self) {}
 
     /// A session's own presence, without the options of a join.
