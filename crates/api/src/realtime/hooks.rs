@@ -26,7 +26,7 @@ impl Hooked {
         (before || after).then_some(Self { subject, before, after })
     }
 
-    /// Handles the message with its hooks around.
+    /// Handles the message, with its hooks before and after it.
     pub(super) fn handle(
         self,
         session: Rc<SocketSession>,

@@ -208,7 +208,8 @@ pub async fn ask_of_match(app: &App, asked: AskedMatch) {
     answer_of_match(app, asked, match_id);
 }
 
-/// Has the players of a match told where game code has said that they go; `None` if it has not said.
+/// Answers where the players of a match go, so that the players are told. `match_id` is `None` if game code has not
+/// said.
 pub fn answer_of_match(app: &App, asked: AskedMatch, match_id: Option<String>) {
     app.live.step(|plane, now, out| plane.match_answered(now, asked, match_id.map(Arc::from), out));
 }

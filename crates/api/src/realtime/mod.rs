@@ -62,8 +62,8 @@ pub type Operation = Pin<Box<dyn Future<Output = Finished>>>;
 
 /// The end of an [`Operation`].
 pub struct Finished {
-    /// The reply's payload, not framed; empty for none. It leaves behind everything that was pushed to the socket
-    /// before.
+    /// The reply's payload, not framed; empty for none. The reply is sent after everything that was pushed to the
+    /// socket before.
     pub reply: Vec<u8>,
     /// The reason for which the socket closes after the reply, if it does.
     pub then: Option<CloseReason>,

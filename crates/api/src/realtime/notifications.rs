@@ -36,7 +36,7 @@ pub(super) fn ticket_lost(app: &App, ticket: &TicketId) -> SharedPayload {
     own(app, codes::TICKET_LOST, "matchmaker_ticket_lost", content)
 }
 
-/// A passing notification by the server itself.
+/// A notification of the server itself that is not stored.
 fn own(app: &App, code: i16, subject: &str, content: String) -> SharedPayload {
     payload(api::Notification {
         id: app.random_uuid().to_string(),

@@ -1,4 +1,4 @@
-//! Status: follows between users, and messages to followers. Follows belong to a socket and end with it.
+//! Status: follows between users, and messages to followers. Follows belong to a session and end with it.
 
 use std::rc::Rc;
 

@@ -29,11 +29,11 @@ impl Scratch {
 /// The limits of a socket, under their configuration names.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketLimits {
-    /// `socket.max_message_size_bytes`.
+    /// `socket.max_message_size_bytes`: the longest message that a client may send.
     pub message_bytes_max: usize,
     /// Unread replies beyond which a socket is not read: `socket.outgoing_queue_bytes`.
     pub backlog_bytes_max: usize,
-    /// `socket.close_ack_wait_ms`.
+    /// `socket.close_ack_wait_ms`: how long the client's close frame is waited for.
     pub close_ack_wait_ms: Millis,
     /// Timeouts.
     pub keep_alive: KeepAliveConfig,

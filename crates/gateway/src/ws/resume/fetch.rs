@@ -25,7 +25,7 @@ const HOPS_MAX: usize = 4;
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub session: SessionId,
-    /// The place that has it.
+    /// The place that has the session.
     pub home: Place,
     /// Number of the session's messages that the client has.
     pub received: u64,

@@ -145,7 +145,7 @@ impl Life<'_> {
         connection.into_work()
     }
 
-    /// Waits for the next socket, for as long as one may take.
+    /// Waits for the next socket, at most as long as `session.resume_grace_ms` says.
     ///
     /// Errors: the reason why the session ends.
     async fn next_socket(&mut self, work: &mut Work<Handler>) -> Result<Offer, CloseReason> {

@@ -34,9 +34,9 @@ use crate::shard::{Command, ConnectionGuard, Shard, ShardHandle};
 pub struct ResumeLimits {
     /// `session.resume_grace_ms`: how long a session waits for its next socket. With 0 there are no such sessions.
     pub grace_ms: Millis,
-    /// `session.resume_buffer_bytes` and `session.resume_buffer_frames`.
+    /// `session.resume_buffer_bytes` and `session.resume_buffer_frames`: how much is kept to be sent again.
     pub ring: RingLimits,
-    /// `session.resume_max_waiting`: how many may wait at once.
+    /// `session.resume_max_waiting`: how many sessions may wait for a socket at once.
     pub waiting_max: usize,
 }
 
@@ -54,7 +54,7 @@ pub enum Request {
         /// Number of the session's messages that the client has.
         received: u64,
     },
-    /// The client asks to go on with a session whose name makes no sense.
+    /// The client asks to go on with a session whose name cannot be read.
     Unknown,
 }
 

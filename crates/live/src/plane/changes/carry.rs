@@ -20,7 +20,7 @@ impl Plane {
     /// is told, and nothing of them is due here any more. Each piece has a bounded size; the pieces of a partition are
     /// to be given to [`Self::carry_in`] in this order. Several partitions at once cost hardly more than one.
     ///
-    /// Messages about them that wait here, for a free way down say, are not taken out.
+    /// Messages about them that wait here, for example until the way down is free, are not taken out.
     pub fn carry_out(&mut self, now: Millis, partitions: &BTreeSet<Partition>) -> BTreeMap<Partition, Vec<Carried>> {
         let is_one = |partition: Partition| partitions.contains(&partition);
         let mut parts = self.owners.streams.carry_out(now, is_one);

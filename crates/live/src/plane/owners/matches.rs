@@ -266,7 +266,8 @@ impl Owned for OwnedMatches {
         log.map(|outline| outline.id.stream(&owning.config.node)).collect()
     }
 
-    /// Sessions that wait to be let in are turned away. The answer to their question was lost, and they ask again.
+    /// Sessions that wait to be let in are turned away: their question was answered with a refusal that says to ask
+    /// again.
     fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
         let id = MatchId(stream.subject);
         match self.logs.get_mut(&id.partition()).and_then(|log| log.take(|outline| outline.id == id)) {
