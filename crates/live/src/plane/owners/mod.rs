@@ -1,7 +1,7 @@
 //! The part of a plane that owns things: streams with their presences, parties, rooms, the matchmaker's pool, matches.
 //!
 //! An owner decides everything about its things, in the order in which it is asked, and tells the places of sessions.
-//! It knows of sessions only what their places tell.
+//! An owner knows of sessions only what their places tell.
 
 pub(crate) mod asked_matches;
 pub(crate) mod carried_streams;
