@@ -7,9 +7,9 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// module is nk: the functions of the server, as one call has them. What is not written here is pending.
+// module is nk: the functions of the server, as one call has them. Methods that follow from the server's host table stand in
+// nk_generated.go, those that the server does not have yet in pending_generated.go.
 type module struct {
-	pending
 	server *server
 	call   uint64
 }
@@ -38,10 +38,9 @@ func (m module) done(ctx context.Context, name string, arguments ...any) error {
 	return err
 }
 
-// text calls one that answers a text.
-func (m module) text(ctx context.Context, name string, arguments ...any) (string, error) {
-	value, err := m.ask(ctx, name, arguments...)
-	return textOf(value), err
+// tell calls one whose answer nobody waits for.
+func (m module) tell(ctx context.Context, name string, arguments ...any) {
+	m.server.tell(m.callOf(ctx), name, arguments...)
 }
 
 // optional is a text that may be missing.
@@ -52,20 +51,37 @@ func optional(text string) any {
 	return text
 }
 
-// object is a table of a studio's; none is nothing.
-func object(values map[string]any) any {
+// pointed is a value that may be missing.
+func pointed[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
+
+// table holds values by names of the studio's; none is nothing.
+func table[T any](values map[string]T) any {
 	if values == nil {
 		return nil
 	}
 	return values
 }
 
-// someObject is the same where the server wants one.
-func someObject(values map[string]any) any {
+// someTable is the same where the server wants one.
+func someTable[T any](values map[string]T) any {
 	if values == nil {
 		return rawJSON("{}")
 	}
 	return values
+}
+
+// list holds records.
+func list[T any](values []T, write func(T) record) []any {
+	records := make([]any, 0, len(values))
+	for _, value := range values {
+		records = append(records, write(value))
+	}
+	return records
 }
 
 func (m module) GetSatori() runtime.Satori { return pendingSatori{} }
@@ -84,20 +100,6 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if s == nil {
 		return nil, runtime.NewError("there is no server", codeInternal)
 	}
-	text, err := module{server: s}.text(ctx, "file_read", path)
-	return []byte(text), err
-}
-
-func (m module) CronNext(expression string, timestamp int64) (int64, error) {
-	return m.seconds("cron_next", expression, timestamp)
-}
-
-func (m module) CronPrev(expression string, timestamp int64) (int64, error) {
-	return m.seconds("cron_prev", expression, timestamp)
-}
-
-func (m module) seconds(name, expression string, timestamp int64) (int64, error) {
-	value, err := m.ask(nil, name, expression, timestamp)
-	seconds, _ := value.(float64)
-	return int64(seconds), err
+	value, err := module{server: s}.ask(ctx, "file_read", path)
+	return []byte(textOf(value)), err
 }

@@ -143,7 +143,7 @@ impl Fate {
             // It stands in the log already.
             Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
             Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Asks | Effect::Writes => {}
+            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesOnce => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);
@@ -168,18 +168,15 @@ impl Fate {
                 lost(error)
             })
         };
-        match (function.effect, function.run) {
-            (Effect::Asks | Effect::Writes, _) => {
+        match (function.effect.is_change(), function.run) {
+            (true, _) => {
                 // Whatever led to it is to be there again.
                 let (kept, run) = (self.journal.synced(Duration::ZERO), function.run);
                 Ok(Started::Later(Box::pin(async move {
                     kept.await.map_err(lost)?;
                     // Somebody else may have the match by now.
                     its.journal.check().map_err(lost)?;
-                    let answer = match run {
-                        Run::Now(run) => run(&host, arguments),
-                        Run::Later(run) => run(host, arguments).await,
-                    };
+                    let answer = run.to_its_end(host, arguments).await;
                     keep(&answer)?;
                     answer
                 })))
@@ -189,6 +186,7 @@ impl Fate {
                 keep(&answer)?;
                 answer.map(Started::Now)
             }
+            (_, Run::NotYet) => function.run(&host, arguments),
             (_, Run::Later(run)) => {
                 let asked = run(host, arguments);
                 Ok(Started::Later(keeping(asked, keep)))

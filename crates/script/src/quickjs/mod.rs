@@ -26,19 +26,4 @@ mod surface;
 mod values;
 pub mod vm;
 
-pub(crate) use surface::{Answer as Answered, camel_case};
-
-/// The names under which JavaScript finds a function of the host table.
-pub(crate) fn names_in_javascript(name: &str) -> Vec<String> {
-    surface::names(name)
-}
-
-/// For each of its parameters which argument it is in JavaScript; the same one where this is empty.
-pub(crate) fn argument_order(name: &str) -> &'static [usize] {
-    surface::form(name).order
-}
-
-/// What its results become in JavaScript.
-pub(crate) fn answered(name: &str) -> Answered {
-    surface::form(name).answer
-}
+pub(crate) use surface::{Answer, FORMS, Form, camel_case};

@@ -49,7 +49,7 @@ type Answered = (u64, Result<Value>);
 /// A promise that the host has made.
 struct Open {
     settle: [Persistent<Function<'static>>; 2],
-    answer: Answer,
+    answer: &'static Answer,
 }
 
 /// A call that may wait beside others, until this is dropped.
@@ -87,7 +87,7 @@ impl Promises {
         ctx: &Ctx<'js>,
         host: &Host,
         awaited: Awaited,
-        answer: Answer,
+        answer: &'static Answer,
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));
