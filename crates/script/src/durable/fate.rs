@@ -143,7 +143,7 @@ impl Fate {
             // It stands in the log already.
             Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
             Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesOnce => {}
+            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesKeyed | Effect::Local | Effect::Players => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);

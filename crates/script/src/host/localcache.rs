@@ -28,7 +28,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Keeps a copy of a value for all game code of this process, for so many seconds, or without an end if they are 0.",
         parameters: &[required("key", Type::Text), optional("value", Type::Any), number("ttl", 0.0)],
         errors: &[(ErrorKind::ResourceExhausted, "the cache is full")],
-        effect: Effect::Writes,
+        effect: Effect::Local,
         run: Run::Now(|host, mut arguments| {
             let (key, value) = (arguments.bytes(), arguments.any());
             let seconds = match arguments.any() {
@@ -46,7 +46,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "localcache_delete",
         doc: "Forgets what is kept under a key.",
         parameters: &[required("key", Type::Text)],
-        effect: Effect::Writes,
+        effect: Effect::Local,
         run: Run::Now(|host, mut arguments| {
             host.process.cache.delete(&arguments.bytes());
             Ok(Value::Nil)
@@ -56,7 +56,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "localcache_clear",
         doc: "Forgets everything that is kept in this process.",
-        effect: Effect::Writes,
+        effect: Effect::Local,
         run: Run::Now(|host, _| {
             host.process.cache.clear();
             Ok(Value::Nil)

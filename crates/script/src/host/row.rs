@@ -207,18 +207,22 @@ pub enum Effect {
     /// It changes what others may read.
     Writes,
     /// It changes what others may read by a keyed write: in a durable match it happens once.
-    WritesOnce,
+    WritesKeyed,
+    /// It changes what this process keeps in memory for its game code.
+    Local,
+    /// It does something with connected players: their streams, their sessions, what they are sent.
+    Players,
 }
 
 impl Effect {
     /// Whether it changes something, here or on another server.
     pub(crate) fn is_change(self) -> bool {
-        matches!(self, Self::Asks | Self::Writes | Self::WritesOnce)
+        self == Self::Asks || self.is_write()
     }
 
     /// Whether it changes what others may read.
     pub(crate) fn is_write(self) -> bool {
-        matches!(self, Self::Writes | Self::WritesOnce)
+        matches!(self, Self::Writes | Self::WritesKeyed | Self::Local | Self::Players)
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "session_disconnect",
         doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
         parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
-        effect: Effect::Writes,
+        effect: Effect::Players,
         go: Go::by_hand("SessionDisconnect"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {

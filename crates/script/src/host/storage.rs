@@ -100,7 +100,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("objects", Type::List(&STORAGE_WRITE_REQUEST))],
         results: &[only(Type::List(&STORAGE_WRITE_ACK))],
         answers: "for each object its collection, key, user_id and version, in the order asked for",
-        effect: Effect::WritesOnce,
+        effect: Effect::WritesKeyed,
         go: Go { error: "rejected", ..Go::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -117,7 +117,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "storage_delete",
         doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
         parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
-        effect: Effect::WritesOnce,
+        effect: Effect::WritesKeyed,
         go: Go { error: "rejected", ..Go::arguments(&[("object_ids", "deletes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {

@@ -61,7 +61,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[field("updated", AMOUNTS), field("previous", AMOUNTS)],
         answers: "what the wallet holds then, and what it held before",
         errors: &[NO_ACCOUNT, BELOW_ZERO],
-        effect: Effect::WritesOnce,
+        effect: Effect::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -82,7 +82,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
         answers: "for each wallet its user_id, updated and previous",
         errors: &[BELOW_ZERO],
-        effect: Effect::WritesOnce,
+        effect: Effect::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let changes = to_changes(arguments.any())?;
@@ -151,7 +151,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         answers: "what became of the written objects, and of the wallets",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
-        effect: Effect::WritesOnce,
+        effect: Effect::WritesKeyed,
         go: Go { error: "rejected", ..Go::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {

@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(init.answer("storage_write", Effect::Writes), Some(Err(Error::invalid("no"))));
         assert_eq!(init.answer("uuid_v4", Effect::Chance), Some(Ok(Value::text("b"))));
         assert_eq!(init.answer("uuid_v4", Effect::Chance), None, "what has no answer is carried out");
-        assert!(matches!(init.answer("wallet_update", Effect::WritesOnce), Some(Err(_))), "but changes nothing");
+        assert!(matches!(init.answer("wallet_update", Effect::WritesKeyed), Some(Err(_))), "but changes nothing");
         init.end();
         assert!(init.answer("storage_write", Effect::Writes).is_none());
     }

@@ -100,6 +100,8 @@ fn effect(effect: Effect) -> &'static str {
         Effect::Reads => "Reads what others may change.",
         Effect::Asks => "Asks another server, where that may change something.",
         Effect::Writes => "Changes what others may read.",
-        Effect::WritesOnce => "Changes what others may read. In a durable match it does so once.",
+        Effect::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
+        Effect::Local => "Changes what this process keeps in memory.",
+        Effect::Players => "Reaches connected players.",
     }
 }
